@@ -1,0 +1,44 @@
+"""Which broker the tests from outside meet: `--broker kafka` asks the original, our oracle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.brokers import BrokerProcess, Kind, running
+from support.homes import Home
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--broker",
+        choices=["ottla", "kafka"],
+        default="ottla",
+        help="the broker that tests/clients, tests/conformance and tests/interop meet",
+    )
+    parser.addoption("--kills", type=int, default=5, help="how often tests/faults kill the broker")
+
+
+@pytest.fixture(scope="session")
+def broker_kind(request: pytest.FixtureRequest) -> Kind:
+    kind: Kind = request.config.getoption("--broker")
+    return kind
+
+
+@pytest.fixture(scope="session")
+def broker(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One broker for the whole run: tests use topics and groups of their own."""
+    home = Home(path=tmp_path_factory.mktemp("broker"))
+    with running(broker_kind, home) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def bootstrap(broker: BrokerProcess) -> str:
+    return broker.bootstrap
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A place for a node of the test's own."""
+    return Home(path=tmp_path / "node")

@@ -1,0 +1,77 @@
+"""A node's folder: `server.properties` and its data directories, the same for either broker."""
+
+import enum
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CLUSTER_ID = "qxMSOLpFR9-f3GtICWzutw"
+
+
+class Quorum(enum.Enum):
+    """The two ways in which Kafka forms a quorum of one."""
+
+    STATIC = "static"  # controller.quorum.voters
+    STANDALONE = "standalone"  # format --standalone: voters in the log
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """One node's place on disk and its ports, fixed for its life, whoever runs on it."""
+
+    path: Path
+    quorum: Quorum = Quorum.STATIC
+    settings: Mapping[str, str] = field(default_factory=dict)
+    log_dirs: int = 1
+    port: int = field(default_factory=free_port)
+    controller_port: int = field(default_factory=free_port)
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def data(self) -> list[Path]:
+        return [self.path / f"data{n}" for n in range(1, self.log_dirs + 1)]
+
+    @property
+    def formatted(self) -> bool:
+        return (self.data[0] / "meta.properties").exists()
+
+    def write_properties(self) -> Path:
+        controller = f"127.0.0.1:{self.controller_port}"
+        voters = {
+            Quorum.STATIC: {"controller.quorum.voters": f"1@{controller}"},
+            Quorum.STANDALONE: {"controller.quorum.bootstrap.servers": controller},
+        }
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            **voters[self.quorum],
+            "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": ",".join(map(str, self.data)),
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "4",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "4",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "share.coordinator.state.topic.num.partitions": "4",
+            "group.initial.rebalance.delay.ms": "0",
+            **self.settings,
+        }
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = self.path / "server.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        return file

@@ -1,0 +1,1 @@
+"""Requests and responses of the protocol, one class for all versions of a message."""

@@ -1,0 +1,1 @@
+"""Records of the protocol, one class for all versions of a message."""

@@ -1,0 +1,75 @@
+"""What a topic's options mean to its logs. Where they come from is `ottla.config`'s affair."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.wire.compression import CODEC_BY_NAME, Codec
+
+NEVER_MS = 2**63 - 1
+
+
+class TopicSettings(Protocol):
+    """The resolved options of one topic, as `ottla.config.Settings.for_topic` gives them."""
+
+    def int(self, name: str) -> int: ...
+    def flag(self, name: str) -> bool: ...
+    def text(self, name: str) -> str: ...
+    def real(self, name: str) -> float: ...
+    def names(self, name: str) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Options of one topic; the defaults are Kafka's."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 3600 * 1000
+    segment_jitter_ms: int = 0
+    index_bytes_max: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    message_bytes_max: int = 1048588
+    retention_ms: int = 7 * 24 * 3600 * 1000
+    retention_bytes: int = -1
+    compact: bool = False
+    delete: bool = True
+    codec: Codec | None = None  # None: as the producer sent it
+    log_append_time: bool = False
+    timestamp_before_max_ms: int = NEVER_MS
+    timestamp_after_max_ms: int = 3600 * 1000
+    flush_messages: int = NEVER_MS
+    flush_ms: int = NEVER_MS
+    file_delete_delay_ms: int = 60_000
+    delete_retention_ms: int = 24 * 3600 * 1000
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = NEVER_MS
+    preallocate: bool = False
+
+    @classmethod
+    def from_settings(cls, settings: TopicSettings) -> "LogConfig":
+        policy = settings.names("cleanup.policy")
+        compression = settings.text("compression.type")
+        return cls(
+            segment_bytes=settings.int("segment.bytes"),
+            segment_ms=settings.int("segment.ms"),
+            segment_jitter_ms=settings.int("segment.jitter.ms"),
+            index_bytes_max=settings.int("segment.index.bytes"),
+            index_interval_bytes=settings.int("index.interval.bytes"),
+            message_bytes_max=settings.int("max.message.bytes"),
+            retention_ms=settings.int("retention.ms"),
+            retention_bytes=settings.int("retention.bytes"),
+            compact="compact" in policy,
+            delete="delete" in policy,
+            codec=None if compression == "producer" else CODEC_BY_NAME[compression],
+            log_append_time=settings.text("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms=settings.int("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms=settings.int("message.timestamp.after.max.ms"),
+            flush_messages=settings.int("flush.messages"),
+            flush_ms=settings.int("flush.ms"),
+            file_delete_delay_ms=settings.int("file.delete.delay.ms"),
+            delete_retention_ms=settings.int("delete.retention.ms"),
+            min_cleanable_dirty_ratio=settings.real("min.cleanable.dirty.ratio"),
+            min_compaction_lag_ms=settings.int("min.compaction.lag.ms"),
+            max_compaction_lag_ms=settings.int("max.compaction.lag.ms"),
+            preallocate=settings.flag("preallocate"),
+        )

@@ -1,0 +1,19 @@
+"""What can be configured, and what is: the option table, files read, values resolved.
+
+No socket, no clock and no directory is touched here, except the file that is read.
+"""
+
+from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, OPTIONS, TOPIC_OPTIONS, Option
+from ottla.config.settings import Described, Settings, Source, Synonym
+
+__all__ = [
+    "BROKER_OPTIONS",
+    "GROUP_OPTIONS",
+    "OPTIONS",
+    "TOPIC_OPTIONS",
+    "Described",
+    "Option",
+    "Settings",
+    "Source",
+    "Synonym",
+]

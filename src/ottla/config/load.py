@@ -1,0 +1,233 @@
+"""From a `server.properties`, `--set` and the command line to `Settings`, and back to a file.
+
+An unknown name is a warning, as it is for Apache Kafka; a bad value is an error that names file,
+line and option.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from string import hexdigits
+from typing import NamedTuple
+
+from ottla.config.options import BROKER_OPTIONS
+from ottla.config.settings import Settings
+from ottla.errors import OttlaError
+
+DEFAULT_LISTEN = ("127.0.0.1", 9092)
+SINGLE_NODE: Mapping[str, str] = {
+    "node.id": "1",
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""What a node on its own needs beyond Kafka's defaults, as in Kafka's own sample file."""
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_BLANK = " \t\f"
+_PREFIXES = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
+
+
+class Entry(NamedTuple):
+    name: str
+    value: str
+    line: int  # where it begins, counted from 1
+
+
+class Loaded(NamedTuple):
+    settings: Settings
+    warnings: tuple[str, ...]
+
+
+def load(
+    path: Path | None = None,
+    *,
+    listen: tuple[str, int] | None = None,
+    data: Path | None = None,
+    assignments: Iterable[str] = (),
+) -> Loaded:
+    """The settings of a node: a file or the defaults of a single node, then the command line."""
+    given: dict[str, str] = {}
+    warnings: list[str] = []
+    if path is not None:
+        given, warnings = _checked(str(path), read_properties(path))
+    overrides, more = _checked("--set", map(_assignment, assignments))
+    given |= overrides
+    if path is None:
+        given = single_node(listen or DEFAULT_LISTEN, data or user_data_directory()) | given
+    else:
+        if listen is not None:
+            given |= _listening(given, listen)
+        if data is not None:
+            given["log.dirs"] = str(data)
+    return Loaded(Settings(given), (*warnings, *more))
+
+
+def single_node(
+    listen: tuple[str, int], data: Path, controller: tuple[str, int] = ("127.0.0.1", 0)
+) -> dict[str, str]:
+    """Options of a node that is broker and controller; controller port 0 means any free one."""
+    host, port = listen
+    controller_host, controller_port = controller
+    return {
+        **SINGLE_NODE,
+        "listeners": (
+            f"PLAINTEXT://{_bracketed(host)}:{port},"
+            f"CONTROLLER://{_bracketed(controller_host)}:{controller_port}"
+        ),
+        "log.dirs": str(data),
+    }
+
+
+def user_data_directory() -> Path:
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "ottla"
+
+
+def parse_listen(text: str) -> tuple[str, int]:
+    """`HOST:PORT`, `:PORT` or `PORT`."""
+    from ottla.config.topology import host_and_port
+
+    host, port = host_and_port("--listen", text if ":" in text else f"127.0.0.1:{text}")
+    return host, port
+
+
+def read_properties(path: Path) -> list[Entry]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        text = path.read_text(encoding="iso-8859-1")  # what Java writes
+    except OSError as error:
+        raise OttlaError(f"{path} cannot be read: {error.strerror}.") from None
+    return list(parse_properties(text, str(path)))
+
+
+def parse_properties(text: str, origin: str = "the text") -> Iterator[Entry]:
+    """Java's properties syntax: comments, continued lines, escapes, `=`, `:` or a blank between."""
+    for number, line in _logical_lines(text):
+        end = _end_of_name(line)
+        rest = line[end:].lstrip(_BLANK)
+        if rest[:1] in ("=", ":"):
+            rest = rest[1:].lstrip(_BLANK)
+        where = f"{origin}, line {number}"
+        yield Entry(_unescape(line[:end], where), _unescape(rest, where), number)
+
+
+def render_properties(options: Mapping[str, str], *, about: str) -> str:
+    """A `server.properties` that Apache Kafka and Ottla read alike; `about` becomes the comment."""
+    lines = [f"# {line}" for line in about.splitlines()]
+    for name, value in options.items():
+        escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+        if escaped.startswith(" "):
+            escaped = "\\" + escaped
+        lines.append(f"{name}={escaped}")
+    return "\n".join(lines) + "\n"
+
+
+def render_single_node(settings: Settings) -> str:
+    """The file that goes into a directory Ottla formatted by itself, so that Kafka can take over.
+
+    Ports must be settled by now: Kafka has to find the controller where the file says it is.
+    """
+    topology = settings.topology
+    options = dict(settings.static)
+    if not topology.voters and not topology.bootstrap_controllers:
+        controller = topology.controller_listeners[0]
+        host = controller.host or "localhost"
+        options["controller.quorum.bootstrap.servers"] = f"{_bracketed(host)}:{controller.port}"
+    return render_properties(
+        {name: value for name, value in options.items() if name in BROKER_OPTIONS},
+        about="Written when this directory was formatted; Apache Kafka accepts it as it is.",
+    )
+
+
+def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], list[str]]:
+    values: dict[str, str] = {}
+    warnings: list[str] = []
+    for name, value, number in entries:
+        where = f"{origin}, line {number}: {name}" if number else f"{origin} {name}"
+        option = BROKER_OPTIONS.get(name)
+        if option is None:
+            if not name.startswith(_PREFIXES):
+                warnings.append(f"{where} is not an option and is ignored.")
+        else:
+            try:
+                option.parse(value)
+            except ValueError as error:
+                shown = "the value" if option.sensitive else repr(value)
+                raise OttlaError(f"{where} cannot be {shown}: {error}.") from None
+        values[name] = value
+    return values, warnings
+
+
+def _assignment(text: str) -> Entry:
+    name, separator, value = text.partition("=")
+    if not separator or not name.strip():
+        raise OttlaError(f"--set {text!r}: write name=value.")
+    return Entry(name.strip(), value.strip(), 0)
+
+
+def _listening(given: Mapping[str, str], listen: tuple[str, int]) -> dict[str, str]:
+    """`--listen` moves the clients' listener of a file and leaves the controllers' alone."""
+    controllers = {name.strip() for name in given.get("controller.listener.names", "").split(",")}
+    entries = [entry.strip() for entry in given.get("listeners", "").split(",") if entry.strip()]
+    kept = [entry for entry in entries if entry.partition("://")[0] in controllers]
+    names = [entry.partition("://")[0] for entry in entries if entry not in kept]
+    host, port = listen
+    name = names[0] if names else "PLAINTEXT"
+    moved = f"{name}://{_bracketed(host)}:{port}"
+    return {"listeners": ",".join([moved, *kept]), "advertised.listeners": moved}
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    lines = enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1)
+    for number, line in lines:
+        line = line.lstrip(_BLANK)
+        if not line or line[0] in "#!":
+            continue
+        while _is_continued(line):
+            _, following = next(lines, (0, ""))
+            line = line[:-1] + following.lstrip(_BLANK)
+        yield number, line
+
+
+def _is_continued(line: str) -> bool:
+    backslashes = len(line) - len(line.rstrip("\\"))
+    return backslashes % 2 == 1
+
+
+def _end_of_name(line: str) -> int:
+    position = 0
+    while position < len(line) and line[position] not in "=: \t\f":
+        position += 2 if line[position] == "\\" else 1
+    return min(position, len(line))
+
+
+def _unescape(text: str, where: str) -> str:
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    characters = iter(text)
+    for character in characters:
+        if character != "\\":
+            out.append(character)
+            continue
+        escaped = next(characters, "")
+        if escaped != "u":
+            out.append(_ESCAPES.get(escaped, escaped))
+            continue
+        digits = "".join(next(characters, "") for _ in range(4))
+        if len(digits) != 4 or not all(digit in hexdigits for digit in digits):
+            raise OttlaError(f"{where}: \\u needs four hexadecimal digits.")
+        out.append(chr(int(digits, 16)))
+    return "".join(out)

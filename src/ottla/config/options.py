@@ -1,0 +1,194 @@
+"""The one table of options: every broker, topic and group option of Apache Kafka 4.3.
+
+It feeds the properties parser, the command line, DescribeConfigs and the configuration reference.
+The rows are text (`broker_options`, `topic_options`, `group_options`): a line with the name, kind,
+default, accepted values, update mode and importance, then a sentence that says what it is for.
+Which value holds on a node is the business of `settings`, not of this module.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, IntEnum
+
+from ottla.config.broker_options import BROKER
+from ottla.config.group_options import GROUP
+from ottla.config.topic_options import TOPIC
+
+Value = bool | int | float | str | tuple[str, ...] | None
+
+
+class Kind(IntEnum):
+    """What a value is; the numbers are those of DescribeConfigs."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Update(Enum):
+    """How a broker option may be changed while the broker runs."""
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+_KINDS = {kind.name.lower(): kind for kind in Kind}
+_UPDATES = {update.value: update for update in Update}
+_BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
+
+
+class Option:
+    """One row of the table. `default` is text as in a properties file; None means "not set"."""
+
+    __slots__ = (
+        "accepts",
+        "default",
+        "doc",
+        "importance",
+        "internal",
+        "kind",
+        "name",
+        "required",
+        "synonyms",
+        "update",
+    )
+
+    def __init__(self, head: str, doc: str) -> None:
+        row, _, synonyms = head.partition(" < ")
+        name, kind, default, accepts, update, importance, *flags = row.split()
+        self.name = name
+        self.kind = _KINDS[kind]
+        self.required = default == "required"
+        self.default = None if default in ("null", "required") else default.strip('"')
+        self.accepts = accepts
+        self.update = _UPDATES[update]
+        self.importance = importance
+        self.internal = "internal" in flags
+        self.synonyms = tuple(synonyms.split())
+        """Broker options asked in this order when the option itself is not set."""
+        self.doc = doc
+
+    @property
+    def sensitive(self) -> bool:
+        return self.kind is Kind.PASSWORD
+
+    @property
+    def read_only(self) -> bool:
+        return self.update is Update.READ_ONLY
+
+    def parse(self, text: str | None) -> Value:
+        """The typed value; ValueError with half a sentence ("a whole number is expected")."""
+        value = self.read(text)
+        if value is not None and self.accepts != "-":
+            _check(self.accepts, value)
+        return value
+
+    def read(self, text: str | None) -> Value:
+        """The typed value of a text that was checked where it came in, or of a default."""
+        if text is None:
+            return None
+        return text if self.kind is Kind.PASSWORD else _typed(self.kind, text.strip())
+
+
+def _typed(kind: Kind, text: str) -> Value:
+    if kind is Kind.BOOLEAN:
+        if text.lower() not in ("true", "false"):
+            raise ValueError("true or false is expected")
+        return text.lower() == "true"
+    if kind in _BITS:
+        return _whole_number(text, _BITS[kind])
+    if kind is Kind.DOUBLE:
+        try:
+            return float(text if "_" not in text else "")
+        except ValueError:
+            raise ValueError("a number is expected") from None
+    if kind is Kind.LIST:
+        return tuple(item for item in map(str.strip, text.split(",")) if item)
+    return text
+
+
+def _whole_number(text: str, bits: int) -> int:
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("a whole number is expected")
+    number = int(text)
+    if not -(1 << bits) <= number < 1 << bits:
+        raise ValueError(f"the number does not fit into {bits + 1} bits")
+    return number
+
+
+def _check(accepts: str, value: Value) -> None:
+    if accepts == "some":
+        if not value:
+            raise ValueError("it must not be empty")
+    elif accepts == "replicas":
+        _check_throttled_replicas(value)
+    elif accepts == "reset":
+        _check_offset_reset(value)
+    elif ".." in accepts:
+        _check_range(accepts, value)
+    else:
+        _check_choice(accepts, value)
+
+
+def _check_range(accepts: str, value: Value) -> None:
+    """`1..9|-1` is a range and one value beside it; either end of the range may be open."""
+    span, _, beside = accepts.partition("|")
+    least, _, most = span.partition("..")
+    assert isinstance(value, (int, float))
+    if beside and value == float(beside):
+        return
+    if value != value or (least and value < float(least)):
+        raise ValueError(f"at least {least} is expected")
+    if most and value > float(most):
+        raise ValueError(f"at most {most} is allowed")
+
+
+def _check_choice(accepts: str, value: Value) -> None:
+    """`a|b` by exact name, `~a|b` whatever the case; of a list, every item."""
+    choices = accepts.lstrip("~").split("|")
+    items = value if isinstance(value, tuple) else (value,)
+    for item in items:
+        seen = str(item).upper() if accepts.startswith("~") else item
+        if seen not in choices:
+            raise ValueError(f"one of {', '.join(choices)} is expected")
+    if len(set(items)) != len(items):
+        raise ValueError("each item may be named once")
+
+
+def _check_throttled_replicas(value: Value) -> None:
+    assert isinstance(value, tuple)
+    if value == ("*",):
+        return
+    for pair in value:
+        partition, _, broker = pair.partition(":")
+        if not (partition.strip().isdigit() and broker.strip().isdigit()):
+            raise ValueError("either * or pairs of PARTITION:BROKER are expected")
+
+
+def _check_offset_reset(value: Value) -> None:
+    text = str(value)
+    if text in ("latest", "earliest"):
+        return
+    if text.startswith("by_duration:P") and len(text) > len("by_duration:P"):
+        return
+    raise ValueError("latest, earliest or by_duration:PnDTnHnMn.nS is expected")
+
+
+def _rows(table: str) -> Iterator[Option]:
+    lines = iter(table.strip().splitlines())
+    for head in lines:
+        yield Option(head, next(lines).strip())
+
+
+BROKER_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(BROKER)}
+TOPIC_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(TOPIC)}
+GROUP_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(GROUP)}
+OPTIONS = BROKER_OPTIONS
+"""What a `server.properties` may name."""

@@ -1,0 +1,281 @@
+"""Which value of an option holds on this node, and where it came from.
+
+Layers, strongest first: a topic's or group's own settings, what was set at run time for this
+broker, what was set for the whole cluster, the file, the table's default. Within a layer an
+option's synonyms count too: `log.retention.hours` answers for `log.retention.ms`.
+Settings never change; `with_dynamic` and `for_topic` give new ones.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.config.options import (
+    BROKER_OPTIONS,
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    Kind,
+    Option,
+    Update,
+    Value,
+)
+from ottla.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from ottla.config.topology import Topology
+
+_NOTHING: Mapping[str, str] = {}
+_UNIT_MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
+
+
+class Source(IntEnum):
+    """Where a value came from; the numbers are those of DescribeConfigs."""
+
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class Synonym(NamedTuple):
+    name: str
+    value: str | None
+    source: Source
+
+
+class Described(NamedTuple):
+    """One answer of DescribeConfigs; a sensitive value is None, as the protocol asks."""
+
+    name: str
+    value: str | None
+    source: Source
+    synonyms: tuple[Synonym, ...]
+    kind: Kind
+    sensitive: bool
+    read_only: bool
+    doc: str
+
+
+class Settings:
+    """The options of one node, or of one topic or group on it (`for_topic`, `for_group`)."""
+
+    def __init__(
+        self,
+        static: Mapping[str, str] = _NOTHING,
+        *,
+        cluster: Mapping[str, str] = _NOTHING,
+        broker: Mapping[str, str] = _NOTHING,
+    ) -> None:
+        self.static = static
+        """What the file and `--set` say, unknown names included."""
+        self._layers = (
+            (Source.DYNAMIC_BROKER_CONFIG, broker),
+            (Source.DYNAMIC_DEFAULT_BROKER_CONFIG, cluster),
+            (Source.STATIC_BROKER_CONFIG, static),
+        )
+        self._own: Mapping[str, str] = _NOTHING
+        self._own_source = Source.DYNAMIC_TOPIC_CONFIG
+        self._own_options: Mapping[str, Option] = {}
+        self._values: dict[str, Value] = {}
+        self._topology: Topology | None = None
+
+    def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "Settings":
+        """The same file under what was set at run time, for the cluster and for this broker."""
+        return Settings(self.static, cluster=cluster, broker=broker)
+
+    def for_topic(self, overrides: Mapping[str, str]) -> "Settings":
+        """A topic's options: its own, then the broker's synonyms, then the default."""
+        return self._narrowed(overrides, Source.DYNAMIC_TOPIC_CONFIG, TOPIC_OPTIONS)
+
+    def for_group(self, overrides: Mapping[str, str]) -> "Settings":
+        """A group's options: its own, then the broker's `group.…` ones, then the default."""
+        return self._narrowed(overrides, Source.DYNAMIC_GROUP_CONFIG, GROUP_OPTIONS)
+
+    def _narrowed(
+        self, own: Mapping[str, str], source: Source, options: Mapping[str, Option]
+    ) -> "Settings":
+        narrowed = Settings()
+        narrowed.static = self.static
+        narrowed._layers = self._layers
+        narrowed._own, narrowed._own_source, narrowed._own_options = own, source, options
+        return narrowed
+
+    # Typed getters -------------------------------------------------------------------------
+
+    def value(self, name: str) -> Value:
+        try:
+            return self._values[name]
+        except KeyError:
+            value = self._values[name] = self._resolve(name)
+            return value
+
+    def int(self, name: str) -> int:
+        value = self.value(name)
+        assert isinstance(value, int), name
+        return value
+
+    def real(self, name: str) -> float:
+        value = self.value(name)
+        assert isinstance(value, (int, float)), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self.value(name)
+        assert isinstance(value, bool), name
+        return value
+
+    def text(self, name: str) -> str:
+        """The text; empty where nothing is set."""
+        value = self.value(name)
+        return "" if value is None else str(value)
+
+    def names(self, name: str) -> tuple[str, ...]:
+        value = self.value(name)
+        assert value is None or isinstance(value, tuple), name
+        return value or ()
+
+    @property
+    def topology(self) -> "Topology":
+        """Listeners, roles, voters and directories, read from the options once."""
+        from ottla.config.topology import read_topology
+
+        if self._topology is None:
+            self._topology = read_topology(self)
+        return self._topology
+
+    # DescribeConfigs -----------------------------------------------------------------------
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        """The options these settings are about: a topic's, a group's or the broker's."""
+        return self._own_options or BROKER_OPTIONS
+
+    def describe(self, name: str) -> Described:
+        """An option as DescribeConfigs answers it; KeyError for a name the table lacks."""
+        option = self.options[name]
+        synonyms = self._synonyms(option)
+        text, origin = self._find(option)
+        value = _convert(option, text, origin)
+        source = synonyms[0].source if synonyms else Source.DEFAULT_CONFIG
+        return Described(
+            name,
+            None if option.sensitive else value,
+            source,
+            synonyms,
+            option.kind,
+            option.sensitive,
+            option.read_only and not self._own_options,
+            option.doc,
+        )
+
+    def _synonyms(self, option: Option) -> tuple[Synonym, ...]:
+        found: list[Synonym] = []
+        if self._own_options:
+            if option.name in self._own:
+                found.append(_shown(option, option.name, self._own, self._own_source))
+            chain: tuple[str, ...] = option.synonyms
+        else:
+            chain = _broker_chain(option.name)
+        for source, layer in self._layers:
+            found += [
+                _shown(BROKER_OPTIONS[name], name, layer, source) for name in chain if name in layer
+            ]
+        for name in chain:
+            default = BROKER_OPTIONS[name].default
+            if default is not None:
+                found.append(Synonym(name, default, Source.DEFAULT_CONFIG))
+        return tuple(found)
+
+    def _find(self, option: Option) -> tuple[str | None, str]:
+        """The text that holds and the name of the option it was given under."""
+        own = bool(self._own_options) and self._own_options.get(option.name) is option
+        if own and option.name in self._own:
+            return self._own[option.name], option.name
+        chain = option.synonyms if own else _broker_chain(option.name)
+        for _, layer in self._layers:
+            for name in chain:
+                if name in layer:
+                    return layer[name], name
+        for name in chain:
+            if BROKER_OPTIONS[name].default is not None:
+                return BROKER_OPTIONS[name].default, name
+        return option.default, option.name
+
+    def _resolve(self, name: str) -> Value:
+        option = self._own_options.get(name) or BROKER_OPTIONS[name]
+        text, origin = self._find(option)
+        return option.read(_convert(option, text, origin))
+
+
+def _broker_chain(name: str) -> tuple[str, ...]:
+    """The option and its synonyms in the order in which they win."""
+    return (name, *BROKER_OPTIONS[name].synonyms)
+
+
+def _shown(option: Option, name: str, layer: Mapping[str, str], source: Source) -> Synonym:
+    return Synonym(name, None if option.sensitive else layer[name], source)
+
+
+def _convert(option: Option, text: str | None, origin: str) -> str | None:
+    """`log.retention.hours=2` as the milliseconds that `log.retention.ms` counts."""
+    if text is None or origin == option.name:
+        return text
+    factor = _UNIT_MS.get(origin.rpartition(".")[2], 1)
+    return text if factor == 1 else str(int(text) * factor)
+
+
+# Changes asked for at run time ----------------------------------------------------------------
+
+
+def validate_topic_config(name: str, value: str) -> None:
+    """KafkaError(INVALID_CONFIG) where a topic may not be given this."""
+    _validate("topic", TOPIC_OPTIONS, name, value)
+
+
+def validate_group_config(name: str, value: str) -> None:
+    _validate("group", GROUP_OPTIONS, name, value)
+
+
+def validate_broker_config(name: str, value: str, *, cluster_wide: bool) -> None:
+    """Also refuses what only the file may say, and what each broker must be told by itself."""
+    option = _validate("broker", BROKER_OPTIONS, name, value)
+    if option.read_only:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"{name} can be changed in the file only, before a start."
+        )
+    if cluster_wide and option.update is Update.PER_BROKER:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"{name} is set for each broker, not for the whole cluster."
+        )
+
+
+def validate_topic_configs(configs: Mapping[str, str]) -> None:
+    """All of a topic's own settings, one by one and against each other."""
+    for name, value in configs.items():
+        validate_topic_config(name, value)
+    topic = Settings().for_topic(configs)
+    if topic.int("min.compaction.lag.ms") > topic.int("max.compaction.lag.ms"):
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            "min.compaction.lag.ms must not be greater than max.compaction.lag.ms.",
+        )
+    if topic.flag("remote.storage.enable"):
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            "remote.storage.enable needs a broker with tiered storage; this one has none.",
+        )
+
+
+def _validate(scope: str, options: Mapping[str, Option], name: str, value: str) -> Option:
+    option = options.get(name)
+    if option is None:
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"There is no {scope} option {name}.")
+    try:
+        option.parse(value)
+    except ValueError as error:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG, f"Invalid value {value} for configuration {name}: {error}."
+        ) from None
+    return option

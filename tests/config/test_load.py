@@ -1,0 +1,181 @@
+"""Files as Kafka reads them, and errors that say where they are."""
+
+from pathlib import Path
+
+import pytest
+
+from ottla.config.load import (
+    load,
+    parse_listen,
+    parse_properties,
+    render_properties,
+    render_single_node,
+    single_node,
+)
+from ottla.config.settings import Settings
+from ottla.config.topology import Listener, Voter
+from ottla.errors import OttlaError
+
+
+def properties(text: str) -> dict[str, str]:
+    return {entry.name: entry.value for entry in parse_properties(text)}
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "server.properties"
+    path.write_text(text)
+    return path
+
+
+def test_names_and_values_are_parted_by_equals_colon_or_blank() -> None:
+    assert properties("a=1\nb:2\nc 3\n d = 4 \ne\n") == {
+        "a": "1",
+        "b": "2",
+        "c": "3",
+        "d": "4 ",
+        "e": "",
+    }
+
+
+def test_comments_and_empty_lines_say_nothing() -> None:
+    assert properties("# one\n! two\n\n   # three\na=#4\r\n") == {"a": "#4"}
+
+
+def test_a_backslash_continues_a_line_without_the_next_one_s_indent() -> None:
+    assert properties("log.dirs=/a,\\\n    /b\nc=d\\\\\n") == {"log.dirs": "/a,/b", "c": "d\\"}
+
+
+def test_escapes_are_java_s() -> None:
+    assert properties(r"a\=b=\t\u00e9\q") == {"a=b": "\té" + "q"}
+
+
+def test_a_half_escape_is_an_error_with_its_line() -> None:
+    with pytest.raises(OttlaError, match="line 2"):
+        properties("a=1\nb=\\u12")
+
+
+def test_what_is_rendered_reads_back() -> None:
+    options = {"log.dirs": "C:\\data", "x": " indented", "y": "a=b:c # d"}
+    assert properties(render_properties(options, about="two\nlines")) == options
+
+
+def test_a_bad_value_names_file_line_and_option(tmp_path: Path) -> None:
+    path = written(tmp_path, "node.id=1\n\nnum.partitions=none\n")
+    with pytest.raises(OttlaError) as error:
+        load(path)
+    assert str(error.value) == (
+        f"{path}, line 3: num.partitions cannot be 'none': a whole number is expected."
+    )
+
+
+def test_a_bad_assignment_names_the_option() -> None:
+    with pytest.raises(OttlaError, match=r"--set num\.partitions cannot be '0': at least 1"):
+        load(assignments=["num.partitions=0"])
+
+
+def test_an_unknown_name_is_a_warning(tmp_path: Path) -> None:
+    loaded = load(written(tmp_path, "node.id=1\nnum.partition=3\n"))
+    assert loaded.warnings == (
+        f"{tmp_path}/server.properties, line 2: num.partition is not an option and is ignored.",
+    )
+
+
+def test_listener_prefixes_are_not_unknown(tmp_path: Path) -> None:
+    assert not load(written(tmp_path, "listener.name.a.ssl.keystore.type=PEM")).warnings
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OttlaError, match=r"absent cannot be read: No such file or directory\."):
+        load(tmp_path / "absent")
+
+
+def test_without_a_file_the_node_listens_on_loopback_only(tmp_path: Path) -> None:
+    topology = load(data=tmp_path).settings.topology
+    assert topology.listeners == (Listener("PLAINTEXT", "127.0.0.1", 9092),)
+    assert topology.controller_listeners[0].host == "127.0.0.1"
+    assert topology.node_id == 1
+    assert topology.is_broker
+    assert topology.is_controller
+    assert topology.log_dirs == (tmp_path,)
+
+
+def test_without_a_file_internal_topics_have_one_replica() -> None:
+    settings = load().settings
+    assert settings.int("offsets.topic.replication.factor") == 1
+    assert settings.int("transaction.state.log.min.isr") == 1
+    assert settings.int("share.coordinator.state.topic.replication.factor") == 1
+
+
+def test_the_user_s_data_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere")
+    assert load().settings.topology.log_dirs == (Path("/somewhere/ottla"),)
+
+
+def test_listen_moves_the_clients_listener_of_a_file(tmp_path: Path) -> None:
+    path = written(tmp_path, render_properties(single_node(("h", 1), tmp_path), about="x"))
+    topology = load(path, listen=("127.0.0.1", 7)).settings.topology
+    assert topology.advertised == (Listener("PLAINTEXT", "127.0.0.1", 7),)
+    assert topology.listeners == topology.advertised
+    assert topology.controller_listeners[0].name == "CONTROLLER"
+
+
+def test_set_wins_over_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "num.partitions=3")
+    assert load(path, assignments=["num.partitions=5"]).settings.int("num.partitions") == 5
+
+
+def test_a_listen_address_may_leave_out_the_host() -> None:
+    assert parse_listen("9095") == ("127.0.0.1", 9095)
+    assert parse_listen(":9095") == ("", 9095)
+    assert parse_listen("[::1]:9095") == ("::1", 9095)
+
+
+def kafka_file(**changes: str) -> Settings:
+    options = {
+        "node.id": "7",
+        "process.roles": "broker,controller",
+        "listeners": "PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        "controller.listener.names": "CONTROLLER",
+        "controller.quorum.voters": "7@localhost:9093,8@[::1]:9094",
+        "controller.quorum.bootstrap.servers": "localhost:9093",
+        "log.dirs": "/a,/b",
+    }
+    return Settings(options | {name.replace("_", "."): value for name, value in changes.items()})
+
+
+def test_kafka_s_own_sample_is_understood() -> None:
+    topology = kafka_file().topology
+    assert topology.voters == (Voter(7, "localhost", 9093), Voter(8, "::1", 9094))
+    assert topology.bootstrap_controllers == (("localhost", 9093),)
+    assert topology.log_dirs == (Path("/a"), Path("/b"))
+    assert topology.metadata_dir == Path("/a")
+    assert topology.inter_broker == "PLAINTEXT"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"listeners": "SSL://h:1,CONTROLLER://h:2"}, "SSL, which is not supported yet"),
+        ({"listeners": "ODD://h:1,CONTROLLER://h:2"}, "ODD has no protocol"),
+        ({"listeners": "PLAINTEXT://h:1"}, "lacks CONTROLLER"),
+        ({"listeners": "PLAINTEXT://h:1,CONTROLLER://h:1"}, "port 1 is used twice"),
+        ({"listeners": "PLAINTEXT//h:1"}, "write NAME://HOST:PORT"),
+        ({"advertised_listeners": "PLAINTEXT://0.0.0.0:1"}, "clients cannot reach"),
+        ({"controller_quorum_voters": "a@h:1"}, "write ID@HOST:PORT"),
+        ({"inter_broker_listener_name": "ODD"}, "ODD is not among the listeners"),
+        ({"log_dirs": "/a,/a"}, "a directory twice"),
+        ({"process_roles": ""}, "process.roles is missing"),
+    ],
+)
+def test_contradictions_are_errors_before_anything_is_opened(
+    changes: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(OttlaError, match=sentence):
+        _ = kafka_file(**changes).topology
+
+
+def test_the_file_of_a_directory_formatted_here_names_its_controller(tmp_path: Path) -> None:
+    settings = Settings(single_node(("127.0.0.1", 9092), tmp_path, ("127.0.0.1", 9099)))
+    options = properties(render_single_node(settings))
+    assert options["controller.quorum.bootstrap.servers"] == "127.0.0.1:9099"
+    assert options["log.dirs"] == str(tmp_path)

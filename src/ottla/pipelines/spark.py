@@ -1,0 +1,224 @@
+"""The only place that makes a SparkSession, and the archive that halves its start.
+
+Spark's own output goes to a file, so that the terminal belongs to the application. Everything a
+query relies on (state store, checkpoint format, fixed partitioning) is set here, once.
+"""
+
+import atexit
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ottla.errors import OttlaError
+from ottla.pipelines.jars import cache_folder, connector_jars
+from ottla.pipelines.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Real-time queries hold a slot per source partition and per shuffle partition for as long as they
+# run, so slots are many and cores few. The 4 is the number of attempts of a task: plain local[N]
+# never retries.
+LOCAL_MASTER = "local[128,4]"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+STREAMING: Mapping[str, str] = {
+    "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
+    "spark.sql.ansi.enabled": "false",  # a bad cast is a null, not the end of the query
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    # From the first run on, else a checkpoint cannot pass between micro-batches and real time.
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    "spark.sql.streaming.pollingDelay": "10ms",
+    "spark.sql.streaming.numRecentProgressUpdates": "10",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkSettings:
+    """What may differ between one session and the next; the rest is fixed above."""
+
+    name: str = "ottla"
+    master: str = LOCAL_MASTER
+    parallelism: int = 2  # shuffle partitions, and so state partitions
+    ui: bool = False
+    memory: str = "1g"
+    log: Path | None = None  # where Spark's output goes; None: a temporary file
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+def session(settings: SparkSettings | None = None) -> "SparkSession":
+    """The process's session: made at the first call, returned as it is afterwards."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise OttlaError(
+            "Pipelines need PySpark: install it with pip install 'ottla[pipelines]'."
+        ) from error
+    active: SparkSession | None = SparkSession.getActiveSession()
+    return active if active is not None else _make(settings or SparkSettings())
+
+
+def stop() -> None:
+    """End the session and its JVM. Safe to call when there is none."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        process = getattr(gateway, "proc", None)
+        gateway.shutdown()
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+        _end(process)
+
+
+def ui_address(spark: "SparkSession") -> str | None:
+    address: str | None = spark.sparkContext.uiWebUrl
+    return address
+
+
+def _end(process: "subprocess.Popen[bytes] | None") -> None:
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()  # the gateway ends when its input does
+    try:
+        process.wait(timeout=40)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _make(settings: SparkSettings) -> "SparkSession":
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(find_java())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if _is_local(settings.master) else "")
+    if not os.environ["SPARK_LOCAL_IP"]:
+        del os.environ["SPARK_LOCAL_IP"]
+    conf = SparkConf(loadDefaults=False)
+    for name, value in configuration(settings).items():
+        conf.set(name, value)
+    log = _open_log(settings.log)
+    try:
+        output = {"stdout": log, "stderr": log}
+        gateway = launch_gateway(conf, popen_kwargs=output)  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Exception as error:
+        raise OttlaError(f"Spark did not start; its output is in {log.name}.") from error
+    if not _is_local(settings.master):
+        context.addPyFile(str(package_archive()))
+    atexit.register(_stop_quietly)
+    return SparkSession(context)
+
+
+def configuration(settings: SparkSettings) -> dict[str, str]:
+    """Every setting of the session. Pure but for the jars' paths."""
+    jars = [str(path) for path in connector_jars()]
+    chosen = dict(STREAMING) | {
+        "spark.app.name": settings.name,
+        "spark.master": settings.master,
+        "spark.submit.deployMode": "client",
+        "spark.driver.memory": settings.memory,
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.driver.extraJavaOptions": java_options(),
+        "spark.sql.shuffle.partitions": str(settings.parallelism),
+        "spark.default.parallelism": str(settings.parallelism),
+        "spark.ui.enabled": str(settings.ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),
+    }
+    if not _is_local(settings.master):
+        chosen["spark.jars"] = ",".join(jars)
+    return chosen | dict(settings.extra)
+
+
+def java_options() -> str:
+    """JVM flags: quiet logging, and the class-data archive once there is one."""
+    logging = cache_folder() / "log4j2.properties"
+    if not logging.exists() or logging.read_text() != LOGGING:
+        logging.parent.mkdir(parents=True, exist_ok=True)
+        logging.write_text(LOGGING)
+    options = [f"-Dlog4j2.configurationFile={logging.as_uri()}"]
+    if making := os.environ.get("OTTLA_MAKE_ARCHIVE"):
+        options.append(f"-XX:ArchiveClassesAtExit={making}")
+    elif (archive := archive_path()).exists():
+        options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+    return " ".join(options)
+
+
+def archive_path() -> Path:
+    """The archive belongs to one Java and one PySpark: another of either ignores it."""
+    import pyspark
+
+    tag = find_java().name.replace(" ", "_")
+    return cache_folder() / f"classes-{pyspark.__version__}-{tag}.jsa"
+
+
+def make_archive_in_background() -> "subprocess.Popen[bytes] | None":
+    """Start making the class-data archive, once, at the lowest priority; None when it is there."""
+    target = archive_path()
+    lock = target.with_suffix(".making")
+    if target.exists() or not hasattr(os, "nice"):
+        return None
+    try:
+        lock.touch(exist_ok=False)
+    except FileExistsError:
+        return None
+    return subprocess.Popen(
+        [sys.executable, "-m", "ottla.pipelines.archive", str(target), str(lock)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def package_archive() -> Path:
+    """This package as a zip, so that the executors of a cluster need no installation of it."""
+    import shutil
+
+    import ottla
+
+    package = Path(ottla.__file__).parent
+    target = Path(tempfile.mkdtemp(prefix="ottla-package-")) / "ottla"
+    return Path(shutil.make_archive(str(target), "zip", package.parent, package.name))
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _open_log(path: Path | None) -> IO[Any]:
+    if path is None:
+        path = Path(tempfile.gettempdir()) / f"ottla-spark-{os.getpid()}.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("ab")
+
+
+def _stop_quietly() -> None:
+    with contextlib.suppress(Exception):
+        stop()

@@ -1,0 +1,314 @@
+"""What may happen to a transaction next.
+
+Pure: `(transaction, ask, now) → Step`. A step names the transaction's next form, to be written
+to the log before anyone is told, and what the client hears after that. A refusal without a write
+is a `KafkaError`. Nothing here waits, so there is no "pending" state: a form that could not be
+written is forgotten with the shard that failed to write it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition
+from ottla.transactions.states import (
+    LAST_EPOCH,
+    MAY_BECOME,
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    State,
+    Transaction,
+    epoch_exhausted,
+)
+
+EPOCH_BUMP_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    after: Transaction | None
+    """To be written; None: nothing changes."""
+    told: ErrorCode = ErrorCode.NONE
+    """What the client hears once `after` is committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitProducer:
+    transactional_id: str
+    timeout_ms: int
+    expected: tuple[int, int] | None = None
+    """Producer id and epoch that the client believes to have."""
+    server_version: int = EPOCH_BUMP_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTransaction:
+    producer_id: int
+    producer_epoch: int
+    commit: bool
+    client_version: int
+    """Transaction version of the request: 2 from EndTxn v5 on."""
+
+    @property
+    def bumps_epochs(self) -> bool:
+        return self.client_version >= EPOCH_BUMP_VERSION
+
+
+def init_producer(
+    current: Transaction | None, ask: InitProducer, now_ms: int, new_producer_id: Callable[[], int]
+) -> Step:
+    if current is None:
+        current = Transaction(
+            transactional_id=ask.transactional_id,
+            producer_id=new_producer_id(),
+            timeout_ms=ask.timeout_ms,
+            updated_ms=now_ms,
+        )
+    if ask.expected is not None and not may_be_owner(current, *ask.expected):
+        raise KafkaError(
+            ErrorCode.PRODUCER_FENCED, "A newer producer uses this transactional id now."
+        )
+    if current.state.is_ending:
+        raise busy(current)
+    if current.state is State.ONGOING:
+        fenced = fence(current, now_ms, ask.server_version, new_producer_id)
+        return Step(fenced, ErrorCode.CONCURRENT_TRANSACTIONS)
+    expected_epoch = ask.expected[1] if ask.expected else None
+    if current.epochs_exhausted and expected_epoch in (None, current.producer_epoch):
+        producer_id, epoch = new_producer_id(), 0
+        last_epoch = NO_EPOCH if ask.expected is None else current.producer_epoch
+    else:
+        producer_id = current.producer_id
+        epoch, last_epoch = bumped(current, expected_epoch)
+    return Step(
+        become(
+            current,
+            State.EMPTY,
+            producer_id=producer_id,
+            previous_producer_id=current.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+            producer_epoch=epoch,
+            last_producer_epoch=last_epoch,
+            timeout_ms=ask.timeout_ms,
+            partitions=frozenset(),
+            started_ms=-1,
+            updated_ms=now_ms,
+        )
+    )
+
+
+def may_be_owner(current: Transaction, producer_id: int, epoch: int) -> bool:
+    """A new id, the id it has, or the id before a rotation whose answer may have been lost."""
+    return (
+        current.producer_epoch == NO_EPOCH
+        or producer_id == current.producer_id
+        or (producer_id == current.previous_producer_id and epoch_exhausted(epoch))
+    )
+
+
+def bumped(current: Transaction, expected_epoch: int | None) -> tuple[int, int]:
+    """The next epoch and the one before it."""
+    if expected_epoch is None:
+        return current.producer_epoch + 1, NO_EPOCH
+    if current.producer_epoch in (NO_EPOCH, expected_epoch):
+        return current.producer_epoch + 1, current.producer_epoch
+    if expected_epoch == current.last_producer_epoch:
+        return current.producer_epoch, current.last_producer_epoch  # a repeated call
+    raise KafkaError(
+        ErrorCode.PRODUCER_FENCED,
+        f"The producer's epoch {expected_epoch} is behind {current.producer_epoch}.",
+    )
+
+
+def add_partitions(
+    current: Transaction | None,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: frozenset[TopicPartition],
+    now_ms: int,
+    client_version: int = 0,
+) -> Step:
+    transaction = owned(current, producer_id, producer_epoch)
+    if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+        return Step(None)
+    started = transaction.started_ms if transaction.state is State.ONGOING else now_ms
+    return Step(
+        become(
+            transaction,
+            State.ONGOING,
+            partitions=transaction.partitions | partitions,
+            started_ms=started,
+            updated_ms=now_ms,
+            previous_producer_id=transaction.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+            client_version=client_version,
+        )
+    )
+
+
+def verify_partitions(
+    current: Transaction | None,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: frozenset[TopicPartition],
+) -> dict[TopicPartition, ErrorCode]:
+    """Whether a leader may append: the late messages of a finished transaction may not."""
+    transaction = owned(current, producer_id, producer_epoch)
+    return {
+        partition: ErrorCode.NONE
+        if partition in transaction.partitions
+        else ErrorCode.TRANSACTION_ABORTABLE
+        for partition in partitions
+    }
+
+
+def owned(current: Transaction | None, producer_id: int, producer_epoch: int) -> Transaction:
+    if current is None or current.producer_id != producer_id:
+        raise unmapped(producer_id)
+    if current.producer_epoch != producer_epoch:
+        raise fenced_out(producer_epoch, current)
+    if current.state.is_ending:
+        raise busy(current)
+    return current
+
+
+def end(
+    current: Transaction | None,
+    ask: EndTransaction,
+    now_ms: int,
+    new_producer_id: Callable[[], int],
+) -> Step:
+    if current is None:
+        raise unmapped(ask.producer_id)
+    repeated = is_repeated_end(current, ask)
+    if current.producer_id != ask.producer_id and not repeated:
+        raise unmapped(ask.producer_id)
+    if not repeated and ask.producer_epoch != current.producer_epoch:
+        raise fenced_out(ask.producer_epoch, current)
+    result = State.PREPARE_COMMIT if ask.commit else State.PREPARE_ABORT
+    done = State.COMPLETE_COMMIT if ask.commit else State.COMPLETE_ABORT
+    if current.state is State.ONGOING:
+        return Step(prepare_end(current, result, ask.client_version, now_ms, new_producer_id))
+    if current.state is result:
+        raise busy(current)
+    if current.state is done and (repeated or not ask.bumps_epochs):
+        return Step(None)
+    never_began = current.state is State.EMPTY or current.state.is_complete
+    if never_began and not repeated and not ask.commit and ask.bumps_epochs:
+        # A client of version 2 may abort before any partition was added: its epoch moves on.
+        started = replace(current, started_ms=now_ms)
+        return Step(prepare_end(started, result, ask.client_version, now_ms, new_producer_id))
+    raise KafkaError(
+        ErrorCode.INVALID_TXN_STATE,
+        f"The transaction is in state {current.state.title} and cannot "
+        f"{'commit' if ask.commit else 'abort'}.",
+    )
+
+
+def is_repeated_end(current: Transaction, ask: EndTransaction) -> bool:
+    """The client did not hear our answer and asks again, still with the epoch before the bump."""
+    if not current.bumps_epochs or not (current.state.is_ending or current.state.is_complete):
+        return False
+    same_producer = current.producer_id == ask.producer_id
+    after_bump = same_producer and current.producer_epoch == ask.producer_epoch + 1
+    after_rotation = (
+        current.state.is_complete
+        and current.previous_producer_id == ask.producer_id
+        and ask.producer_epoch == LAST_EPOCH - 1
+        and current.producer_epoch == 0
+    )
+    return after_bump or after_rotation
+
+
+def prepare_end(
+    current: Transaction,
+    state: State,
+    client_version: int,
+    now_ms: int,
+    new_producer_id: Callable[[], int],
+) -> Transaction:
+    """The decision to commit or abort: once written, nothing can change it."""
+    if client_version < EPOCH_BUMP_VERSION:
+        return become(current, state, updated_ms=now_ms, client_version=client_version)
+    rotated = new_producer_id() if current.epochs_exhausted else NO_PRODUCER_ID
+    return become(
+        current,
+        state,
+        producer_epoch=current.producer_epoch + 1,
+        last_producer_epoch=current.producer_epoch,
+        previous_producer_id=current.producer_id,
+        next_producer_id=rotated,
+        updated_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def fence(
+    current: Transaction, now_ms: int, server_version: int, new_producer_id: Callable[[], int]
+) -> Transaction:
+    """Abort for a client that is gone: its epoch is bumped, so that it cannot go on."""
+    if server_version >= EPOCH_BUMP_VERSION:
+        return prepare_end(current, State.PREPARE_ABORT, server_version, now_ms, new_producer_id)
+    return become(
+        current,
+        State.PREPARE_ABORT,
+        producer_epoch=current.producer_epoch + 1,
+        last_producer_epoch=NO_EPOCH,
+        updated_ms=now_ms,
+        client_version=server_version,
+    )
+
+
+def complete(current: Transaction, now_ms: int) -> Transaction:
+    """All markers are written."""
+    commit = current.state is State.PREPARE_COMMIT
+    producer_id, epoch = current.producer_id, current.producer_epoch
+    if current.bumps_epochs and current.next_producer_id != NO_PRODUCER_ID:
+        producer_id, epoch = current.next_producer_id, 0
+    return become(
+        current,
+        State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
+        producer_id=producer_id,
+        previous_producer_id=current.producer_id,
+        next_producer_id=NO_PRODUCER_ID,
+        producer_epoch=epoch,
+        last_producer_epoch=current.producer_epoch,
+        partitions=frozenset(),
+        updated_ms=now_ms,
+    )
+
+
+def has_timed_out(current: Transaction, now_ms: int) -> bool:
+    return current.state is State.ONGOING and now_ms > current.started_ms + current.timeout_ms
+
+
+def may_expire(current: Transaction, now_ms: int, expiration_ms: int) -> bool:
+    """A transactional id nobody used for long is forgotten, unless a transaction is open."""
+    at_rest = current.state is State.EMPTY or current.state.is_complete
+    return at_rest and now_ms >= current.updated_ms + expiration_ms
+
+
+def become(current: Transaction, state: State, **changes: object) -> Transaction:
+    assert state in MAY_BECOME[current.state], (current.state, state)
+    return replace(current, state=state, **changes)  # type: ignore[arg-type]
+
+
+def unmapped(producer_id: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        f"Producer id {producer_id} does not belong to this transactional id.",
+    )
+
+
+def fenced_out(epoch: int, current: Transaction) -> KafkaError:
+    return KafkaError(
+        ErrorCode.PRODUCER_FENCED,
+        f"The producer's epoch {epoch} is not the current one, {current.producer_epoch}.",
+    )
+
+
+def busy(current: Transaction) -> KafkaError:
+    return KafkaError(
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        f"The previous transaction is in state {current.state.title}: try again.",
+    )

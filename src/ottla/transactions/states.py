@@ -1,0 +1,82 @@
+"""The states of a transaction and the legal ways between them."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ottla.ids import TopicPartition
+
+NO_PRODUCER_ID = -1
+NO_EPOCH = -1
+LAST_EPOCH = 32_767
+"""Kept for fencing: a client is never given this epoch, so that it can always be fenced."""
+
+
+class State(IntEnum):
+    """Numbered as in the records of `__transaction_state`."""
+
+    EMPTY = 0
+    ONGOING = 1
+    PREPARE_COMMIT = 2
+    PREPARE_ABORT = 3
+    COMPLETE_COMMIT = 4
+    COMPLETE_ABORT = 5
+    DEAD = 6
+    PREPARE_EPOCH_FENCE = 7
+
+    @property
+    def title(self) -> str:
+        """As Kafka's tools show it."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def is_ending(self) -> bool:
+        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+
+    @property
+    def is_complete(self) -> bool:
+        return self in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+
+
+MAY_BECOME: dict[State, frozenset[State]] = {
+    State.EMPTY: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
+    State.ONGOING: frozenset({State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}),
+    State.PREPARE_COMMIT: frozenset({State.COMPLETE_COMMIT}),
+    State.PREPARE_ABORT: frozenset({State.COMPLETE_ABORT}),
+    State.COMPLETE_COMMIT: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
+    State.COMPLETE_ABORT: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
+    State.DEAD: frozenset(),
+    State.PREPARE_EPOCH_FENCE: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """All that is known of one transactional id."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    """Taken over when the markers are written: set when this id has run out of epochs."""
+    last_producer_epoch: int = NO_EPOCH
+    """The epoch before the last bump; a client that repeats its call still names this one."""
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: frozenset[TopicPartition] = frozenset()
+    started_ms: int = -1
+    updated_ms: int
+    client_version: int = 0
+
+    @property
+    def epochs_exhausted(self) -> bool:
+        return epoch_exhausted(self.producer_epoch)
+
+    @property
+    def bumps_epochs(self) -> bool:
+        """The last client to end a transaction here spoke transaction version 2."""
+        return self.client_version >= 2
+
+
+def epoch_exhausted(epoch: int) -> bool:
+    return epoch >= LAST_EPOCH - 1

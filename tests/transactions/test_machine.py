@@ -1,0 +1,184 @@
+"""Every way through a transaction, as values in and values out."""
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition
+from ottla.transactions import machine, records
+from ottla.transactions.machine import EndTransaction, InitProducer, Step
+from ottla.transactions.states import LAST_EPOCH, State, Transaction
+
+ORDERS = TopicPartition("orders", 0)
+TOTALS = TopicPartition("totals", 3)
+
+
+def init(current: Transaction | None, expected: tuple[int, int] | None = None) -> Step:
+    ask = InitProducer(transactional_id="app", timeout_ms=60_000, expected=expected)
+    return machine.init_producer(current, ask, 1_000, count(70).__next__)
+
+
+def begun() -> Transaction:
+    return written(init(None))
+
+
+def written(step: Step) -> Transaction:
+    assert step.after is not None
+    return step.after
+
+
+def add(current: Transaction | None, *partitions: TopicPartition, version: int = 2) -> Transaction:
+    assert current is not None
+    return written(
+        machine.add_partitions(
+            current,
+            current.producer_id,
+            current.producer_epoch,
+            frozenset(partitions),
+            2_000,
+            version,
+        )
+    )
+
+
+def end(current: Transaction, *, commit: bool, version: int = 2, epoch: int | None = None) -> Step:
+    ask = EndTransaction(
+        producer_id=current.producer_id,
+        producer_epoch=current.producer_epoch if epoch is None else epoch,
+        commit=commit,
+        client_version=version,
+    )
+    return machine.end(current, ask, 3_000, count(90).__next__)
+
+
+def refusal(call: object, *args: object, **kwargs: object) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        call(*args, **kwargs)  # type: ignore[operator]
+    return caught.value.code
+
+
+def test_a_new_transactional_id_gets_a_producer_id_and_epoch_0() -> None:
+    fresh = begun()
+    assert (fresh.producer_id, fresh.producer_epoch, fresh.state) == (70, 0, State.EMPTY)
+
+
+def test_asking_again_bumps_the_epoch_and_so_fences_the_producer_before() -> None:
+    again = written(init(begun()))
+    assert again.producer_epoch == 1
+    assert refusal(init, again, (70, 0)) == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_repeated_request_with_the_old_epoch_is_answered_with_the_bumped_one() -> None:
+    bumped = written(init(begun(), expected=(70, 0)))
+    assert bumped.producer_epoch == 1
+    assert written(init(bumped, expected=(70, 0))).producer_epoch == 1
+
+
+def test_init_during_a_transaction_aborts_it_and_asks_the_client_to_come_again() -> None:
+    step = init(add(begun(), ORDERS))
+    assert step.told == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert (written(step).state, written(step).producer_epoch) == (State.PREPARE_ABORT, 1)
+    assert refusal(init, written(step)) == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_version_2_bumps_the_epoch_with_each_transaction_and_version_1_does_not() -> None:
+    assert written(end(add(begun(), ORDERS), commit=True)).producer_epoch == 1
+    assert written(end(add(begun(), ORDERS), commit=True, version=1)).producer_epoch == 0
+
+
+def test_a_commit_goes_through_prepare_to_complete_and_forgets_its_partitions() -> None:
+    prepared = written(end(add(begun(), ORDERS, TOTALS), commit=True))
+    assert prepared.state is State.PREPARE_COMMIT
+    assert prepared.partitions == {ORDERS, TOTALS}
+    done = machine.complete(prepared, 4_000)
+    assert (done.state, done.partitions) == (State.COMPLETE_COMMIT, frozenset())
+
+
+def test_a_late_end_of_the_transaction_before_cannot_end_the_next_one() -> None:
+    done = machine.complete(written(end(add(begun(), ORDERS), commit=True)), 4_000)
+    following = add(done, ORDERS)
+    assert refusal(end, following, commit=False, epoch=0) == ErrorCode.PRODUCER_FENCED
+
+
+def test_a_repeated_commit_is_answered_and_a_contradicting_abort_refused() -> None:
+    prepared = written(end(add(begun(), ORDERS), commit=True))
+    assert refusal(end, prepared, commit=True, epoch=0) == ErrorCode.CONCURRENT_TRANSACTIONS
+    done = machine.complete(prepared, 4_000)
+    assert end(done, commit=True, epoch=0) == Step(None)
+    assert refusal(end, done, commit=False, epoch=0) == ErrorCode.INVALID_TXN_STATE
+
+
+def test_a_version_2_client_may_abort_a_transaction_that_never_began() -> None:
+    assert written(end(begun(), commit=False)).state is State.PREPARE_ABORT
+    assert refusal(end, begun(), commit=True) == ErrorCode.INVALID_TXN_STATE
+    assert refusal(end, begun(), commit=False, version=1) == ErrorCode.INVALID_TXN_STATE
+
+
+def test_partitions_already_in_the_transaction_need_no_write() -> None:
+    ongoing = add(begun(), ORDERS)
+    again = machine.add_partitions(ongoing, 70, 0, frozenset({ORDERS}), 2_000)
+    assert again == Step(None)
+
+
+def test_a_stranger_cannot_add_partitions() -> None:
+    assert (
+        refusal(machine.add_partitions, begun(), 71, 0, frozenset({ORDERS}), 0)
+        == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    )
+    assert (
+        refusal(machine.add_partitions, begun(), 70, 1, frozenset({ORDERS}), 0)
+        == ErrorCode.PRODUCER_FENCED
+    )
+    assert (
+        refusal(machine.add_partitions, None, 70, 0, frozenset({ORDERS}), 0)
+        == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    )
+
+
+def test_a_late_produce_to_a_partition_outside_the_transaction_is_not_verified() -> None:
+    verdict = machine.verify_partitions(add(begun(), ORDERS), 70, 0, frozenset({ORDERS, TOTALS}))
+    assert verdict == {ORDERS: ErrorCode.NONE, TOTALS: ErrorCode.TRANSACTION_ABORTABLE}
+
+
+def test_an_exhausted_producer_id_is_replaced_when_the_markers_are_written() -> None:
+    old = replace(add(begun(), ORDERS), producer_epoch=LAST_EPOCH - 1)
+    prepared = written(end(old, commit=True))
+    assert (prepared.producer_id, prepared.producer_epoch) == (70, LAST_EPOCH)
+    done = machine.complete(prepared, 4_000)
+    assert (done.producer_id, done.producer_epoch, done.previous_producer_id) == (90, 0, 70)
+    repeated = EndTransaction(
+        producer_id=70, producer_epoch=LAST_EPOCH - 1, commit=True, client_version=2
+    )
+    assert machine.end(done, repeated, 5_000, count(95).__next__) == Step(None)
+
+
+def test_a_transaction_times_out_by_its_own_time_out() -> None:
+    ongoing = add(begun(), ORDERS)
+    assert not machine.has_timed_out(ongoing, 62_000)
+    assert machine.has_timed_out(ongoing, 62_001)
+
+
+def test_an_idle_transactional_id_expires_but_an_open_transaction_never_does() -> None:
+    week = 7 * 24 * 3_600 * 1_000
+    assert machine.may_expire(begun(), 1_000 + week, week)
+    assert not machine.may_expire(begun(), 999 + week, week)
+    assert not machine.may_expire(add(begun(), ORDERS), 10 * week, week)
+
+
+def test_what_kafka_wrote_is_read_and_written_byte_for_byte() -> None:
+    # an ongoing transaction as Apache Kafka 4.3.1 logged it: tags 0 and 2 are set
+    value = bytes.fromhex(
+        "0001"  # version
+        "0000000000000000" "0000" "0000ea60" "01"
+        "03" "0274" "02" "00000000" "00" "0275" "02" "00000000" "00"
+        "0000019d00000001" "0000019d00000000"
+        "02" "0008" "0000000000000000" "0202" "0002"
+    )  # fmt: skip
+    transaction = records.read_value("tv2", value)
+    assert transaction.state is State.ONGOING
+    assert transaction.partitions == {TopicPartition("t", 0), TopicPartition("u", 0)}
+    assert transaction.client_version == 2
+    assert records.value_of(transaction) == value
+    assert records.read_key(records.key_of("tv2")) == "tv2"

@@ -1,0 +1,76 @@
+"""The feature levels this software knows, and the records that a new cluster begins with.
+
+They are those of Apache Kafka 4.3: `metadata.version` 30 and its companions.
+"""
+
+from collections.abc import Mapping
+
+from ottla.metadata.image import CLUSTER_DEFAULTS
+from ottla.metadata.records import Record, frames
+from ottla.wire.records.metadata import (
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+)
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+ELR_VERSION = "eligible.leader.replicas.version"
+
+SUPPORTED: Mapping[str, tuple[int, int]] = {
+    "group.version": (0, 1),
+    "transaction.version": (0, 2),
+    ELR_VERSION: (0, 1),
+    KRAFT_VERSION: (0, 1),
+    METADATA_VERSION: (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+}
+"""What a node says that it can work with, from the least to the highest level."""
+
+BOOTSTRAP_LEVELS: Mapping[str, int] = {
+    METADATA_VERSION: 30,
+    ELR_VERSION: 1,
+    "group.version": 1,
+    "share.version": 1,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
+
+
+def level_records() -> list[Record]:
+    return [
+        FeatureLevelRecord(name=name, feature_level=level)
+        for name, level in BOOTSTRAP_LEVELS.items()
+    ]
+
+
+def bootstrap_values() -> list[bytes]:
+    """What stands in `bootstrap.checkpoint`, between the snapshot's header and footer."""
+    return frames(level_records())
+
+
+def activation_records(levels: list[Record]) -> list[Record]:
+    """The first records of a new metadata log, given what `bootstrap.checkpoint` holds.
+
+    One transaction, so that no node ever sees half of them. With eligible leader replicas, the
+    least number of in-sync replicas must be known to the whole cluster, hence the setting.
+    """
+    kind, name = CLUSTER_DEFAULTS
+    defaults: list[Record] = [
+        ConfigRecord(resource_type=kind, resource_name=name, name="min.insync.replicas", value="1")
+    ]
+    return [
+        BeginTransactionRecord(name="Bootstrap records"),
+        *levels,
+        *(defaults if _has_elr(levels) else []),
+        EndTransactionRecord(),
+    ]
+
+
+def _has_elr(levels: list[Record]) -> bool:
+    return any(
+        isinstance(one, FeatureLevelRecord) and one.name == ELR_VERSION and one.feature_level > 0
+        for one in levels
+    )

@@ -1,0 +1,200 @@
+"""One client's connection: frames in, replies out, in order.
+
+As in Apache Kafka a connection's requests are taken up one after another. Only a Produce may
+follow a Produce before the first is acknowledged: the order of appends is kept, and waiting for
+replicas or the disk is shared. What comes meanwhile waits in `_backlog`; a client that sends more
+than that, or does not read its replies, is not read from.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from ottla.broker.context import Peer
+from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
+from ottla.broker.later import Body, Later
+from ottla.wire.framing import FrameAssembler, FrameTooLong
+
+log = logging.getLogger(__name__)
+
+BACKLOG_FRAMES_MAX = 64
+BACKLOG_BYTES_MAX = 1024 * 1024
+WRITE_BUFFER_BYTES = 1024 * 1024
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Opened and forgotten through the callbacks of the listener that accepted it."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        assembler: FrameAssembler,
+        make_peer: Callable[[str], Peer],
+        opened: Callable[["Connection"], bool],
+        closed: Callable[["Connection"], None],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._assembler = assembler
+        self._make_peer = make_peer
+        self._opened = opened
+        self._closed = closed
+        self._transport: asyncio.Transport | None = None
+        self._out: list[bytes | bytearray | memoryview] = []
+        self._pending: deque[_Slot] = deque()  # replies that are awaited, oldest first
+        self._only_produce = True  # among the pending ones
+        self._backlog: deque[memoryview] = deque()
+        self._backlog_bytes = 0
+        self._taking = False
+        self._writing_paused = False
+        self._reading_paused = False
+        self.active_at = 0.0  # set by the listener's sweep, cleared by traffic
+        self.was_active = True
+
+    # What the event loop calls -------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        address = transport.get_extra_info("peername")
+        self.peer = self._make_peer(address[0] if address else "")
+        if not self._opened(self):
+            transport.abort()
+            return
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._assembler.space()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.was_active = True
+        try:
+            for frame in self._assembler.received(nbytes):
+                if self._backlog or not self._may_take(frame):
+                    self._put_off(frame)
+                else:
+                    self._take(frame)
+        except (BadRequest, FrameTooLong) as error:
+            self._refuse(error)
+        self._write()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        for slot in self._pending:
+            slot.later.abandon()
+        self._pending.clear()
+        self._backlog.clear()
+        self._closed(self)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._continue()
+
+    # Requests ------------------------------------------------------------------------------
+
+    def _may_take(self, frame: memoryview) -> bool:
+        if self._writing_paused or self._transport is None:
+            return False
+        if not self._pending:
+            return True
+        return self._only_produce and api_of(frame) == PRODUCE
+
+    def _take(self, frame: memoryview) -> None:
+        reply = self._dispatcher.take(frame, self.peer)
+        if isinstance(reply, Later):
+            if not self._pending:
+                self._only_produce = True
+            self._only_produce = self._only_produce and api_of(frame) == PRODUCE
+            slot = _Slot(reply)
+            self._pending.append(slot)
+            reply.then(partial(self._arrived, slot))
+        elif reply is not None:
+            if self._pending:
+                self._pending.append(_Slot(Later(), reply))
+            else:
+                self._out += reply
+
+    def _arrived(self, slot: "_Slot", body: Body) -> None:
+        slot.body = body
+        if self._pending and self._pending[0] is slot:
+            self._continue()
+
+    def _continue(self) -> None:
+        """Send what is due, then take up what had to wait."""
+        if self._taking:
+            return
+        self._taking = True
+        try:
+            self._send_due()
+            while self._backlog and self._may_take(self._backlog[0]):
+                frame = self._backlog.popleft()
+                self._backlog_bytes -= len(frame)
+                self._take(frame)
+                self._send_due()
+        except BadRequest as error:
+            self._refuse(error)
+        finally:
+            self._taking = False
+        self._write()
+        if self._reading_paused and not self._backlog and self._transport is not None:
+            self._reading_paused = False
+            self._transport.resume_reading()
+
+    def _send_due(self) -> None:
+        while self._pending and (body := self._pending[0].body) is not None:
+            self._pending.popleft()
+            self._out += body
+
+    def _put_off(self, frame: memoryview) -> None:
+        self._backlog.append(memoryview(bytes(frame)))  # its buffer is about to be reused
+        self._backlog_bytes += len(frame)
+        full = len(self._backlog) >= BACKLOG_FRAMES_MAX or self._backlog_bytes >= BACKLOG_BYTES_MAX
+        if full and not self._reading_paused and self._transport is not None:
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _write(self) -> None:
+        if self._out and self._transport is not None:
+            out, self._out = self._out, []
+            if len(out) == 1:
+                self._transport.write(out[0])
+            elif sum(map(len, out)) < 4096:
+                self._transport.write(b"".join(out))
+            else:
+                self._transport.writelines(out)
+
+    # The end -------------------------------------------------------------------------------
+
+    def _refuse(self, error: Exception) -> None:
+        log.warning("closed the connection from %s: %s", self.peer.client_host, error)
+        self._write()
+        self.close()
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    @property
+    def is_awaiting(self) -> bool:
+        """A reply is owed: the silence is ours."""
+        return bool(self._pending)
+
+    def forget_buffer(self) -> None:
+        self._assembler.forget_buffer()
+
+
+class _Slot:
+    """A place in the order of replies."""
+
+    __slots__ = ("body", "later")
+
+    def __init__(self, later: Later, body: Body | None = None) -> None:
+        self.later = later
+        self.body = body

@@ -1,0 +1,46 @@
+"""Who asks, and how: what a handler may know about a request besides its body."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.broker.api import Api, Listeners
+
+
+class Peer:
+    """One client's connection, as handlers see it."""
+
+    __slots__ = ("client_host", "listener_kind", "listener_name", "principal", "software")
+
+    def __init__(self, listener_name: str, listener_kind: "Listeners", client_host: str) -> None:
+        self.listener_name = listener_name
+        self.listener_kind = listener_kind
+        self.client_host = client_host
+        self.principal = "User:ANONYMOUS"
+        self.software = ("unknown", "unknown")  # name and version, as ApiVersions told
+
+
+class RequestContext:
+    """One request's header and where it came from."""
+
+    __slots__ = ("api", "api_version", "client_id", "correlation_id", "peer")
+
+    def __init__(
+        self, api: "Api", api_version: int, correlation_id: int, client_id: str | None, peer: Peer
+    ) -> None:
+        self.api = api
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+        self.peer = peer
+
+    @property
+    def listener_name(self) -> str:
+        return self.peer.listener_name
+
+    @property
+    def client_host(self) -> str:
+        return self.peer.client_host
+
+    @property
+    def principal(self) -> str:
+        return self.peer.principal

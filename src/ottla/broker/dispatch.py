@@ -1,0 +1,134 @@
+"""From a frame to a reply: header, handler, body; every error is mapped here, once.
+
+What cannot be answered (garbage, an API or a version nobody serves) raises `BadRequest`, and the
+connection is closed, as Apache Kafka does. ApiVersions alone is always answered.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from inspect import isawaitable
+from typing import TYPE_CHECKING
+
+from ottla.broker.api import Api, Handler, Listeners, apis, load
+from ottla.broker.context import Peer, RequestContext
+from ottla.broker.later import Body, Later
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.codec import MalformedMessage, decode, encode
+from ottla.wire.framing import read_request_header, reply_header, skip_header_tags
+from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+log = logging.getLogger(__name__)
+
+API_VERSIONS = 18
+PRODUCE = 0
+Reply = Body | Later | None
+"""A whole frame in pieces, a promise of one, or None where the client wants no reply."""
+
+
+class BadRequest(Exception):
+    """Nothing that could be answered: the connection has to go."""
+
+
+def api_of(frame: memoryview) -> int:
+    """The API key of a frame, before anything else is known of it."""
+    return int.from_bytes(frame[:2], "big", signed=True)
+
+
+class Dispatcher:
+    """Takes the requests of all connections of one listener."""
+
+    def __init__(self, broker: "Broker", listener_kind: Listeners) -> None:
+        self.broker = broker
+        self._apis = apis(listener_kind)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def take(self, frame: memoryview, peer: Peer) -> Reply:
+        try:
+            key, version, correlation_id, client_id, position = read_request_header(frame)
+            api = self._apis.get(key)
+            if api is None:
+                raise BadRequest(f"API {key} is not served here")
+            if version not in api.versions:
+                if key == API_VERSIONS:
+                    return self._too_new(api, correlation_id)
+                raise BadRequest(f"{api.name} is not served at version {version}")
+            handler = load(api)
+            if version >= handler.request.FLEXIBLE_SINCE:
+                position = skip_header_tags(frame, position)
+            context = RequestContext(api, version, correlation_id, client_id, peer)
+            if handler.serve is not None:
+                return self._serve(handler, frame, position, context)
+            request, _ = decode(handler.request, version, frame, position)
+        except MalformedMessage as error:
+            raise BadRequest(str(error)) from None
+        return self._handle(handler, request, context)
+
+    def _serve(
+        self, handler: Handler, frame: memoryview, position: int, context: RequestContext
+    ) -> Reply:
+        assert handler.serve is not None
+        body = handler.serve(frame, position, context, self.broker)
+        if body is None:
+            return None
+        if not isinstance(body, Later):
+            return framed(handler, context, body)
+        body.wrap = partial(framed, handler, context)
+        return body
+
+    def _handle(self, handler: Handler, request: Message, context: RequestContext) -> Reply:
+        assert handler.handle is not None
+        try:
+            response = handler.handle(request, context, self.broker)
+        except Exception as error:
+            response = refusal(handler, request, error)
+        if not isawaitable(response):
+            return written(handler, context, response)
+        reply = Later()
+
+        async def answer() -> None:
+            try:
+                message = await response
+            except Exception as error:
+                message = refusal(handler, request, error)
+            reply.deliver(written(handler, context, message))
+
+        task = asyncio.get_running_loop().create_task(answer())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return reply
+
+    def _too_new(self, api: Api, correlation_id: int) -> Body:
+        """Every client understands version 0: it says what it may ask for instead."""
+        from ottla.broker.handlers.api_versions import unsupported
+
+        body = encode(unsupported(api), 0)
+        return [reply_header(correlation_id, len(body), tagged=False), body]
+
+
+def framed(handler: Handler, context: RequestContext, body: Body) -> Body:
+    tagged = (
+        context.api_version >= handler.response.FLEXIBLE_SINCE and handler.api.key != API_VERSIONS
+    )
+    size = sum(map(len, body))
+    return [reply_header(context.correlation_id, size, tagged=tagged), *body]
+
+
+def written(handler: Handler, context: RequestContext, response: Message) -> Body:
+    return framed(handler, context, [encode(response, context.api_version)])
+
+
+def refusal(handler: Handler, request: Message, error: Exception) -> Message:
+    """The response that carries an error where its API has the place for it."""
+    if not isinstance(error, KafkaError):
+        log.error("%s failed", handler.api.name, exc_info=error)
+        error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed; its log says how.")
+    if handler.refuse is not None:
+        return handler.refuse(request, error)
+    fields = {"error_code": int(error.code)}
+    if "error_message" in handler.response.__struct_fields__:
+        fields["error_message"] = error.message  # type: ignore[assignment]
+    return handler.response(**fields)

@@ -1,0 +1,7 @@
+"""One file per API, named like its message; listed in `broker.api`, imported on first use.
+
+Each has `handle(request, context, broker)`, which returns the response or something to await;
+it raises `KafkaError` to refuse the whole request. Where the response has no error code of its
+own at the top, `refuse(request, error)` says what such a refusal looks like. The hot ones have
+`serve(frame, position, context, broker)` instead and read and write bytes themselves.
+"""

@@ -1,0 +1,48 @@
+"""ApiVersions: what this listener serves, and the features that are on.
+
+A client's first word. Whatever version it asks with, it is told which ones there are. Produce is
+shown from version 0 on though it is served from 3: older librdkafka takes a higher minimum for a
+broker that cannot compress.
+"""
+
+from ottla.broker.api import Api, apis
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.dispatch import PRODUCE
+from ottla.errors import ErrorCode
+from ottla.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+
+
+def handle(
+    request: ApiVersionsRequest, context: RequestContext, broker: Broker
+) -> ApiVersionsResponse:
+    if context.api_version >= 3:
+        if not (_is_software(request.client_software_name)) or not (
+            _is_software(request.client_software_version)
+        ):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        context.peer.software = (request.client_software_name, request.client_software_version)
+    shown = apis(context.peer.listener_kind).values()
+    return ApiVersionsResponse(api_keys=[_shown(api) for api in shown])
+
+
+def unsupported(api: Api) -> ApiVersionsResponse:
+    """For a version of ApiVersions that does not exist yet; sent at version 0."""
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_shown(api)])
+
+
+def _shown(api: Api) -> ApiVersion:
+    first = 0 if api.key == PRODUCE else api.versions[0]
+    return ApiVersion(api_key=api.key, min_version=first, max_version=api.versions[-1])
+
+
+def _is_software(text: str) -> bool:
+    """Kafka's `[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?`."""
+    if not text or not text.isascii():
+        return False
+    inner = text.replace("-", "a").replace(".", "a")
+    return text[0].isalnum() and text[-1].isalnum() and inner.isalnum()

@@ -1,0 +1,104 @@
+"""The listeners of a node: sockets opened and closed, connections counted and swept.
+
+What is said on a connection is `broker.connection`'s affair.
+"""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ottla.broker.api import Listeners
+from ottla.broker.connection import Connection
+from ottla.broker.context import Peer
+from ottla.broker.dispatch import Dispatcher
+from ottla.errors import OttlaError
+from ottla.wire.framing import FrameAssembler
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+log = logging.getLogger(__name__)
+
+SCRATCH_BYTES = 256 * 1024
+SWEEP_S = 5.0
+BACKLOG = 1024
+
+
+class Server:
+    """One listener."""
+
+    def __init__(self, broker: "Broker", name: str, kind: Listeners) -> None:
+        settings = broker.settings
+        self.name = name
+        self.kind = kind
+        self._dispatcher = Dispatcher(broker, kind)
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._frame_bytes_max = settings.int("socket.request.max.bytes")
+        self._idle_s_max = settings.int("connections.max.idle.ms") / 1000
+        self._connections_max = settings.int("max.connections")
+        self._connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    async def listen(self, host: str, port: int) -> int:
+        """Open the socket; the port, which the system chose if `port` is 0."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                self._accept, host or None, port, backlog=BACKLOG, reuse_address=True
+            )
+        except OSError as error:
+            raise OttlaError(
+                f"Listener {self.name} cannot use {host}:{port}: {error.strerror or error}. "
+                "Is another broker running? Choose another port with --listen."
+            ) from None
+        self._sweeper = loop.call_later(SWEEP_S, self._sweep)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """No new connections, and an end to the ones there are."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for connection in list(self._connections):
+            connection.close()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    def _accept(self) -> Connection:
+        return Connection(
+            self._dispatcher,
+            FrameAssembler(self._scratch, self._frame_bytes_max),
+            self._peer,
+            self._opened,
+            self._connections.discard,
+        )
+
+    def _peer(self, client_host: str) -> Peer:
+        return Peer(self.name, self.kind, client_host)
+
+    def _opened(self, connection: Connection) -> bool:
+        if len(self._connections) >= self._connections_max:
+            log.warning("refused %s: max.connections is reached", connection.peer.client_host)
+            return False
+        self._connections.add(connection)
+        connection.active_at = asyncio.get_running_loop().time()
+        return True
+
+    def _sweep(self) -> None:
+        """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for connection in list(self._connections):
+            if connection.was_active:
+                connection.was_active = False
+                connection.active_at = now
+                continue
+            connection.forget_buffer()
+            if now - connection.active_at > self._idle_s_max and not connection.is_awaiting:
+                connection.close()
+        self._sweeper = loop.call_later(SWEEP_S, self._sweep)

@@ -1,0 +1,131 @@
+"""Frames and headers: where a request begins and ends in a stream of bytes, and whose it is.
+
+Pure: bytes in, frames out. Sockets are `broker.connection`'s affair, bodies are `wire.codec`'s.
+"""
+
+from collections.abc import Iterator
+from struct import Struct
+from struct import error as StructError
+from typing import NamedTuple
+
+from ottla.wire.codec import MalformedMessage, skip_tags
+
+SIZE = Struct(">i")
+_HEADER = Struct(">hhih")  # api key, version, correlation id, length of the client's name
+_REPLY_HEADER = Struct(">ii")  # size, correlation id
+_TAGGED_REPLY_HEADER = Struct(">iib")
+_POOLED_BYTES_MAX = 2 * 1024 * 1024
+
+
+class FrameTooLong(ValueError):
+    """A size that is negative or beyond what the receiver accepts."""
+
+
+class FrameAssembler:
+    """Cuts what a peer sends into frames.
+
+    Small frames are cut from `scratch`, a buffer that all connections share, because between
+    `space()` and `received()` nothing else runs. A frame that is not whole yet moves into a buffer
+    of its own size, and the rest of it is received right there.
+    """
+
+    __slots__ = ("_filled", "_frame_bytes_max", "_own", "_scratch", "_wanted")
+
+    def __init__(self, scratch: memoryview, frame_bytes_max: int) -> None:
+        self._scratch = scratch
+        self._frame_bytes_max = frame_bytes_max
+        self._own: memoryview | None = None
+        self._filled = 0  # bytes of the unfinished frame in `_own`, its size included
+        self._wanted = 0  # bytes it will have; 0: no frame is unfinished
+
+    def space(self) -> memoryview:
+        """Where to put the next bytes."""
+        if self._wanted:
+            assert self._own is not None
+            return self._own[self._filled : self._wanted]
+        return self._scratch
+
+    def received(self, count: int) -> Iterator[memoryview]:
+        """The frames that `count` more bytes complete, valid until the next call of `space`.
+
+        FrameTooLong comes after the frames before it."""
+        if not self._wanted:
+            yield from self._cut(self._scratch[:count])
+            return
+        self._filled += count
+        if self._filled < self._wanted:
+            return
+        assert self._own is not None
+        whole = self._own[: self._wanted]
+        if self._wanted > 4:
+            self._wanted = 0
+            yield whole[4:]
+        else:  # only now is the size itself known
+            self._wanted = 0
+            yield from self._cut(whole)
+
+    def forget_buffer(self) -> None:
+        """Give back the memory kept for large frames, unless one is under way."""
+        if not self._wanted:
+            self._own = None
+
+    def _cut(self, data: memoryview) -> Iterator[memoryview]:
+        position, end = 0, len(data)
+        while end - position >= 4:
+            (size,) = SIZE.unpack_from(data, position)
+            if not 0 <= size <= self._frame_bytes_max:
+                raise FrameTooLong(f"a frame of {size} bytes")
+            after = position + 4 + size
+            if after > end:
+                self._keep(data[position:], 4 + size)
+                return
+            yield data[position + 4 : after]
+            position = after
+        if position < end:
+            self._keep(data[position:], 4)
+
+    def _keep(self, begun: memoryview, wanted: int) -> None:
+        own = self._own
+        if own is None or len(own) < wanted or len(own) > max(wanted, _POOLED_BYTES_MAX):
+            own = memoryview(bytearray(wanted))
+        own[: len(begun)] = begun
+        self._own, self._filled, self._wanted = own, len(begun), wanted
+
+
+class RequestHeader(NamedTuple):
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    end: int  # where the tagged fields (flexible versions) or the body begin
+
+
+def read_request_header(frame: memoryview) -> RequestHeader:
+    """The header without its tagged fields: whether it has any depends on key and version."""
+    try:
+        key, version, correlation_id, length = _HEADER.unpack_from(frame)
+    except StructError:
+        raise MalformedMessage("a request shorter than its header") from None
+    end = _HEADER.size
+    if length < 0:
+        return RequestHeader(key, version, correlation_id, None, end)
+    if end + length > len(frame):
+        raise MalformedMessage("a client id longer than its request")
+    client_id = str(frame[end : end + length], "utf-8", "replace")
+    return RequestHeader(key, version, correlation_id, client_id, end + length)
+
+
+def skip_header_tags(frame: memoryview, position: int) -> int:
+    try:
+        if frame[position] == 0:
+            return position + 1
+        return skip_tags(frame, position, len(frame))
+    except IndexError:
+        raise MalformedMessage("a request that ends in its header") from None
+
+
+def reply_header(correlation_id: int, body_bytes: int, *, tagged: bool) -> bytes:
+    """Size and header in front of a reply's body."""
+    if tagged:
+        return _TAGGED_REPLY_HEADER.pack(body_bytes + 5, correlation_id, 0)
+    return _REPLY_HEADER.pack(body_bytes + 4, correlation_id)

@@ -1,0 +1,117 @@
+"""Connections against a real socket: order, limits, bad input. No log, no groups."""
+
+import asyncio
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ottla.broker.api import Listeners
+from ottla.broker.broker import Broker
+from ottla.broker.server import Server
+from ottla.config import Settings
+from ottla.config.load import single_node
+from ottla.wire.codec import decode, encode
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+HEADER = struct.Struct(">hhih")
+
+
+def request(key: int, version: int, correlation_id: int, body: bytes = b"") -> bytes:
+    tags = b"\0" if key == 18 and version >= 3 else b""
+    frame = HEADER.pack(key, version, correlation_id, -1) + tags + body
+    return struct.pack(">i", len(frame)) + frame
+
+
+def versions_request(version: int, correlation_id: int) -> bytes:
+    asked = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+    return request(18, version, correlation_id, encode(asked, min(version, 4)))
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def reply(self) -> tuple[int, bytes]:
+        (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+        frame = await self.reader.readexactly(size)
+        return struct.unpack_from(">i", frame)[0], frame[4:]
+
+    async def is_closed(self) -> bool:
+        return await asyncio.wait_for(self.reader.read(), 5) == b""
+
+
+@asynccontextmanager
+async def connected(tmp_path, **options: str) -> AsyncIterator[Client]:
+    static = single_node(("127.0.0.1", 0), tmp_path)
+    static |= {name.replace("_", "."): value for name, value in options.items()}
+    server = Server(Broker(Settings(static)), "PLAINTEXT", Listeners.BROKER)
+    port = await server.listen("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.close()
+        await server.close()
+
+
+def test_replies_to_pipelined_requests_come_in_order(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            client.writer.write(b"".join(versions_request(0, number) for number in range(200)))
+            assert [(await client.reply())[0] for _ in range(200)] == list(range(200))
+
+    asyncio.run(scenario())
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            for byte in versions_request(3, 7):
+                client.writer.write(bytes([byte]))
+                await client.writer.drain()
+                await asyncio.sleep(0)
+            assert (await client.reply())[0] == 7
+
+    asyncio.run(scenario())
+
+
+def test_a_version_of_api_versions_that_is_too_new_is_answered_at_version_0(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            client.writer.write(versions_request(99, 5))
+            correlation_id, body = await client.reply()
+            answer, _ = decode(ApiVersionsResponse, 0, body)
+            assert correlation_id == 5
+            assert answer.error_code == 35
+            assert [(key.api_key, key.max_version) for key in answer.api_keys] == [(18, 4)]
+
+    asyncio.run(scenario())
+
+
+def test_a_frame_beyond_the_limit_closes_the_connection(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path, socket_request_max_bytes="1000") as client:
+            client.writer.write(struct.pack(">i", 1001))
+            assert await client.is_closed()
+
+    asyncio.run(scenario())
+
+
+def test_a_negative_frame_size_closes_the_connection(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            client.writer.write(struct.pack(">i", -5))
+            assert await client.is_closed()
+
+    asyncio.run(scenario())
+
+
+def test_an_unknown_api_closes_the_connection_after_the_replies_before_it(tmp_path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            client.writer.write(versions_request(0, 1) + request(999, 0, 2))
+            assert (await client.reply())[0] == 1
+            assert await client.is_closed()
+
+    asyncio.run(scenario())

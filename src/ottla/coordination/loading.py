@@ -1,0 +1,70 @@
+"""Reading a shard's log from its start to its end into a machine."""
+
+import asyncio
+import logging
+
+from ottla.coordination.log import ShardLog
+from ottla.coordination.machine import Machine
+from ottla.coordination.records import decode_entry
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.record_batch import (
+    COMMIT_MARKER,
+    BatchHeader,
+    Record,
+    iterate_batches,
+    iterate_records,
+    read_control_type,
+)
+
+logger = logging.getLogger(__name__)
+
+CHUNK_BYTES = 1 << 20
+RECORDS_PER_TURN = 500  # then others have their turn: some milliseconds
+
+
+async def load(machine: Machine, log: ShardLog, name: str) -> int:
+    """Replay everything; the end offset that was reached. Other work goes on meanwhile."""
+    offset = log.log_start_offset
+    since_pause = records = 0
+    while offset < log.log_end_offset:
+        chunk = await log.read(offset, CHUNK_BYTES)
+        before = offset
+        for position, header in iterate_batches(chunk):
+            if header.next_offset <= offset:
+                continue
+            for record in iterate_records(chunk, position, header):
+                if record.offset < offset:
+                    continue
+                replay_record(machine, header, record, name)
+                records += 1
+                since_pause += 1
+            offset = header.next_offset
+            if since_pause >= RECORDS_PER_TURN:
+                since_pause = 0
+                await asyncio.sleep(0)
+        if offset == before:
+            raise KafkaError(
+                ErrorCode.CORRUPT_MESSAGE, f"{name}: no whole batch could be read at {offset}."
+            )
+    logger.info("%s: loaded %d records up to offset %d", name, records, offset)
+    return offset
+
+
+def replay_record(machine: Machine, header: BatchHeader, record: Record, name: str) -> None:
+    if header.is_control:
+        committed = read_control_type(record) == COMMIT_MARKER
+        machine.replay_marker(header.producer_id, header.producer_epoch, committed)
+        return
+    if record.key is None:
+        return
+    try:
+        entry = decode_entry(record.key, record.value, machine.RECORDS)
+    except (MalformedMessage, KafkaError) as error:
+        logger.error("%s: the record at offset %d is skipped: %s", name, record.offset, error)
+        return
+    if entry is None:
+        logger.warning("%s: unknown kind of record at offset %d", name, record.offset)
+        return
+    producer_id = header.producer_id if header.is_transactional else -1
+    machine.replay(record.offset, producer_id, *entry)

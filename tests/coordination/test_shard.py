@@ -1,0 +1,259 @@
+"""The contract of a shard, shown with a machine that keeps offsets and nothing else."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from ottla.coordination.machine import (
+    LATER,
+    Answer,
+    Decision,
+    Entry,
+    Instant,
+    Producer,
+    RecordTypes,
+    Ticket,
+)
+from ottla.coordination.shard import Phase, Shard
+from ottla.coordination.shards import Shards, java_hash
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.message import Message
+from ottla.wire.record_batch import read_header
+from ottla.wire.records.groups import OffsetCommitKey, OffsetCommitValue
+from support.shard_log import MemoryLog
+
+
+class Notebook:
+    """Remembers a number by name; can keep who asks waiting; forgets after a while."""
+
+    RECORDS = RecordTypes({1: (OffsetCommitKey, OffsetCommitValue)}, {OffsetCommitValue: 4})
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.pending: dict[int, dict[str, int]] = {}
+        self.waiting: list[Ticket] = []
+        self.wake_at: float | None = None
+        self.is_loaded = False
+
+    def replay(self, offset: int, producer_id: int, key: Message, value: Message | None) -> None:
+        assert isinstance(key, OffsetCommitKey)
+        numbers = self.numbers if producer_id < 0 else self.pending.setdefault(producer_id, {})
+        if isinstance(value, OffsetCommitValue):
+            numbers[key.group] = value.offset
+        else:
+            numbers.pop(key.group, None)
+
+    def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
+        numbers = self.pending.pop(producer_id, {})
+        if committed:
+            self.numbers.update(numbers)
+
+    def loaded(self, now: Instant) -> Decision[None]:
+        self.is_loaded = True
+        return Decision((), None)
+
+    def deadline(self) -> float | None:
+        return self.wake_at
+
+    def tick(self, now: Instant) -> Decision[None]:
+        self.wake_at = None
+        return Decision([note("woken", 1)], None, [Answer(t, "woken") for t in self.waiting])
+
+    def put(self, name: str, number: int, producer: Producer | None = None) -> Decision[int]:
+        known = self.numbers.get(name, 0)
+        return Decision([note(name, number)], known, producer=producer)
+
+    def get(self, name: str) -> Decision[int | None]:
+        return Decision((), self.numbers.get(name))
+
+    def wait(self, now: Instant, ticket: Ticket, seconds: float) -> Decision[str]:
+        self.waiting.append(ticket)
+        self.wake_at = now.seconds + seconds
+        return Decision((), LATER)
+
+
+def note(name: str, number: int) -> Entry:
+    return Entry(OffsetCommitKey(group=name), OffsetCommitValue(offset=number))
+
+
+def in_a_loop(
+    body: Callable[[Shard[Notebook], MemoryLog], Awaitable[None]], *, replicated: bool = False
+) -> None:
+    async def run() -> None:
+        log = MemoryLog(replicated=replicated)
+        shard = Shard("notes-0", Notebook, lambda: 1_000, commit_timeout_s=0.05)
+        await shard.load(log)
+        await body(shard, log)
+        shard.unload()
+
+    asyncio.run(run())
+
+
+def test_a_decision_sees_what_was_decided_before_it() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        first = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        second = shard.submit(lambda notes, now, _: notes.put("a", 2))
+        assert [await first, await second] == [0, 1]
+
+    in_a_loop(body)
+
+
+def test_decisions_of_one_turn_share_a_batch() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        puts = [shard.submit(lambda notes, now, _: notes.put("a", 1)) for _ in range(10)]
+        assert log.batches == []
+        await asyncio.gather(*puts)
+        assert [read_header(batch).count for batch in log.batches] == [10]
+
+    in_a_loop(body)
+
+
+def test_a_reply_waits_for_the_commit_of_its_records_and_of_those_it_saw() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        put = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        get = shard.submit(lambda notes, now, _: notes.get("a"))
+        await asyncio.sleep(0.01)
+        assert not put.done()
+        assert not get.done()
+        log.commit()
+        assert [await put, await get] == [0, 1]
+
+    in_a_loop(body, replicated=True)
+
+
+def test_a_commit_that_takes_too_long_is_refused_and_still_counts() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        with pytest.raises(KafkaError) as refusal:
+            await shard.submit(lambda notes, now, _: notes.put("a", 1))
+        assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        get = shard.submit(lambda notes, now, _: notes.get("a"))
+        log.commit()
+        assert await get == 1
+
+    in_a_loop(body, replicated=True)
+
+
+def test_a_failed_append_takes_the_state_back() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        await shard.submit(lambda notes, now, _: notes.put("a", 1))
+        log.refuse_appends = ErrorCode.NOT_ENOUGH_REPLICAS
+        with pytest.raises(KafkaError) as refusal:
+            await shard.submit(lambda notes, now, _: notes.put("a", 2))
+        assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        while shard.phase is Phase.LOADING:
+            await asyncio.sleep(0)
+        assert await shard.submit(lambda notes, now, _: notes.get("a")) == 1
+
+    in_a_loop(body)
+
+
+def test_a_new_leader_knows_what_the_old_one_wrote() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        await shard.submit(lambda notes, now, _: notes.put("a", 7))
+        other = Shard("notes-0", Notebook, lambda: 1_000)
+        loading = other.load(log.reopened())
+        with pytest.raises(KafkaError) as refusal:
+            other.submit(lambda notes, now, _: notes.get("a"))
+        assert refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        await loading
+        assert other.machine.is_loaded
+        assert other.epoch == 1
+        assert await other.submit(lambda notes, now, _: notes.get("a")) == 7
+
+    in_a_loop(body)
+
+
+def test_a_new_leader_shows_nothing_that_is_not_committed_yet() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        put = shard.submit(lambda notes, now, _: notes.put("a", 7))
+        await asyncio.sleep(0)
+        next_log = log.reopened()
+        other = Shard("notes-0", Notebook, lambda: 1_000)
+        await other.load(next_log)
+        get = other.submit(lambda notes, now, _: notes.get("a"))
+        await asyncio.sleep(0)
+        assert not get.done()
+        next_log.commit()
+        assert await get == 7
+        other.unload()
+        put.cancel()
+
+    in_a_loop(body, replicated=True)
+
+
+def test_unloading_refuses_everyone_who_waits() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        parked = shard.submit(lambda notes, now, me: notes.wait(now, me, 60))
+        put = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        shard.unload()
+        for future in (parked, put):
+            with pytest.raises(KafkaError) as refusal:
+                await future
+            assert refusal.value.code is ErrorCode.NOT_COORDINATOR
+        with pytest.raises(KafkaError):
+            shard.submit(lambda notes, now, _: notes.get("a"))
+        assert log.batches == []
+
+    in_a_loop(body)
+
+
+def test_time_passing_answers_who_was_kept_waiting() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        assert await shard.submit(lambda notes, now, me: notes.wait(now, me, 0.01)) == "woken"
+        assert shard.machine.numbers == {"woken": 1}
+
+    in_a_loop(body)
+
+
+def test_records_of_a_transaction_count_from_its_marker_on() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        producer = Producer(9, 3)
+        plain = shard.submit(lambda notes, now, _: notes.put("b", 1))
+        await shard.submit(lambda notes, now, _: notes.put("a", 5, producer))
+        await plain
+        assert [read_header(batch).producer_id for batch in log.batches] == [-1, 9]
+        assert shard.machine.numbers == {"b": 1}
+        await shard.end_transaction(producer, coordinator_epoch=2, committed=True)
+        assert shard.machine.numbers == {"a": 5, "b": 1}
+        other = Shard("notes-0", Notebook, lambda: 1_000)
+        await other.load(log.reopened())
+        assert other.machine.numbers == {"a": 5, "b": 1}
+
+    in_a_loop(body)
+
+
+def test_records_too_large_for_a_batch_are_refused_before_they_are_applied() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        log.max_batch_bytes = 200
+        with pytest.raises(KafkaError) as refusal:
+            shard.submit(lambda notes, now, _: notes.put("a" * 200, 1))
+        assert refusal.value.code is ErrorCode.MESSAGE_TOO_LARGE
+        assert shard.machine.numbers == {}
+
+    in_a_loop(body)
+
+
+def test_a_name_hashes_as_in_java() -> None:
+    assert java_hash("abc") == 96354
+    assert java_hash("my-group") == 240985886
+    assert java_hash("grüße-😀") == 347391577
+    assert java_hash("polygenelubricants") == 0  # Java's is negative
+
+
+def test_a_name_belongs_to_the_shard_of_its_hash() -> None:
+    async def run() -> None:
+        shards: Shards[Notebook] = Shards("notes", lambda partition: Notebook(), lambda: 0)
+        with pytest.raises(KafkaError) as refusal:
+            shards.partition_of("abc")
+        assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        shards.resize(50)
+        assert shards.partition_of("abc") == 96354 % 50
+        with pytest.raises(KafkaError) as refusal:
+            shards.of("abc")
+        assert refusal.value.code is ErrorCode.NOT_COORDINATOR
+        shards.elected(96354 % 50, MemoryLog())
+        assert shards.of("abc").phase is Phase.LOADING
+        shards.close()
+
+    asyncio.run(run())

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from ottla.coordination.records import decode_entry, encode_entry
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.transactions import machine, records
@@ -176,9 +177,11 @@ def test_what_kafka_wrote_is_read_and_written_byte_for_byte() -> None:
         "0000019d00000001" "0000019d00000000"
         "02" "0008" "0000000000000000" "0202" "0002"
     )  # fmt: skip
-    transaction = records.read_value("tv2", value)
+    key = b"\x00\x00\x00\x03tv2"
+    entry = decode_entry(key, value, records.RECORDS)
+    assert entry is not None
+    transaction = records.transaction_of("tv2", entry[1])
     assert transaction.state is State.ONGOING
     assert transaction.partitions == {TopicPartition("t", 0), TopicPartition("u", 0)}
     assert transaction.client_version == 2
-    assert records.value_of(transaction) == value
-    assert records.read_key(records.key_of("tv2")) == "tv2"
+    assert encode_entry(records.entry_of(transaction), records.RECORDS) == (key, value)

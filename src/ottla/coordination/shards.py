@@ -1,5 +1,6 @@
 """All shards of one internal topic that this broker leads, and which of them owns a name."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
@@ -43,8 +44,8 @@ class Shards(Generic[M]):
             self.partition_count = partition_count
             self._partitions.clear()
 
-    def elected(self, partition: int, log: ShardLog) -> None:
-        """This broker leads the partition from now on, in the leader epoch of `log`."""
+    def elected(self, partition: int, log: ShardLog) -> "asyncio.Task[None]":
+        """This broker leads the partition from now on, in the leader epoch of `log`: load it."""
         shard = self._shards.get(partition)
         if shard is None:
 
@@ -54,7 +55,7 @@ class Shards(Generic[M]):
             name = f"{self.topic}-{partition}"
             shard = Shard(name, new_machine, self._wall_ms, self._commit_timeout_s)
             self._shards[partition] = shard
-        shard.load(log)
+        return shard.load(log)
 
     def resigned(self, partition: int) -> None:
         shard = self._shards.pop(partition, None)

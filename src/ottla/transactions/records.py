@@ -1,32 +1,42 @@
 """The form of a transaction on `__transaction_state`."""
 
 from collections import defaultdict
-from struct import pack, unpack_from
 
+from ottla.coordination.machine import Entry, RecordTypes
 from ottla.ids import TopicPartition
 from ottla.transactions.states import State, Transaction
-from ottla.wire.codec import decode, encode
 from ottla.wire.records.transactions import (
     PartitionsSchema,
     TransactionLogKey,
     TransactionLogValue,
 )
 
-VALUE_VERSION = 1  # what transaction.version 1 and 2 write
+RECORDS = RecordTypes(
+    classes={TransactionLogKey.API_KEY: (TransactionLogKey, TransactionLogValue)},
+    value_versions={TransactionLogValue: 1},
+)
 
 
-def key_of(transactional_id: str) -> bytes:
-    return pack(">h", 0) + encode(TransactionLogKey(transactional_id=transactional_id), 0)
+def entry_of(transaction: Transaction) -> Entry:
+    return Entry(key_of(transaction.transactional_id), value_of(transaction))
 
 
-def value_of(transaction: Transaction) -> bytes:
+def tombstone_of(transactional_id: str) -> Entry:
+    return Entry(key_of(transactional_id), None)
+
+
+def key_of(transactional_id: str) -> TransactionLogKey:
+    return TransactionLogKey(transactional_id=transactional_id)
+
+
+def value_of(transaction: Transaction) -> TransactionLogValue:
     by_topic: defaultdict[str, list[int]] = defaultdict(list)
     for topic, partition in sorted(transaction.partitions):
         by_topic[topic].append(partition)
     partitions = None
     if transaction.state is not State.EMPTY:
         partitions = [PartitionsSchema(topic=t, partition_ids=ids) for t, ids in by_topic.items()]
-    value = TransactionLogValue(
+    return TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,
         next_producer_id=transaction.next_producer_id,
@@ -38,34 +48,23 @@ def value_of(transaction: Transaction) -> bytes:
         transaction_start_timestamp_ms=transaction.started_ms,
         client_transaction_version=transaction.client_version,
     )
-    return pack(">h", VALUE_VERSION) + encode(value, VALUE_VERSION)
 
 
-def read_key(key: bytes) -> str | None:
-    """The transactional id; None for a kind of key that a newer version wrote."""
-    (version,) = unpack_from(">h", key)
-    if version != 0:
-        return None
-    return decode(TransactionLogKey, 0, key, 2)[0].transactional_id
-
-
-def read_value(transactional_id: str, value: bytes) -> Transaction:
-    (version,) = unpack_from(">h", value)
-    found, _ = decode(TransactionLogValue, version, value, 2)
+def transaction_of(transactional_id: str, value: TransactionLogValue) -> Transaction:
     return Transaction(
         transactional_id=transactional_id,
-        producer_id=found.producer_id,
-        previous_producer_id=found.previous_producer_id,
-        next_producer_id=found.next_producer_id,
-        producer_epoch=found.producer_epoch,
-        timeout_ms=found.transaction_timeout_ms,
-        state=State(found.transaction_status),
+        producer_id=value.producer_id,
+        previous_producer_id=value.previous_producer_id,
+        next_producer_id=value.next_producer_id,
+        producer_epoch=value.producer_epoch,
+        timeout_ms=value.transaction_timeout_ms,
+        state=State(value.transaction_status),
         partitions=frozenset(
             TopicPartition(each.topic, index)
-            for each in found.transaction_partitions or ()
+            for each in value.transaction_partitions or ()
             for index in each.partition_ids
         ),
-        started_ms=found.transaction_start_timestamp_ms,
-        updated_ms=found.transaction_last_update_timestamp_ms,
-        client_version=found.client_transaction_version,
+        started_ms=value.transaction_start_timestamp_ms,
+        updated_ms=value.transaction_last_update_timestamp_ms,
+        client_version=value.client_transaction_version,
     )

@@ -1,0 +1,195 @@
+"""Fetch: limits, waiting, errors, sessions."""
+
+import time
+import uuid
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from support.batches import batch
+from support.wire import Connection
+
+BATCH_SIZE = len(batch([b"x" * 100]))
+
+
+@pytest.mark.parametrize("version", range(4, 19))
+def test_every_version_reads(raw_topic, version: int) -> None:
+    raw_topic.fill(b"first")
+    reply = raw_topic.fetch(version)
+    assert reply.error_code == ErrorCode.none
+    assert (reply.high_watermark, reply.last_stable_offset) == (1, 1)
+    assert b"first" in reply.records
+    if version >= 5:
+        assert reply.log_start_offset == 0
+
+
+def test_the_stored_batch_is_the_sent_one_but_for_offset_and_epoch(raw_topic) -> None:
+    sent = batch([b"a", b"b"], key=b"k")
+    raw_topic.fill(b"before")
+    raw_topic.produce(sent)
+    got = raw_topic.fetch(fetch_offset=1).records
+    assert got[:8] == (1).to_bytes(8)
+    assert got[8:12] == sent[8:12]
+    assert got[12:16] == (0).to_bytes(4)  # the leader's epoch
+    assert got[16:] == sent[16:]
+
+
+def test_an_offset_inside_a_batch_brings_the_whole_batch(raw_topic) -> None:
+    raw_topic.produce(batch([b"a", b"b", b"c"]))
+    assert raw_topic.fetch(fetch_offset=2).records[:8] == (0).to_bytes(8)
+
+
+def test_the_end_of_the_log_is_empty_and_beyond_it_out_of_range(raw_topic) -> None:
+    raw_topic.fill(b"v", b"w")
+    end = raw_topic.fetch(fetch_offset=2)
+    assert (end.error_code, end.records) == (ErrorCode.none, b"")
+    for offset in (3, -1):
+        beyond = raw_topic.fetch(fetch_offset=offset)
+        assert beyond.error_code == ErrorCode.offset_out_of_range
+        assert (beyond.high_watermark, beyond.records) == (-1, b"")
+
+
+def test_leader_epochs_are_checked(raw_topic) -> None:
+    raw_topic.fill(b"v")
+    assert raw_topic.fetch(current_leader_epoch=0).error_code == ErrorCode.none
+    assert raw_topic.fetch(current_leader_epoch=5).error_code == ErrorCode.unknown_leader_epoch
+
+
+def test_unknown_places_are_refused(connection: Connection, raw_topic) -> None:
+    assert raw_topic.fetch(partition=9).error_code == ErrorCode.unknown_topic_or_partition
+    place = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 100}
+    by_id = [{"topic_id": uuid.uuid4(), "partitions": [place]}]
+    by_name = [{"topic": "never-made", "partitions": [place]}]
+    reply = connection.ask("fetch", 17, max_wait=0, topics=by_id)
+    assert reply.responses[0].partitions[0].error_code == ErrorCode.unknown_topic_id
+    reply = connection.ask("fetch", 12, max_wait=0, topics=by_name)
+    assert reply.responses[0].partitions[0].error_code == ErrorCode.unknown_topic_or_partition
+
+
+def test_the_first_batch_comes_whole_however_small_the_limits(raw_topic) -> None:
+    raw_topic.fill(b"x" * 5000)
+    assert len(raw_topic.fetch(partition_max_bytes=1).records) > 5000
+    assert len(raw_topic.fetch(max_bytes=1).records) > 5000
+
+
+def test_a_partitions_limit_is_kept_after_the_first_batch(raw_topic) -> None:
+    raw_topic.fill(*[b"x" * 100] * 20)
+    got = raw_topic.fetch(partition_max_bytes=3 * BATCH_SIZE).records
+    assert len(got) == 3 * BATCH_SIZE
+
+
+def test_the_limit_of_a_reply_is_shared_by_its_partitions(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=3)
+    for partition in range(3):
+        for _ in range(10):
+            topic.produce(batch([b"x" * 100]), partition=partition)
+    places = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 1 << 20} for n in range(3)]
+    reply = connection.ask(
+        "fetch",
+        17,
+        max_wait=0,
+        max_bytes=15 * BATCH_SIZE,
+        topics=[{"topic_id": topic.id, "partitions": places}],
+    )
+    sizes = [len(p.records) for p in reply.responses[0].partitions]
+    assert sizes == [10 * BATCH_SIZE, 5 * BATCH_SIZE, 0]
+
+
+def test_a_fetch_waits_for_its_minimum_and_no_longer_than_asked(raw_topic) -> None:
+    raw_topic.fill(b"v")
+    began = time.monotonic()
+    assert raw_topic.fetch(max_wait=300, min_bytes=100_000).records
+    assert 0.29 <= time.monotonic() - began < 2
+    began = time.monotonic()
+    assert raw_topic.fetch(max_wait=5000, min_bytes=1).records
+    assert time.monotonic() - began < 1
+
+
+def test_a_waiting_fetch_is_woken_by_an_append(bootstrap: str, raw_topic) -> None:
+    place = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+    topics = [{"topic_id": raw_topic.id, "partitions": [place]}]
+    with Connection(bootstrap) as reader:
+        reader.send("fetch", 17, max_wait=10_000, min_bytes=1, topics=topics)
+        began = time.monotonic()
+        raw_topic.fill(b"news")
+        _, reply = reader.receive("fetch", 17)
+    assert time.monotonic() - began < 2
+    assert b"news" in reply.responses[0].partitions[0].records
+
+
+def test_an_error_ends_the_wait_at_once(raw_topic) -> None:
+    began = time.monotonic()
+    reply = raw_topic.fetch(max_wait=10_000, min_bytes=1, fetch_offset=77)
+    assert reply.error_code == ErrorCode.offset_out_of_range
+    assert time.monotonic() - began < 2
+
+
+class TestSessions:
+    """KIP-227: a session remembers the partitions, and replies tell only what changed."""
+
+    def open(self, connection: Connection, topic, partitions: int) -> int:
+        reply = self.fetch(connection, 0, 0, topic, range(partitions))
+        assert reply.session_id != 0
+        assert len(reply.responses[0].partitions) == partitions
+        return int(reply.session_id)
+
+    def fetch(self, connection, session_id, epoch, topic=None, partitions=(), forget=()):
+        places = [
+            {"partition": n, "fetch_offset": 0, "partition_max_bytes": 10_000} for n in partitions
+        ]
+        return connection.ask(
+            "fetch",
+            17,
+            max_wait=0,
+            min_bytes=1,
+            session_id=session_id,
+            session_epoch=epoch,
+            topics=[{"topic_id": topic.id, "partitions": places}] if places else [],
+            forgotten_topics_data=(
+                [{"topic_id": topic.id, "partitions": list(forget)}] if forget else []
+            ),
+        )
+
+    def test_an_incremental_fetch_tells_only_what_is_new(
+        self, connection: Connection, make_raw_topic
+    ) -> None:
+        topic = make_raw_topic(partitions=2)
+        session = self.open(connection, topic, 2)
+        assert self.fetch(connection, session, 1).responses == ()
+        topic.produce(batch([b"v"]), partition=1)
+        [changed] = self.fetch(connection, session, 2).responses[0].partitions
+        assert (changed.partition_index, changed.high_watermark) == (1, 1)
+
+    def test_a_forgotten_partition_is_left_out(
+        self, connection: Connection, make_raw_topic
+    ) -> None:
+        topic = make_raw_topic(partitions=2)
+        for partition in range(2):
+            topic.produce(batch([b"v"]), partition=partition)
+        session = self.open(connection, topic, 2)
+        reply = self.fetch(connection, session, 1, topic, forget=[0])
+        assert [p.partition_index for p in reply.responses[0].partitions] == [1]
+
+    def test_a_partition_can_be_added(self, connection: Connection, make_raw_topic) -> None:
+        topic = make_raw_topic(partitions=2)
+        session = self.open(connection, topic, 1)
+        reply = self.fetch(connection, session, 1, topic, [1])
+        assert [p.partition_index for p in reply.responses[0].partitions] == [1]
+
+    def test_wrong_epochs_and_sessions_are_refused(self, connection: Connection, raw_topic) -> None:
+        session = self.open(connection, raw_topic, 1)
+        wrong = self.fetch(connection, session, 5)
+        assert wrong.error_code == ErrorCode.invalid_fetch_session_epoch
+        unknown = self.fetch(connection, 123_456, 1)
+        assert unknown.error_code == ErrorCode.fetch_session_id_not_found
+
+    def test_a_session_is_closed_by_the_final_epoch(
+        self, connection: Connection, raw_topic
+    ) -> None:
+        session = self.open(connection, raw_topic, 1)
+        final = self.fetch(connection, session, -1, raw_topic, [0])
+        assert (final.error_code, final.session_id) == (ErrorCode.none, 0)
+        gone = self.fetch(connection, session, 1)
+        assert gone.error_code == ErrorCode.fetch_session_id_not_found

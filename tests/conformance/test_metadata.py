@@ -1,0 +1,208 @@
+"""Metadata, DescribeCluster, DescribeTopicPartitions and the APIs that make topics."""
+
+import uuid
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from support.confluent import wait_until
+from support.wire import Connection
+
+
+def test_no_list_means_all_topics_and_an_empty_list_none(connection: Connection, raw_topic) -> None:
+    every = connection.ask("metadata", 12, topics=None)
+    assert raw_topic.name in {topic.name for topic in every.topics}
+    assert connection.ask("metadata", 12, topics=[]).topics == ()
+    in_version_0 = connection.ask("metadata", 0, topics=[])
+    assert raw_topic.name in {topic.name for topic in in_version_0.topics}
+
+
+def test_the_cluster_and_its_node_are_told(connection: Connection, bootstrap: str) -> None:
+    reply = connection.ask("metadata", 12, topics=[])
+    [node] = reply.brokers
+    assert (node.node_id, f"{node.host}:{node.port}", node.rack) == (1, bootstrap, None)
+    assert reply.controller_id == 1
+    assert len(reply.cluster_id) == 22
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_every_version_describes_a_topic(connection: Connection, raw_topic, version: int) -> None:
+    reply = connection.ask("metadata", version, topics=[{"name": raw_topic.name}])
+    [topic] = reply.topics
+    assert (topic.error_code, topic.name) == (ErrorCode.none, raw_topic.name)
+    [partition] = topic.partitions
+    assert partition.leader_id == 1
+    assert (partition.replica_nodes, partition.isr_nodes) == ((1,), (1,))
+    if version >= 10:
+        assert topic.topic_id == raw_topic.id
+
+
+def test_a_topic_is_found_by_its_id(connection: Connection, raw_topic) -> None:
+    [known] = connection.ask(
+        "metadata", 12, topics=[{"topic_id": raw_topic.id, "name": None}]
+    ).topics
+    assert (known.error_code, known.name) == (ErrorCode.none, raw_topic.name)
+    nobodys = uuid.uuid4()
+    [unknown] = connection.ask("metadata", 12, topics=[{"topic_id": nobodys, "name": None}]).topics
+    assert unknown.error_code == ErrorCode.unknown_topic_id
+    assert (unknown.topic_id, unknown.name) == (nobodys, None)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "x" * 250, "ä"])
+def test_an_illegal_name_is_told(connection: Connection, name: str) -> None:
+    [topic] = connection.ask("metadata", 12, topics=[{"name": name}]).topics
+    assert topic.error_code == ErrorCode.invalid_topic_exception
+
+
+def test_an_absent_topic_is_made_only_when_asked(connection: Connection) -> None:
+    name = f"absent-{uuid.uuid4().hex[:8]}"
+    asked = [{"name": name}]
+    [absent] = connection.ask("metadata", 12, topics=asked, allow_auto_topic_creation=False).topics
+    assert absent.error_code == ErrorCode.unknown_topic_or_partition
+    wait_until(
+        lambda: (
+            connection.ask("metadata", 12, topics=asked, allow_auto_topic_creation=True)
+            .topics[0]
+            .error_code
+            == ErrorCode.none
+        )
+    )
+
+
+def test_the_cluster_is_described(connection: Connection, bootstrap: str) -> None:
+    reply = connection.ask("describe_cluster", 1, endpoint_type=1)
+    assert (reply.error_code, reply.controller_id) == (ErrorCode.none, 1)
+    assert [(b.broker_id, f"{b.host}:{b.port}") for b in reply.brokers] == [(1, bootstrap)]
+    assert (
+        connection.ask("describe_cluster", 1, endpoint_type=2).error_code
+        == ErrorCode.mismatched_endpoint_type
+    )
+
+
+def test_topic_partitions_come_in_pages(connection: Connection, make_raw_topic) -> None:
+    topic = make_raw_topic(partitions=5)
+    page = connection.ask(
+        "describe_topic_partitions",
+        0,
+        topics=[{"name": topic.name}],
+        response_partition_limit=3,
+        cursor=None,
+    )
+    [part] = page.topics
+    assert [p.partition_index for p in part.partitions] == [0, 1, 2]
+    assert all(p.eligible_leader_replicas in ((), None) for p in part.partitions)
+    assert (page.next_cursor.topic_name, page.next_cursor.partition_index) == (topic.name, 3)
+    rest = connection.ask(
+        "describe_topic_partitions",
+        0,
+        topics=[{"name": topic.name}],
+        response_partition_limit=3,
+        cursor={"topic_name": topic.name, "partition_index": 3},
+    )
+    assert [p.partition_index for p in rest.topics[0].partitions] == [3, 4]
+    assert rest.next_cursor is None
+
+
+def create(connection: Connection, *topics: dict, version: int = 7, validate_only: bool = False):
+    return connection.ask(
+        "create_topics", version, topics=list(topics), timeout=10_000, validate_only=validate_only
+    ).topics
+
+
+def wanted(name: str, **fields) -> dict:
+    return {"name": name, "num_partitions": 1, "replication_factor": 1, **fields}
+
+
+def test_defaults_are_filled_in_and_told(connection: Connection) -> None:
+    name = f"defaults-{uuid.uuid4().hex[:8]}"
+    [made] = create(connection, wanted(name, num_partitions=-1, replication_factor=-1))
+    assert made.error_code == ErrorCode.none
+    assert (made.num_partitions, made.replication_factor) == (1, 1)
+    configs = {config.name: config for config in made.configs}
+    assert configs["cleanup.policy"].value == "delete"
+    assert configs["cleanup.policy"].config_source == 5  # a default
+
+
+def test_a_name_twice_in_one_request_is_refused(connection: Connection) -> None:
+    name = f"twice-{uuid.uuid4().hex[:8]}"
+    replies = create(connection, wanted(name), wanted(name))
+    assert {reply.error_code for reply in replies} == {ErrorCode.invalid_request}
+
+
+def test_assignments_and_counts_exclude_each_other(connection: Connection) -> None:
+    assignment = [{"partition_index": 0, "broker_ids": [1]}]
+    [reply] = create(connection, wanted("both", assignments=assignment))
+    assert reply.error_code == ErrorCode.invalid_request
+
+
+def test_assignments_must_be_gapless_and_name_known_brokers(connection: Connection) -> None:
+    def refused(*assignments: tuple[int, list[int]]) -> ErrorCode:
+        asked = [{"partition_index": n, "broker_ids": ids} for n, ids in assignments]
+        [reply] = create(
+            connection,
+            wanted("assigned", num_partitions=-1, replication_factor=-1, assignments=asked),
+        )
+        return reply.error_code
+
+    assert refused((1, [1])) == ErrorCode.invalid_replica_assignment
+    assert refused((0, [1, 1])) == ErrorCode.invalid_replica_assignment
+    assert refused((0, [])) == ErrorCode.invalid_replica_assignment
+
+
+def test_topics_are_deleted_by_id_and_unknown_ids_are_told(
+    connection: Connection, raw_topic
+) -> None:
+    asked = [{"topic_id": raw_topic.id, "name": None}, {"topic_id": uuid.uuid4(), "name": None}]
+    known, unknown = connection.ask("delete_topics", 6, topics=asked, timeout=5000).responses
+    assert (known.error_code, known.name) == (ErrorCode.none, raw_topic.name)
+    assert unknown.error_code == ErrorCode.unknown_topic_id
+
+
+def test_partitions_of_an_unknown_topic_cannot_grow(connection: Connection) -> None:
+    reply = connection.ask(
+        "create_partitions",
+        3,
+        topics=[{"name": "never-made", "count": 3, "assignments": None}],
+        timeout=5000,
+    )
+    assert reply.results[0].error_code == ErrorCode.unknown_topic_or_partition
+
+
+def describe_configs(connection: Connection, kind: int, name: str, **fields):
+    asked = {"resource_type": kind, "resource_name": name, "configuration_keys": None, **fields}
+    return connection.ask("describe_configs", 4, resources=[asked], include_synonyms=True).results[
+        0
+    ]
+
+
+def test_one_config_is_described_with_what_it_overrides(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(segment_bytes="2000000")
+    names = ["segment.bytes", "retention.ms"]
+    reply = describe_configs(connection, 2, topic.name, configuration_keys=names)
+    configs = {config.name: config for config in reply.configs}
+    default, changed = configs["retention.ms"], configs["segment.bytes"]
+    assert (default.value, default.config_source, default.synonyms) == ("604800000", 5, ())
+    assert (changed.value, changed.config_source) == ("2000000", 1)
+    assert (changed.config_type, default.config_type) == (3, 5)  # an int, a long
+    assert [(s.name, s.value, s.source) for s in changed.synonyms] == [
+        ("segment.bytes", "2000000", 1),
+        ("log.segment.bytes", "1073741824", 5),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error"),
+    [
+        (2, "never-made", ErrorCode.unknown_topic_or_partition),
+        (2, "bad name", ErrorCode.invalid_topic_exception),
+        (4, "7", ErrorCode.invalid_request),
+        (4, "one", ErrorCode.invalid_request),
+        (99, "x", ErrorCode.invalid_request),
+    ],
+)
+def test_configs_of_what_is_not_there_are_refused(
+    connection: Connection, kind: int, name: str, error: ErrorCode
+) -> None:
+    assert describe_configs(connection, kind, name).error_code == error

@@ -114,7 +114,7 @@ fetch.purgatory.purge.interval.requests int 1000 - read-only medium
   -
 follower.fetch.last.tiered.offset.enable boolean false - cluster-wide medium
   -
-follower.replication.throttled.rate long 9223372036854775807 0.. cluster-wide medium
+follower.replication.throttled.rate long 9223372036854775807 0.. cluster-wide medium internal
   -
 group.consumer.assignment.interval.ms int 1000 0.. cluster-wide medium
   -
@@ -248,7 +248,7 @@ kafka.metrics.reporters list "" - read-only low
   -
 leader.imbalance.check.interval.seconds long 300 1.. read-only high
   -
-leader.replication.throttled.rate long 9223372036854775807 0.. cluster-wide medium
+leader.replication.throttled.rate long 9223372036854775807 0.. cluster-wide medium internal
   -
 listener.security.protocol.map string SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT - per-broker low
   -
@@ -482,7 +482,7 @@ remote.log.storage.manager.impl.prefix string rsm.config. some read-only medium
   -
 remote.log.storage.system.enable boolean false - read-only medium
   -
-replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster-wide medium
+replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster-wide medium internal
   -
 replica.fetch.backoff.ms int 1000 0.. read-only medium
   -

@@ -70,6 +70,7 @@ class Option:
         self.update = _UPDATES[update]
         self.importance = importance
         self.internal = "internal" in flags
+        """Known and obeyed, but not listed by DescribeConfigs unless asked for by name."""
         self.synonyms = tuple(synonyms.split())
         """Broker options asked in this order when the option itself is not set."""
         self.doc = doc

@@ -153,40 +153,48 @@ class Settings:
         return self._own_options or BROKER_OPTIONS
 
     def describe(self, name: str) -> Described:
-        """An option as DescribeConfigs answers it; KeyError for a name the table lacks."""
+        """An option as DescribeConfigs answers it; KeyError for a name the table lacks.
+
+        Kafka's answer has a quirk that is kept: synonyms are listed from the option's own name
+        on, so `log.retention.hours` decides over `retention.ms` without being named there.
+        """
         option = self.options[name]
-        synonyms = self._synonyms(option)
-        text, origin = self._find(option)
-        value = _convert(option, text, origin)
-        source = synonyms[0].source if synonyms else Source.DEFAULT_CONFIG
+        if self._own_options:
+            text, origin = self._find(option)
+            value = _convert(option, text, origin)
+            synonyms = self._synonyms(option.synonyms)
+            if name in self._own:
+                synonyms = (_shown(option, name, self._own, self._own_source), *synonyms)
+        else:
+            value = next(
+                (layer[name] for _, layer in self._layers if name in layer), option.default
+            )
+            synonyms = self._synonyms(_broker_chain(name))
         return Described(
             name,
             None if option.sensitive else value,
-            source,
+            synonyms[0].source if synonyms else Source.DEFAULT_CONFIG,
             synonyms,
             option.kind,
             option.sensitive,
-            option.read_only and not self._own_options,
+            option.read_only,
             option.doc,
         )
 
-    def _synonyms(self, option: Option) -> tuple[Synonym, ...]:
-        found: list[Synonym] = []
-        if self._own_options:
-            if option.name in self._own:
-                found.append(_shown(option, option.name, self._own, self._own_source))
-            chain: tuple[str, ...] = option.synonyms
-        else:
-            chain = _broker_chain(option.name)
-        for source, layer in self._layers:
-            found += [
-                _shown(BROKER_OPTIONS[name], name, layer, source) for name in chain if name in layer
-            ]
-        for name in chain:
-            default = BROKER_OPTIONS[name].default
-            if default is not None:
-                found.append(Synonym(name, default, Source.DEFAULT_CONFIG))
-        return tuple(found)
+    def _synonyms(self, chain: tuple[str, ...]) -> tuple[Synonym, ...]:
+        found = [
+            _shown(BROKER_OPTIONS[name], name, layer, source)
+            for source, layer in self._layers
+            for name in chain
+            if name in layer
+        ]
+        found += [
+            Synonym(name, BROKER_OPTIONS[name].default, Source.DEFAULT_CONFIG)
+            for name in chain
+            if BROKER_OPTIONS[name].default is not None
+        ]
+        own = next((at for at, synonym in enumerate(found) if synonym.name == chain[0]), None)
+        return () if own is None else tuple(found[own:])
 
     def _find(self, option: Option) -> tuple[str | None, str]:
         """The text that holds and the name of the option it was given under."""

@@ -1,0 +1,1 @@
+"""The command line. Tools speak to brokers as clients do; only `start` touches the server."""

@@ -1,0 +1,69 @@
+"""The full command line: every command with its help, completion and errors in a sentence."""
+
+import sys
+from typing import Annotated
+
+import typer
+from confluent_kafka import KafkaException
+
+from ottla.cli import consume, groups, produce, topics
+from ottla.cli.cluster import explain
+from ottla.cli.start import Start
+from ottla.cli.start import start as start_node
+from ottla.errors import KafkaError, OttlaError
+from ottla.version import VERSION
+
+app = typer.Typer(
+    name="ottla",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Apache Kafka's system for people who work in Python.",
+)
+app.add_typer(topics.app, name="topic")
+app.add_typer(groups.app, name="group")
+app.command()(produce.produce)
+app.command()(consume.consume)
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if show:
+        print(VERSION)
+        raise typer.Exit
+
+
+@app.command()
+def start(
+    file: Annotated[
+        str | None, typer.Argument(metavar="server.properties", help="Kafka's own file.")
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Where records live.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A broker option; repeatable."),
+    ] = None,
+) -> None:
+    """Run one node, broker and controller, until it is told to stop."""
+    raise typer.Exit(start_node(Start(file, listen, data, set_ or ())))
+
+
+def run() -> None:
+    try:
+        app(prog_name="ottla")
+    except (OttlaError, KafkaError) as error:
+        _fail(str(error))
+    except KafkaException as error:
+        _fail(explain(error, "the address given"))
+    except TimeoutError:
+        _fail("The broker did not answer in time. Is it overloaded, or still starting?")
+
+
+def _fail(sentence: str) -> None:
+    print(f"ottla: {sentence}", file=sys.stderr)
+    sys.exit(1)

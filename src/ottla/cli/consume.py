@@ -1,0 +1,179 @@
+"""`ottla consume`: records out, from wherever one likes to begin."""
+
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Annotated, Any
+from uuid import uuid4
+
+import typer
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+
+from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions
+from ottla.cli.cluster import Cluster
+from ottla.cli.moments import parse_moment, show_moment
+from ottla.cli.output import print_json
+from ottla.errors import OttlaError
+
+BEGINNING, END = -2, -1
+
+
+def consume(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", "-f", help="All there is, not only what comes.")
+    ] = False,
+    offset: Annotated[
+        int | None,
+        typer.Option("--offset", "-o", help="Begin here; -5 means five before the end."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Begin at a time: 2026-11-15T10:00, or 10m ago.")
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", help="Only this one.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", help="Join this group and commit its offsets.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, help="Stop after so many records.")
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("--exit-at-end", "-e", help="Stop when all has been read.")
+    ] = False,
+    keys: Annotated[bool, typer.Option("--keys", "-k", help="Show keys.")] = False,
+    headers: Annotated[bool, typer.Option("--headers", "-H", help="Show headers.")] = False,
+    timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Show when.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Print a topic's records as they come."""
+    if group and (offset is not None or since or partition is not None):
+        raise OttlaError("A group goes on where it was; leave out --offset, --since, --partition.")
+    cluster = Cluster(bootstrap, client)
+    consumer = cluster.consumer(
+        **{
+            "group.id": group or f"ottla-consume-{uuid4().hex[:8]}",
+            "enable.auto.commit": group is not None,
+            "enable.auto.offset.store": False,  # a record counts as read when it was printed
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest" if from_beginning else "latest",
+        }
+    )
+    numbers = sorted(cluster.topic(consumer, topic).partitions)
+    if group:
+        consumer.subscribe([topic])
+    else:
+        wanted = [n for n in numbers if partition in (None, n)]
+        if not wanted:
+            raise OttlaError(f"{topic} has no partition {partition}.")
+        consumer.assign(_begin(consumer, topic, wanted, from_beginning, offset, since))
+    try:
+        for message in _messages(consumer, exit_at_end, count):
+            if json:
+                print_json(_as_json(message))
+            else:
+                _print_plain(message, keys, headers, timestamps)
+            if group:
+                consumer.store_offsets(message)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        consumer.close()
+
+
+def _begin(
+    consumer: Consumer,
+    topic: str,
+    partitions: list[int],
+    from_beginning: bool,
+    offset: int | None,
+    since: str | None,
+) -> list[TopicPartition]:
+    if since is not None:
+        at = parse_moment(since)
+        asked = [TopicPartition(topic, number, at) for number in partitions]
+        return consumer.offsets_for_times(asked, timeout=10)
+    if offset is None:
+        start = BEGINNING if from_beginning else END
+        return [TopicPartition(topic, number, start) for number in partitions]
+    begin = []
+    for number in partitions:
+        first, last = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)
+        wanted = offset if offset >= 0 else last + offset
+        begin.append(TopicPartition(topic, number, max(first, min(wanted, last))))
+    return begin
+
+
+def _messages(consumer: Consumer, exit_at_end: bool, count: int | None) -> Iterator[Message]:
+    """Records until the count is reached or, if asked, every partition's end was seen."""
+    ended: set[tuple[str | None, int | None]] = set()
+    left = count
+    while left is None or left > 0:
+        message = consumer.poll(0.5)
+        if message is None:
+            continue
+        place = (message.topic(), message.partition())
+        error = message.error()
+        if error is None:
+            ended.discard(place)
+            yield message
+            left = None if left is None else left - 1
+        elif error.code() == ClientError._PARTITION_EOF:
+            ended.add(place)
+            if exit_at_end and len(ended) == len(consumer.assignment()):
+                return
+        elif error.fatal() or not error.retriable():
+            raise KafkaException(error)
+
+
+def _print_plain(message: Message, keys: bool, headers: bool, timestamps: bool) -> None:
+    parts = []
+    if timestamps:
+        parts.append(show_moment(message.timestamp()[1]).encode())
+    if headers:
+        shown = (f"{name}={_text(value)}" for name, value in _header_pairs(message))
+        parts.append(",".join(shown).encode())
+    if keys:
+        parts.append(message.key() or b"")
+    parts.append(message.value() or b"")
+    sys.stdout.buffer.write(b"\t".join(parts) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _as_json(message: Message) -> dict[str, Any]:
+    return {
+        "topic": message.topic(),
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "timestamp": message.timestamp()[1],
+        "key": _json_field(message.key()),
+        "value": _json_field(message.value()),
+        "headers": [[name, _json_field(value)] for name, value in _header_pairs(message)],
+    }
+
+
+def _header_pairs(message: Message) -> list[tuple[str, bytes | None]]:
+    pairs: Any = message.headers() or []  # the stubs allow shapes that a consumer never gives
+    return [(str(name), _raw(value)) for name, value in pairs]
+
+
+def _raw(value: object) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
+
+
+def _text(value: bytes | None) -> str:
+    return "" if value is None else value.decode(errors="replace")
+
+
+def _json_field(value: bytes | None) -> str | dict[str, str] | None:
+    """Text where it is text; otherwise base64, told apart by its shape."""
+    if value is None:
+        return None
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}

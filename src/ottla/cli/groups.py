@@ -1,0 +1,200 @@
+"""`ottla group list|describe|reset-offsets|delete`."""
+
+from typing import Annotated
+
+import typer
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
+
+from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, Json, Yes
+from ottla.cli.cluster import TIMEOUT_S, Cluster
+from ottla.cli.moments import parse_moment
+from ottla.cli.output import err, out, print_json, print_table
+from ottla.errors import OttlaError
+
+app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and delete them.")
+
+Group = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")]
+Place = tuple[str, int]
+
+
+@app.command(name="list")
+def list_groups(
+    json: Json = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """List the groups and the state they are in."""
+    admin = Cluster(bootstrap, client).admin()  # held: a client that is let go never answers
+    found = admin.list_consumer_groups().result(TIMEOUT_S)
+    rows = sorted(
+        (group.group_id, group.state.name.lower(), group.type.name.lower() if group.type else "")
+        for group in found.valid
+    )
+    if json:
+        print_json([dict(zip(("group", "state", "type"), row, strict=True)) for row in rows])
+        return
+    print_table(("GROUP", "STATE", "TYPE"), rows, empty="There are no groups.")
+
+
+@app.command()
+def describe(
+    group: Group,
+    json: Json = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Show where a group stands in each partition, and who reads it."""
+    admin = Cluster(bootstrap, client).admin()
+    described = _described(admin, group)
+    readers = {
+        (part.topic, part.partition): f"{member.client_id} {member.host}"
+        for member in described.members
+        for part in member.assignment.topic_partitions
+    }
+    committed = _committed(admin, group)
+    places = sorted({*committed, *readers})
+    ends = _ends(admin, places, OffsetSpec.latest())
+    rows = [
+        (
+            topic,
+            number,
+            committed.get((topic, number), "-"),
+            ends[topic, number],
+            ends[topic, number] - committed[topic, number] if (topic, number) in committed else "-",
+            readers.get((topic, number), "-"),
+        )
+        for topic, number in places
+    ]
+    columns = ("topic", "partition", "committed", "end", "lag", "reader")
+    if json:
+        parts = [
+            {name: None if cell == "-" else cell for name, cell in zip(columns, row, strict=True)}
+            for row in rows
+        ]
+        state = described.state.name.lower()
+        print_json({"group": group, "state": state, "partitions": parts})
+        return
+    lag = sum(row[4] for row in rows if isinstance(row[4], int))
+    out.print(
+        f"[bold]{group}[/]  {described.state.name.lower()}  "
+        f"{len(described.members)} members  {lag:,} records behind"
+    )
+    print_table([name.upper() for name in columns], rows)
+
+
+@app.command(name="reset-offsets")
+def reset_offsets(
+    group: Group,
+    topic: Annotated[
+        list[str],
+        typer.Option("--topic", "-t", metavar="TOPIC[:PARTITION]", help="Repeatable."),
+    ],
+    to: Annotated[
+        str,
+        typer.Option("--to", help="earliest, latest, an offset, +N or -N from here, or a time."),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show, but change nothing.")] = False,
+    json: Json = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Move a group that does not read at the moment to other offsets."""
+    cluster = Cluster(bootstrap, client)
+    admin = cluster.admin()
+    places = [place for given in topic for place in _places(cluster, admin, given)]
+    before = _committed(admin, group)
+    after = _targets(admin, places, to, before)
+    if not dry_run:
+        parts = [TopicPartition(name, number, after[name, number]) for name, number in places]
+        request = ConsumerGroupTopicPartitions(group, parts)
+        admin.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+    rows = [(*place, before.get(place, "-"), after[place]) for place in places]
+    if json:
+        columns = ("topic", "partition", "before", "after")
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
+    if dry_run:
+        err.print("Nothing was changed: --dry-run.")
+
+
+@app.command()
+def delete(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP...")],
+    yes: Yes = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Delete groups that have no members, with the offsets they committed."""
+    admin = Cluster(bootstrap, client).admin()
+    if not yes:
+        typer.confirm(f"Delete {', '.join(groups)} for good?", abort=True, err=True)
+    failed = False
+    for group, future in admin.delete_consumer_groups(groups).items():
+        try:
+            future.result(TIMEOUT_S)
+            err.print(f"Deleted {group}.")
+        except KafkaException as error:
+            failed = True
+            err.print(f"{group} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _described(admin: AdminClient, group: str) -> ConsumerGroupDescription:
+    known = admin.list_consumer_groups().result(TIMEOUT_S).valid
+    if all(each.group_id != group for each in known):
+        raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
+    described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
+    assert isinstance(described, ConsumerGroupDescription)
+    return described
+
+
+def _committed(admin: AdminClient, group: str) -> dict[Place, int]:
+    request = ConsumerGroupTopicPartitions(group)
+    answer = admin.list_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+    return {
+        (part.topic, part.partition): part.offset
+        for part in answer.topic_partitions
+        if part.offset >= 0
+    }
+
+
+def _ends(admin: AdminClient, places: list[Place], spec: OffsetSpec) -> dict[Place, int]:
+    if not places:
+        return {}
+    asked = {TopicPartition(topic, number): spec for topic, number in places}
+    return {
+        (part.topic, part.partition): future.result(TIMEOUT_S).offset
+        for part, future in admin.list_offsets(asked).items()
+    }
+
+
+def _places(cluster: Cluster, admin: AdminClient, given: str) -> list[Place]:
+    name, _, number = given.rpartition(":") if ":" in given else (given, "", "")
+    partitions = sorted(cluster.topic(admin, name).partitions)
+    if not number:
+        return [(name, each) for each in partitions]
+    if not number.isdigit() or int(number) not in partitions:
+        raise OttlaError(f"{name} has no partition {number}.")
+    return [(name, int(number))]
+
+
+def _targets(
+    admin: AdminClient, places: list[Place], to: str, before: dict[Place, int]
+) -> dict[Place, int]:
+    first = _ends(admin, places, OffsetSpec.earliest())
+    last = _ends(admin, places, OffsetSpec.latest())
+    if to == "earliest":
+        return first
+    if to == "latest":
+        return last
+    if to[:1] in ("+", "-") and to[1:].isdigit():
+        wanted = {place: before.get(place, first[place]) + int(to) for place in places}
+    elif to.isdigit():
+        wanted = dict.fromkeys(places, int(to))
+    else:
+        found = _ends(admin, places, OffsetSpec.for_timestamp(parse_moment(to)))
+        wanted = {place: found[place] if found[place] >= 0 else last[place] for place in places}
+    return {place: max(first[place], min(wanted[place], last[place])) for place in places}

@@ -1,0 +1,56 @@
+"""What people and scripts get to see: tables, JSON, progress."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: object) -> None:
+    """One line, so that `jq` and `while read` can follow along."""
+    print(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    empty: str = "",
+) -> None:
+    """Numbers to the right; piped into another program there are no frames and no cut cells."""
+    shown = list(rows)
+    if not shown and empty:
+        err.print(empty)
+        return
+    if not sys.stdout.isatty():
+        for row in shown:
+            print("\t".join(str(cell) for cell in row))
+        return
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for at, column in enumerate(columns):
+        numeric = bool(shown) and all(isinstance(row[at], int) for row in shown)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in shown:
+        table.add_row(*(Text(f"{cell:,}" if type(cell) is int else str(cell)) for cell in row))
+    out.print(table)
+
+
+def progress(total: int | None) -> Progress:
+    """A bar on standard error, only where somebody watches."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn() if total else TextColumn(""),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )

@@ -1,0 +1,206 @@
+"""`ottla topic create|list|describe|alter|delete`."""
+
+from typing import Annotated
+
+import typer
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    OffsetSpec,
+    TopicMetadata,
+)
+from confluent_kafka.cimpl import KafkaError as ClientError
+from confluent_kafka.cimpl import KafkaException, NewPartitions, NewTopic
+
+from ottla.cli.arguments import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    ClientOptions,
+    Json,
+    Yes,
+    assignments,
+)
+from ottla.cli.cluster import TIMEOUT_S, Cluster
+from ottla.cli.output import err, out, print_json, print_table
+from ottla.errors import OttlaError
+
+app = typer.Typer(no_args_is_help=True, help="Create, look at, change and delete topics.")
+
+Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    partitions: Annotated[int | None, typer.Option("--partitions", "-p", min=1)] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", "-r", min=1)
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", "-c", metavar="NAME=VALUE", help="A topic option; repeatable."),
+    ] = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="Do nothing when it exists already.")
+    ] = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Create a topic; what is not said here is the broker's default."""
+    admin = Cluster(bootstrap, client).admin()
+    options = assignments(config, "--config")
+    topic = NewTopic(name, partitions or -1, replication_factor or -1, config=options)
+    try:
+        admin.create_topics([topic])[name].result(TIMEOUT_S)
+    except KafkaException as error:
+        exists = error.args[0].code() == ClientError.TOPIC_ALREADY_EXISTS
+        if not (exists and if_not_exists):
+            raise
+        err.print(f"{name} exists already.")
+        return
+    err.print(f"Created {name}.")
+
+
+@app.command(name="list")
+def list_topics(
+    internal: Annotated[
+        bool, typer.Option("--internal", help="Also the cluster's own topics.")
+    ] = False,
+    json: Json = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """List the topics, with partitions and replicas."""
+    cluster = Cluster(bootstrap, client)
+    topics = cluster.metadata(cluster.admin()).topics
+    rows = [
+        (name, len(topics[name].partitions), _replicas(topics[name]))
+        for name in sorted(topics)
+        if internal or not name.startswith("__")
+    ]
+    if json:
+        print_json([{"name": row[0], "partitions": row[1], "replicas": row[2]} for row in rows])
+        return
+    print_table(
+        ("TOPIC", "PARTITIONS", "REPLICAS"),
+        rows,
+        empty="There are no topics yet. `ottla topic create NAME` makes one.",
+    )
+
+
+@app.command()
+def describe(
+    name: Name,
+    json: Json = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Show a topic's partitions, how much they hold, and the options that are not defaults."""
+    cluster = Cluster(bootstrap, client)
+    admin = cluster.admin()
+    topic = cluster.topic(admin, name)
+    first, last = _offsets(admin, topic)
+    rows = [
+        (number, part.leader, _ids(part.replicas), _ids(part.isrs), first[number], last[number])
+        for number, part in sorted(topic.partitions.items())
+    ]
+    configs = _configs(admin, name)
+    if json:
+        columns = ("partition", "leader", "replicas", "in_sync", "first_offset", "next_offset")
+        parts = [dict(zip(columns, row, strict=True)) for row in rows]
+        print_json({"name": name, "partitions": parts, "configs": configs})
+        return
+    records = sum(last.values()) - sum(first.values())
+    options = "  ".join(f"{key}={value}" for key, value in sorted(configs.items()))
+    out.print(f"[bold]{name}[/]  about {records:,} records  {options}".rstrip())
+    print_table(("PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "NEXT"), rows)
+
+
+@app.command()
+def alter(
+    name: Name,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", min=1, help="More partitions than now.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Set an option; repeatable."),
+    ] = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option("--unset", "-u", metavar="NAME", help="Back to the default; repeatable."),
+    ] = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Change a topic's options or add partitions."""
+    changes = assignments(set_, "--set")
+    if not (partitions or changes or unset):
+        raise OttlaError("Nothing to change: give --partitions, --set or --unset.")
+    cluster = Cluster(bootstrap, client)
+    admin = cluster.admin()
+    cluster.topic(admin, name)
+    if partitions:
+        admin.create_partitions([NewPartitions(name, partitions)])[name].result(TIMEOUT_S)
+    if changes or unset:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+            for key, value in changes.items()
+        ] + [
+            ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
+            for key in unset or []
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=entries)
+        admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    err.print(f"Changed {name}.")
+
+
+@app.command()
+def delete(
+    names: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
+    yes: Yes = False,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientOptions = None,
+) -> None:
+    """Delete topics with all they hold."""
+    admin = Cluster(bootstrap, client).admin()
+    if not yes:
+        typer.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
+    failed = False
+    for name, future in admin.delete_topics(names).items():
+        try:
+            future.result(TIMEOUT_S)
+            err.print(f"Deleted {name}.")
+        except KafkaException as error:
+            failed = True
+            err.print(f"{name} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _offsets(admin: AdminClient, topic: TopicMetadata) -> tuple[dict[int, int], dict[int, int]]:
+    def ask(spec: OffsetSpec) -> dict[int, int]:
+        wanted = {TopicPartition(topic.topic or "", number): spec for number in topic.partitions}
+        found = admin.list_offsets(wanted)
+        return {part.partition: future.result(TIMEOUT_S).offset for part, future in found.items()}
+
+    return ask(OffsetSpec.earliest()), ask(OffsetSpec.latest())
+
+
+def _configs(admin: AdminClient, name: str) -> dict[str, str | None]:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    entries = admin.describe_configs([resource])[resource].result(TIMEOUT_S)
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {key: entry.value for key, entry in entries.items() if entry.source == own}
+
+
+def _replicas(topic: TopicMetadata) -> int:
+    return max((len(part.replicas) for part in topic.partitions.values()), default=0)
+
+
+def _ids(brokers: list[int]) -> str:
+    return ",".join(map(str, brokers))

@@ -1,0 +1,36 @@
+"""Fixtures for the test suites of those who use Ottla: a real broker without Docker or Java.
+
+Loaded by pytest in every project where Ottla is installed, so nothing is imported before a test
+asks for it.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+if TYPE_CHECKING:
+    from ottla.testing.node import Node
+
+
+@pytest.fixture(scope="session")
+def ottla_node() -> "Iterator[Node]":
+    """One broker for the whole test session: `ottla_node.bootstrap_servers`."""
+    from ottla.testing.node import Node
+
+    with Node() as node:
+        yield node
+
+
+@pytest.fixture
+def ottla_topic(ottla_node: "Node") -> Iterator[str]:
+    """The name of a new topic of one partition, gone after the test."""
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewTopic
+
+    admin = AdminClient({"bootstrap.servers": ottla_node.bootstrap_servers})
+    name = f"test-{uuid4().hex[:12]}"
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(10)
+    yield name
+    admin.delete_topics([name])[name].result(10)

@@ -1,0 +1,184 @@
+"""A broker in a process of its own: `with ottla.Node() as node: … node.bootstrap_servers`.
+
+This is the handle, not the server. It starts `python -m ottla start` on free ports with a
+temporary directory, waits for the `ready` line, and stops it again.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from ottla.errors import OttlaError
+
+_TAIL_LINES = 20
+
+
+class Node:
+    """One broker. With `data` the directory is the caller's and stays; without, it is removed.
+
+    `settings` are broker options as in `server.properties`. The ports stay the same when the
+    node is stopped and started again, so clients find it where it was.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        settings: Mapping[str, str | int | float | bool] | None = None,
+        start_within_s: float = 30.0,
+        stop_within_s: float = 10.0,
+    ) -> None:
+        self._own = None if data is not None else Path(tempfile.mkdtemp(prefix="ottla-"))
+        self.data = Path(data) if data is not None else self._directory / "data"
+        self.host = "127.0.0.1"
+        self.port, self.controller_port = _free_ports(2)
+        self._settings = dict(settings or {})
+        self._start_within_s = start_within_s
+        self._stop_within_s = stop_within_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def _directory(self) -> Path:
+        return self._own if self._own is not None else self.data.parent
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the broker's process; OttlaError when it does not run."""
+        if self._process is None:
+            raise OttlaError("The node does not run; start it first.")
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log_file(self) -> Path:
+        """What the broker says, across restarts."""
+        return self._directory / f"{self.data.name}.node.log"
+
+    def start(self) -> "Node":
+        """Returns when the broker serves; OttlaError with the log's tail when it does not."""
+        if self.running:
+            return self
+        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as log:
+            process = subprocess.Popen(
+                self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+            )
+        self._process = process
+        if not _says_ready(process, self._start_within_s):
+            code = process.poll()
+            self.kill()
+            happened = (
+                f"was not ready within {self._start_within_s:g} s"
+                if code is None
+                else f"ended with code {code}"
+            )
+            tail = "\n".join(self._tail()) or "(it said nothing)"
+            raise OttlaError(f"The node {happened}. The end of {self.log_file}:\n{tail}")
+        return self
+
+    def stop(self) -> None:
+        """A clean stop: SIGTERM, and a kill only if that is not enough."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(self._stop_within_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._forget()
+
+    def kill(self) -> None:
+        """`kill -9`: for tests of what survives it."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._forget()
+
+    def close(self) -> None:
+        """Stops the broker and removes the directory, unless it is the caller's."""
+        self.stop()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def __enter__(self) -> "Node":
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _command(self) -> list[str]:
+        command = [sys.executable, "-m", "ottla", "start", "--data", str(self.data)]
+        listeners = (
+            f"PLAINTEXT://{self.host}:{self.port},CONTROLLER://{self.host}:{self.controller_port}"
+        )
+        for name, value in {"listeners": listeners, **self._settings}.items():
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            command += ["--set", f"{name}={text}"]
+        return command
+
+    def _tail(self) -> list[str]:
+        try:
+            return self.log_file.read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        except OSError:
+            return []
+
+    def _forget(self) -> None:
+        if self._process is not None and self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process = None
+
+
+def _says_ready(process: subprocess.Popen[bytes], within_s: float) -> bool:
+    """Reads standard output up to the `ready` line, in a thread because a pipe has no deadline."""
+    stdout = process.stdout
+    assert stdout is not None
+    seen: list[bool] = []
+
+    def read() -> None:
+        for line in stdout:
+            if line.startswith(b"ready "):
+                seen.append(True)
+                return
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(within_s)
+    return bool(seen)
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports free a moment ago; all held at once, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -1,18 +1,41 @@
-"""One replica of one partition: append, read, truncate, over a row of segments."""
+"""One replica of one partition: append, read, truncate, over a row of segments.
 
-from enum import Enum
+Not here: opening and recovery (`recovery`), searching by time (`timestamps`), what retention drops
+(`retention`), durable flushes (`flushing`), cleaning. Who leads and what is committed is told from
+outside, through the high watermark.
+"""
+
+from bisect import bisect_right
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.log.config import LogConfig
+from ottla.log.epochs import LeaderEpochs
+from ottla.log.files import DELETED, OpenFiles
+from ottla.log.flushing import FlushJob
+from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
+from ottla.log.producers import Marker, ProducerStates
+from ottla.log.reading import NOTHING, Read, SegmentRead
+from ottla.log.rebuilding import apply_to_producers, read_marker, rebuild_producers
+from ottla.log.retention import droppable
+from ottla.log.segment import Segment
+from ottla.log.tail import LARGEST_KEPT, Tail, TailCache
+from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
+from ottla.log.validation import Accepted, Origin, accept, invalid, next_batch
 from ottla.wire.compression import Buffer
+from ottla.wire.record_batch import (
+    PREFIX,
+    PREFIX_SIZE,
+    BatchHeader,
+    corrupt,
+    crc_is_valid,
+    iterate_batches,
+)
 
-
-class Origin(Enum):
-    CLIENT = "client"
-    COORDINATOR = "coordinator"  # group and transaction state, and transaction markers
-    QUORUM = "quorum"  # the metadata log's leader
+__all__ = ["Appended", "LogResources", "Origin", "PartitionLog", "Read"]
 
 
 class Appended(NamedTuple):
@@ -20,47 +43,68 @@ class Appended(NamedTuple):
     last_offset: int
     append_time: int  # -1 unless the topic stamps batches on arrival
     log_start_offset: int
-    duplicate: bool = False  # an idempotent batch that was already there, with its first offsets
-    flush_due: bool = False  # flush.messages: acknowledge only after `GroupCommit.flushed`
+    duplicate: bool = False  # an idempotent batch that was already there, at these offsets
+    flush_due: bool = False  # flush.messages: acknowledge only after a flush
 
 
-class Read(NamedTuple):
-    """Bytes from the batch that holds the asked offset on; the last batch may be cut short.
+class LogResources(NamedTuple):
+    """What all logs of a process share."""
 
-    `cold` means that the pages are not in memory: run `fetch_cold()` in a thread.
-    """
-
-    data: Buffer
-    cold: bool = False
-
-    def fetch_cold(self) -> bytes:
-        raise NotImplementedError
-
-
-class TimestampOffset(NamedTuple):
-    timestamp: int
-    offset: int
-    leader_epoch: int
+    files: OpenFiles
+    tails: TailCache
+    producer_expiration_ms: int = 86_400_000
 
 
 class PartitionLog:
-    topic_partition: TopicPartition
-    topic_id: Uuid
-    path: Path
-    config: LogConfig
-    log_start_offset: int
-    high_watermark: int
-    log_end_offset: int
-    recovery_point: int
-    # epochs: LeaderEpochs, producers: ProducerStates
+    def __init__(
+        self,
+        path: Path,
+        topic_partition: TopicPartition,
+        topic_id: Uuid,
+        config: LogConfig,
+        resources: LogResources,
+        segments: list[Segment],
+        *,
+        epochs: LeaderEpochs,
+        producers: ProducerStates,
+        snapshots: ProducerSnapshots,
+        log_start_offset: int,
+        log_end_offset: int,
+        recovery_point: int,
+    ) -> None:
+        self.path = path
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.config = config
+        self.resources = resources
+        self.segments = segments
+        self.epochs = epochs
+        self.producers = producers
+        self.snapshots = snapshots
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.high_watermark = log_start_offset
+        self.recovery_point = recovery_point
+        self.unflushed_bytes = 0
+        self.tail = Tail(resources.tails, log_end_offset, self.active.size)
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
 
     @property
     def last_stable_offset(self) -> int:
-        raise NotImplementedError
+        """Everything below is decided: what read_committed may see."""
+        unstable = self.producers.first_unstable_offset
+        if unstable is None or unstable >= self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log_start_offset)
 
     @property
     def size(self) -> int:
-        raise NotImplementedError
+        return sum(segment.size for segment in self.segments)
+
+    # --- append
 
     def append_as_leader(
         self,
@@ -69,50 +113,380 @@ class PartitionLog:
         leader_epoch: int,
         now_ms: int,
         origin: Origin = Origin.CLIENT,
+        strict_marker_epoch: bool = False,
     ) -> Appended:
-        raise NotImplementedError
+        """Check, give offsets and write. Clients send one batch; the quorum may send several.
+
+        With `strict_marker_epoch` a transaction marker must carry a newer epoch than the
+        transaction (transaction.version 2).
+        """
+        view = memoryview(batches)
+        header = next_batch(view, 0)
+        if header is None:
+            raise invalid("There is no whole batch in the request.")
+        first_offset = self.log_end_offset
+        position, appended = 0, None
+        while header is not None:
+            accepted = accept(view, position, header, self.config, origin, now_ms)
+            position += header.size
+            header = next_batch(view, position)
+            if header is not None and origin is Origin.CLIENT:
+                raise invalid("A produce request holds one batch per partition.")
+            appended = self._append(accepted, leader_epoch, now_ms, origin, strict_marker_epoch)
+        assert appended is not None
+        return appended if appended.duplicate else appended._replace(first_offset=first_offset)
+
+    def _append(
+        self, accepted: Accepted, leader_epoch: int, now_ms: int, origin: Origin, strict: bool
+    ) -> Appended:
+        header, batch, append_time = accepted
+        base = self.log_end_offset
+        marker = None
+        if header.producer_id >= 0:
+            if origin is Origin.CLIENT:
+                seen = self.producers.find_duplicate(header)
+                if seen is not None:
+                    return Appended(
+                        seen.first_offset,
+                        seen.last_offset,
+                        seen.timestamp,
+                        self.log_start_offset,
+                        duplicate=True,
+                    )
+            if header.is_control:
+                marker = read_marker(batch, 0, header)
+                self.producers.check_marker(header, marker, strict=strict)
+            else:
+                self.producers.check(header, sequenced=origin is Origin.CLIENT)
+        size = header.size
+        self._roll_if_due(size, header.max_timestamp, base + header.last_offset_delta, now_ms)
+        prefix = PREFIX.pack(base, header.length, leader_epoch)
+        if size <= LARGEST_KEPT:
+            kept: bytes | None = prefix + batch[PREFIX_SIZE:]
+            self.active.write([kept], size)  # type: ignore[list-item]
+        else:
+            kept = None
+            self.active.write([prefix, batch[PREFIX_SIZE:]], size)
+        self.epochs.assign(leader_epoch, base)
+        stored = header._replace(base_offset=base, leader_epoch=leader_epoch)
+        self._took(stored, size, kept, marker)
+        return Appended(
+            base,
+            self.log_end_offset - 1,
+            append_time,
+            self.log_start_offset,
+            flush_due=self.log_end_offset - self.recovery_point >= self.config.flush_messages,
+        )
 
     def append_as_follower(self, batches: Buffer, *, now_ms: int) -> Appended | None:
-        """Append batches of a leader as they are; None where all of them were cut short."""
-        raise NotImplementedError
+        """Append batches of a leader as they are; None where not one of them was whole.
+
+        What is already here (a fetch may begin within a batch) must not come again: the caller
+        fetches from the log's end.
+        """
+        first_offset = self.log_end_offset
+        view = memoryview(batches)
+        for position, header in iterate_batches(view):
+            if header.base_offset < self.log_end_offset:
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR,
+                    f"The leader of {self.topic_partition} sent offset {header.base_offset}; "
+                    f"{self.log_end_offset} is the next.",
+                )
+            if not crc_is_valid(view, position, header):
+                raise corrupt(f"A batch at offset {header.base_offset} came damaged.")
+            self._append_replica(view[position : position + header.size], header, now_ms)
+        if self.log_end_offset == first_offset:
+            return None
+        return Appended(first_offset, self.log_end_offset - 1, -1, self.log_start_offset)
+
+    def _append_replica(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
+        size = header.size
+        self._roll_if_due(
+            size, header.max_timestamp, header.last_offset, now_ms, base=header.base_offset
+        )
+        kept = bytes(batch) if size <= LARGEST_KEPT else None
+        self.active.write([batch], size)
+        self.epochs.assign(header.leader_epoch, header.base_offset)
+        is_marker = header.is_control and header.producer_id >= 0
+        self._took(header, size, kept, read_marker(batch, 0, header) if is_marker else None)
+
+    def _took(
+        self, header: BatchHeader, size: int, kept: bytes | None, marker: Marker | None
+    ) -> None:
+        """A batch is in the file: move the end and everything that is known about the log."""
+        segment, last_offset = self.active, header.last_offset
+        segment.note(
+            last_offset,
+            header.max_timestamp,
+            segment.size - size,
+            size,
+            self.config.index_interval_bytes,
+        )
+        self.log_end_offset = last_offset + 1
+        self.unflushed_bytes += size
+        self.tail.add(last_offset + 1, segment.size, kept)
+        if header.producer_id >= 0:
+            apply_to_producers(self.producers, segment, header, marker)
+        self.producers.end_offset = last_offset + 1
+
+    # --- rolling
+
+    def _roll_if_due(
+        self, size: int, timestamp: int, last_offset: int, now_ms: int, base: int | None = None
+    ) -> None:
+        if size > self.config.segment_bytes:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"A batch of {size} bytes does not fit into a segment of "
+                f"{self.config.segment_bytes} bytes.",
+            )
+        if self.active.should_roll(self.config, size, timestamp, last_offset, now_ms):
+            self.roll(now_ms, at=base)
+
+    def roll(self, now_ms: int, at: int | None = None) -> None:
+        """Begin a new segment at the log's end (or further on, where a leader's log has a gap)."""
+        base = self.log_end_offset if at is None else max(at, self.log_end_offset)
+        old = self.active
+        if old.base_offset == base and old.size == 0:
+            old.created_ms = now_ms
+            return
+        old.seal()
+        self.segments.append(
+            Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
+        )
+        self.tail.clear(base, 0)
+        self.producers.end_offset = base
+        self.take_snapshot()
+
+    def take_snapshot(self, *, sync: bool = False) -> None:
+        """Write the producers' states at the log's end, unless that was done there already."""
+        offset = self.producers.end_offset
+        latest = self.snapshots.latest
+        if offset > (self.log_start_offset if latest is None else latest):
+            self.snapshots.write(offset, encode_snapshot(self.producers.states), sync=sync)
+
+    # --- read
 
     def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True) -> Read:
-        """OFFSET_OUT_OF_RANGE below the log's start and beyond its end; empty from `upto` on."""
-        raise NotImplementedError
+        """From the batch that holds `offset`, batches that end by `upto`; empty where none do.
+
+        OFFSET_OUT_OF_RANGE below the log's start and beyond its end.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Offset {offset} of {self.topic_partition} is outside of "
+                f"{self.log_start_offset} to {self.log_end_offset}.",
+            )
+        if offset >= upto:
+            return NOTHING
+        found = self.tail.find(offset, max_bytes, upto, at_least_one)
+        if found is None:
+            return self._read_segments(offset, max_bytes, upto, at_least_one)
+        if found.data is not None:
+            return Read(found.data)
+        return self._read_range(self.active, found.start, found.stop)
+
+    def _read_range(self, segment: Segment, start: int, stop: int) -> Read:
+        handle = segment.handle
+        data = handle.read_resident(start, stop - start)
+        if data is not None:
+            return Read(data)
+        return Read(b"", cold=True, job=partial(handle.read, start, stop - start))
+
+    def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
+        for n in range(self.segment_number(offset), len(self.segments)):
+            segment = self.segments[n]
+            ends = self.segments[n + 1].base_offset if n + 1 < len(self.segments) else None
+            limit = segment.size
+            if upto < (self.log_end_offset if ends is None else ends):
+                limit = self.position_in(segment, upto)
+            span = SegmentRead(
+                segment.handle, segment.index, offset, max_bytes, limit, at_least_one
+            )
+            data = span.run_resident()
+            if data is None:
+                return Read(b"", cold=True, job=span.run)
+            if len(data) or ends is None or upto <= ends:
+                return Read(data)
+        return NOTHING
+
+    def position_in(self, segment: Segment, offset: int) -> int:
+        """Where in `segment` the batch with `offset` begins; its size if there is none."""
+        if segment is self.active:
+            position = self.tail.position_of(offset)
+            if position is not None:
+                return position
+        found = segment.find(offset)
+        return segment.size if found is None else found[0]
+
+    def segment_number(self, offset: int) -> int:
+        """The place of the segment whose range holds `offset`."""
+        at = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
+        return max(at - 1, 0)
 
     def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of aborted transactions that touch [start, end)."""
-        raise NotImplementedError
+        """(producer id, first offset) of the aborted transactions that touch [start, end)."""
+        found: list[tuple[int, int]] = []
+        for segment in self.segments[self.segment_number(start) :]:
+            for aborted in segment.aborted.entries:
+                if aborted.last_offset >= start and aborted.first_offset < end:
+                    found.append((aborted.producer_id, aborted.first_offset))
+                if aborted.last_stable_offset >= end:
+                    return found
+        return found
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record at or after `timestamp`; may read many pages: run it in a thread."""
-        raise NotImplementedError
-
-    def max_timestamp(self) -> TimestampOffset | None:
-        raise NotImplementedError
+    # --- what others decide
 
     def advance_high_watermark(self, offset: int) -> bool:
-        raise NotImplementedError
+        """Everything below `offset` is committed; False if that was known."""
+        offset = min(offset, self.log_end_offset)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        self.producers.advance_high_watermark(offset)
+        return True
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop everything from `offset` on (a follower that follows a new leader)."""
-        raise NotImplementedError
+    def truncate_to(self, offset: int, *, now_ms: int) -> None:
+        """Drop everything from `offset` on: a follower gives up what its new leader lacks."""
+        if offset >= self.log_end_offset:
+            return
+        if offset <= self.log_start_offset:
+            self.truncate_fully_and_start_at(offset, now_ms=now_ms)
+            return
+        keep = self.segment_number(offset) + 1
+        self._drop(self.segments[keep:])
+        del self.segments[keep:]
+        self.active.truncate_to(offset)
+        self._ends_at(offset)
+        rebuild_producers(
+            self.producers, self.snapshots, self.segments, self.log_start_offset, offset, now_ms
+        )
 
-    def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and begin anew at `offset` (a follower off its leader's log)."""
-        raise NotImplementedError
+    def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
+        """Drop everything and begin anew: a follower fell behind its leader's first offset."""
+        self._drop(self.segments)
+        files = self.resources.files
+        self.segments = [Segment(self.path, offset, files, self.config, now_ms=now_ms)]
+        self.active.handle  # noqa: B018  (creates the file)
+        self.epochs.clear()
+        self.log_start_offset = offset
+        self._ends_at(offset)
+        self.snapshots.remove_outside(offset, offset)
+        self.producers.replace({}, offset)
+
+    def _ends_at(self, offset: int) -> None:
+        self.log_end_offset = offset
+        self.high_watermark = min(self.high_watermark, offset)
+        self.high_watermark = max(self.high_watermark, self.log_start_offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.epochs.truncate_from_end(offset)
+        self.tail.clear(offset, self.active.size)
 
     def delete_records_before(self, offset: int) -> None:
-        """Move the log's start; segments below go with the next retention run."""
-        raise NotImplementedError
+        """Move the log's start; segments that lie before it go with the next retention run."""
+        if offset > self.high_watermark:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Records up to {offset} of {self.topic_partition} cannot be deleted: "
+                f"only those below {self.high_watermark} are committed.",
+            )
+        self.move_start(offset)
+
+    def move_start(self, offset: int) -> None:
+        if offset <= self.log_start_offset:
+            return
+        self.log_start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        self.epochs.truncate_from_start(offset)
+        self.producers.on_log_start(offset)
 
     def enforce_retention(self, now_ms: int) -> int:
-        """Drop segments by time, size and log start; the number of segments dropped."""
-        raise NotImplementedError
+        """Drop the oldest segments by time, size and log start; how many went."""
+        count = droppable(self, now_ms)
+        if count == 0:
+            return 0
+        if count == len(self.segments):
+            self.roll(now_ms)
+        dropped = self.segments[:count]
+        self.segments = self.segments[count:]
+        self.move_start(self.segments[0].base_offset)
+        self._drop(dropped)
+        return count
 
-    def roll(self, now_ms: int) -> None:
-        raise NotImplementedError
+    def _drop(self, segments: list[Segment]) -> None:
+        """Take the files out of the way; `sweep_deleted` removes them for good."""
+        for segment in segments:
+            segment.rename("", DELETED)
+            if segment.base_offset in self.snapshots.offsets:
+                self.snapshots.remove(segment.base_offset)
+
+    # --- time
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record as late as `timestamp`. May read much: run it in a thread."""
+        return find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """The record with the largest timestamp. May read much: run it in a thread."""
+        return find_max_timestamp(self.segments)
+
+    # --- durability
+
+    def needs_flush(self, bytes_max: int) -> bool:
+        """Whether `bytes_max` were written since the last flush, or a segment was completed."""
+        return self.unflushed_bytes >= bytes_max or (
+            len(self.segments) > 1 and self.segments[-2].unsynced
+        )
+
+    def begin_flush(self) -> FlushJob:
+        """All that was appended until now, as a job for a thread; then `end_flush`."""
+        self.unflushed_bytes = 0
+        segments = [segment for segment in self.segments if segment.unsynced]
+        for segment in segments:
+            segment.index.save()
+            segment.times.save()
+            segment.unsynced = False
+        offset = self.log_end_offset
+        self.producers.end_offset = offset
+        return FlushJob(
+            tuple(segment.handle for segment in segments),
+            tuple(path for segment in segments for path in segment.index_paths()),
+            offset,
+            self.snapshots.path(offset) if offset > self.log_start_offset else None,
+            encode_snapshot(self.producers.states),
+            self.path,
+        )
+
+    def end_flush(self, job: FlushJob) -> None:
+        """The job has run: recovery may start where it began."""
+        if job.offset > self.log_end_offset:  # truncated meanwhile
+            if job.snapshot_path is not None:
+                job.snapshot_path.unlink(missing_ok=True)
+            return
+        self.recovery_point = max(self.recovery_point, job.offset)
+        if job.snapshot_path is not None:
+            self.snapshots.remember(job.offset)
+            bases = [segment.base_offset for segment in self.segments]
+            self.snapshots.remove_strays(bases)
+
+    def flush(self) -> None:
+        """Begin, run and end a flush here and now."""
+        job = self.begin_flush()
+        job.run()
+        self.end_flush(job)
 
     def close(self) -> None:
-        """A clean stop: everything flushed, indexes trimmed, a producer snapshot at the end."""
-        raise NotImplementedError
+        """A clean stop: everything durable, indexes trimmed, producers' states written."""
+        active = self.active
+        active.seal()
+        if self.recovery_point < self.log_end_offset or active.unsynced:
+            self.flush()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of files without writing: the directory failed, or the log is being deleted."""
+        for segment in self.segments:
+            self.resources.files.forget(segment.log_path)
+        self.tail.clear(self.log_end_offset, self.active.size)

@@ -1,0 +1,101 @@
+"""Which leader epoch began where in this log: what followers truncate by (KIP-101, KIP-279)."""
+
+from bisect import bisect_right
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.log.files import write_durably
+
+UNDEFINED = -1
+
+
+class EpochStart(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochs:
+    """Epochs with their first offsets, both rising, mirrored in leader-epoch-checkpoint.
+
+    The file is replaced but not synced: after a crash recovery finds the epochs in the batches.
+    """
+
+    __slots__ = ("_entries", "path")
+
+    def __init__(self, path: Path, entries: list[EpochStart] | None = None) -> None:
+        self.path = path
+        self._entries = entries or []
+
+    @classmethod
+    def load(cls, path: Path) -> "LeaderEpochs":
+        try:
+            lines = path.read_text().split("\n")
+            entries = [EpochStart(*map(int, line.split())) for line in lines[2:] if line]
+            if int(lines[0]) != 0 or int(lines[1]) != len(entries):
+                entries = []
+        except (OSError, ValueError, IndexError, TypeError):
+            entries = []
+        return cls(path, entries)
+
+    @property
+    def entries(self) -> tuple[EpochStart, ...]:
+        return tuple(self._entries)
+
+    @property
+    def latest(self) -> int:
+        """The newest epoch, -1 before the first."""
+        return self._entries[-1].epoch if self._entries else UNDEFINED
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Epoch `epoch` begins at `start_offset`, unless it or a later one is known already."""
+        entries = self._entries
+        if epoch < 0 or (entries and epoch <= entries[-1].epoch):
+            return
+        while entries and entries[-1].start_offset >= start_offset:
+            entries.pop()
+        entries.append(EpochStart(epoch, start_offset))
+        self.save()
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochStart:
+        """The largest epoch known that is not above `epoch`, and where it ended.
+
+        (-1, -1) where nothing can be said: the epoch is newer than any known here.
+        """
+        entries = self._entries
+        if epoch == UNDEFINED or not entries or epoch > entries[-1].epoch:
+            return EpochStart(UNDEFINED, UNDEFINED)
+        if epoch == entries[-1].epoch:
+            return EpochStart(epoch, log_end_offset)
+        above = bisect_right(entries, epoch, key=lambda entry: entry.epoch)
+        floor = entries[above - 1].epoch if above else epoch
+        return EpochStart(floor, entries[above].start_offset)
+
+    def epoch_for(self, offset: int) -> int:
+        """The epoch in which the record at `offset` was written, -1 if not known."""
+        above = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset)
+        return self._entries[above - 1].epoch if above else UNDEFINED
+
+    def truncate_from_end(self, offset: int) -> None:
+        """Forget the epochs that began at `offset` or later."""
+        entries = self._entries
+        if entries and entries[-1].start_offset >= offset:
+            while entries and entries[-1].start_offset >= offset:
+                entries.pop()
+            self.save()
+
+    def truncate_from_start(self, offset: int) -> None:
+        """The log begins at `offset` now: so does the epoch that holds it."""
+        entries = self._entries
+        above = bisect_right(entries, offset, key=lambda entry: entry.start_offset)
+        if above and entries[0].start_offset < offset:
+            entries[:above] = [EpochStart(entries[above - 1].epoch, offset)]
+            self.save()
+
+    def clear(self) -> None:
+        if self._entries:
+            self._entries.clear()
+            self.save()
+
+    def save(self, *, sync: bool = False) -> None:
+        lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in self._entries]
+        write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), sync=sync)

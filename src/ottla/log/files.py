@@ -1,0 +1,102 @@
+"""Names of the files in a log directory, and a bounded set of open ones.
+
+A handle closes when its last user lets go of it, so a thread that still reads from a file whose
+segment was dropped or whose descriptor made room for another keeps reading the right bytes.
+"""
+
+import os
+from collections import OrderedDict
+from errno import EAGAIN, EINTR, EOPNOTSUPP
+from pathlib import Path
+
+LOG = ".log"
+INDEX = ".index"
+TIME_INDEX = ".timeindex"
+TRANSACTION_INDEX = ".txnindex"
+SNAPSHOT = ".snapshot"
+SEGMENT_SUFFIXES = (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX)
+
+DELETED = ".deleted"
+CLEANED = ".cleaned"
+SWAP = ".swap"
+PARTIAL = ".part"  # a snapshot that was being fetched
+
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+PARTITION_METADATA = "partition.metadata"
+
+
+def file_name(offset: int, suffix: str) -> str:
+    """Twenty digits, so that names sort like offsets."""
+    return f"{offset:020d}{suffix}"
+
+
+def write_durably(path: Path, content: bytes, *, sync: bool = True) -> None:
+    """Replace a small file so that either the old or the new content is found after a crash."""
+    temporary = path.with_name(path.name + ".tmp")
+    with open(temporary, "wb", buffering=0) as file:
+        file.write(content)
+        if sync:
+            os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if sync:
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class FileHandle:
+    """An open descriptor, closed with its last reference."""
+
+    __slots__ = ("fd",)
+
+    def __init__(self, path: str) -> None:
+        self.fd = -1
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Up to `size` bytes; waits for the disk where it must."""
+        return os.pread(self.fd, size, position)
+
+    def read_resident(self, position: int, size: int) -> memoryview | None:
+        """The bytes if all of them are in memory, else None; never waits for the disk."""
+        room = bytearray(size)
+        try:
+            count = os.preadv(self.fd, [room], position, os.RWF_NOWAIT)
+        except OSError as error:
+            if error.errno == EAGAIN:
+                return None
+            if error.errno in (EOPNOTSUPP, EINTR):  # not every file system can tell
+                return memoryview(self.read(position, size))
+            raise
+        return memoryview(room) if count == size else None
+
+
+class OpenFiles:
+    """The most recently used handles of segments; one bound for the whole process."""
+
+    def __init__(self, limit: int = 1024) -> None:
+        self.limit = limit
+        self._handles: OrderedDict[str, FileHandle] = OrderedDict()
+
+    def get(self, path: str) -> FileHandle:
+        handle = self._handles.get(path)
+        if handle is not None:
+            self._handles.move_to_end(path)
+            return handle
+        while len(self._handles) >= self.limit:
+            self._handles.popitem(last=False)
+        handle = self._handles[path] = FileHandle(path)
+        return handle
+
+    def forget(self, path: str) -> None:
+        self._handles.pop(path, None)

@@ -1,0 +1,75 @@
+"""Making appended batches durable off the loop, and letting many who wait share one fsync."""
+
+import asyncio
+import os
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from ottla.log.files import FileHandle, sync_directory
+
+
+class FlushJob(NamedTuple):
+    """Files to sync, and the producers' states at the offset that recovery may then start from."""
+
+    handles: tuple[FileHandle, ...]
+    paths: tuple[Path, ...]
+    offset: int
+    snapshot_path: Path | None
+    snapshot: bytes
+    directory: Path
+
+    def run(self) -> None:
+        """Blocks; an OSError means that the directory can no longer be trusted: never retry it."""
+        for handle in self.handles:
+            os.fdatasync(handle.fd)
+        for path in self.paths:
+            _sync_file(path)
+        if self.snapshot_path is not None:
+            with open(self.snapshot_path, "wb", buffering=0) as file:
+                file.write(self.snapshot)
+                os.fdatasync(file.fileno())
+        sync_directory(self.directory)
+
+
+def _sync_file(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:  # dropped by retention meanwhile
+        return
+    try:
+        os.fdatasync(fd)
+    finally:
+        os.close(fd)
+
+
+class Flushable(Protocol):
+    recovery_point: int
+
+    def begin_flush(self) -> FlushJob: ...
+    def end_flush(self, job: FlushJob) -> None: ...
+
+
+class GroupCommit:
+    """One flush of a log at a time; whoever comes while it runs shares the next."""
+
+    def __init__(self, log: Flushable, executor: Executor) -> None:
+        self._log = log
+        self._executor = executor
+        self._running: asyncio.Future[None] | None = None
+        self._next: asyncio.Future[None] | None = None
+
+    async def flushed(self, offset: int) -> None:
+        """Returns once everything below `offset` is on disk; raises OSError if it cannot be."""
+        while self._log.recovery_point < offset:
+            if self._running is None:
+                self._running = asyncio.ensure_future(self._flush())
+            await asyncio.shield(self._running)
+
+    async def _flush(self) -> None:
+        try:
+            job = self._log.begin_flush()
+            await asyncio.get_running_loop().run_in_executor(self._executor, job.run)
+            self._log.end_flush(job)
+        finally:
+            self._running = None

@@ -1,0 +1,212 @@
+"""The sparse indexes beside a segment: by offset, by time, and of aborted transactions.
+
+Entries live in memory in the file's own layout and are written in one piece when the segment
+becomes inactive, at a flush and at a clean stop. A crash needs no index: recovery rebuilds them.
+"""
+
+import os
+from bisect import bisect_left, bisect_right
+from pathlib import Path
+from struct import Struct
+from typing import ClassVar, NamedTuple
+
+
+class SparseIndex:
+    """Sorted entries of fixed size, relative to a segment's base offset; loaded when first used."""
+
+    entry: ClassVar[Struct]
+    suffix: ClassVar[str]
+
+    __slots__ = ("_entries", "base_offset", "path", "written")
+
+    def __init__(self, path: Path, base_offset: int, *, fresh: bool) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._entries: bytearray | None = bytearray() if fresh else None
+        self.written = 0 if fresh else -1  # bytes of the file that are as they should be
+
+    @property
+    def entries(self) -> bytearray:
+        if self._entries is None:
+            try:
+                content = bytearray(self.path.read_bytes())
+            except FileNotFoundError:
+                content = bytearray()
+            # A killed Kafka leaves preallocated files: zeros behind the entries.
+            used = len(content.rstrip(b"\0"))
+            del content[-(-used // self.entry.size) * self.entry.size :]
+            del content[len(content) - len(content) % self.entry.size :]
+            self._entries = content
+            self.written = len(content)
+        return self._entries
+
+    @property
+    def loaded(self) -> bool:
+        return self._entries is not None
+
+    def __len__(self) -> int:
+        return len(self.entries) // self.entry.size
+
+    def clear(self) -> None:
+        self._entries = bytearray()
+        self.written = 0
+
+    def is_full(self, bytes_max: int) -> bool:
+        return len(self) >= bytes_max // self.entry.size
+
+    def _keep(self, count: int) -> None:
+        del self.entries[count * self.entry.size :]
+        self.written = min(self.written, len(self.entries))
+
+    def save(self) -> None:
+        """Write what the file lacks and cut what it should not have."""
+        entries = self.entries
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if len(entries) > self.written:
+                os.pwrite(fd, memoryview(entries)[self.written :], self.written)
+            os.ftruncate(fd, len(entries))
+        finally:
+            os.close(fd)
+        self.written = len(entries)
+
+    def release(self) -> None:
+        """Let go of the memory of entries that the file has."""
+        if self._entries is not None and self.written == len(self._entries):
+            self._entries = None
+
+
+class OffsetIndex(SparseIndex):
+    """Offset of the last record of a batch → the batch's position in the segment."""
+
+    entry = Struct(">ii")
+    suffix = ".index"
+    __slots__ = ()
+
+    def append(self, offset: int, position: int) -> None:
+        self.entries.extend(self.entry.pack(offset - self.base_offset, position))
+
+    def lookup(self, offset: int) -> int:
+        """A position at or before the batch that holds `offset`."""
+        entries, read = self.entries, self.entry.unpack_from
+        slot = bisect_right(
+            range(len(entries) // 8),
+            offset - self.base_offset,
+            key=lambda n: read(entries, n * 8)[0],
+        )
+        return int(read(entries, slot * 8 - 8)[1]) if slot else 0
+
+    def last_position(self) -> int:
+        entries = self.entries
+        return int(self.entry.unpack_from(entries, len(entries) - 8)[1]) if entries else 0
+
+    def truncate_to(self, offset: int) -> None:
+        entries, read = self.entries, self.entry.unpack_from
+        self._keep(
+            bisect_left(
+                range(len(entries) // 8),
+                offset - self.base_offset,
+                key=lambda n: read(entries, n * 8)[0],
+            )
+        )
+
+    def is_sane(self, segment_size: int) -> bool:
+        entries = self.entries
+        if not entries:
+            return True
+        offset, position = self.entry.unpack_from(entries, len(entries) - 8)
+        return bool(offset >= 0 and 0 < position < segment_size)
+
+
+class TimeIndex(SparseIndex):
+    """Largest timestamp so far → last offset of the first batch that has it."""
+
+    entry = Struct(">qi")
+    suffix = ".timeindex"
+    __slots__ = ()
+
+    def append_if_later(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.last()[0]:
+            self.entries.extend(self.entry.pack(timestamp, offset - self.base_offset))
+
+    def last(self) -> tuple[int, int]:
+        entries = self.entries
+        if not entries:
+            return -1, self.base_offset
+        timestamp, relative = self.entry.unpack_from(entries, len(entries) - 12)
+        return timestamp, self.base_offset + relative
+
+    def is_full(self, bytes_max: int) -> bool:
+        return len(self) >= bytes_max // 12 - 1  # one place is kept for the entry of the roll
+
+    def lookup(self, timestamp: int) -> int:
+        """An offset at or before the first record that is as late as `timestamp`."""
+        entries, read = self.entries, self.entry.unpack_from
+        slot = bisect_right(
+            range(len(entries) // 12), timestamp, key=lambda n: read(entries, n * 12)[0]
+        )
+        return self.base_offset + (read(entries, slot * 12 - 12)[1] if slot else 0)
+
+    def truncate_to(self, offset: int) -> None:
+        entries, read = self.entries, self.entry.unpack_from
+        self._keep(
+            bisect_left(
+                range(len(entries) // 12),
+                offset - self.base_offset,
+                key=lambda n: read(entries, n * 12)[1],
+            )
+        )
+
+    def is_sane(self) -> bool:
+        entries = self.entries
+        if not entries:
+            return True
+        first = self.entry.unpack_from(entries, 0)
+        last = self.entry.unpack_from(entries, len(entries) - 12)
+        return bool(last[0] >= first[0] and last[1] >= 0)
+
+
+class AbortedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int  # of the marker
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """Aborted transactions whose marker lies in this segment. The file exists only if there are."""
+
+    suffix: ClassVar[str] = ".txnindex"
+    entry: ClassVar[Struct] = Struct(">hqqqq")  # version first
+    __slots__ = ("_entries", "path")
+
+    def __init__(self, path: Path, *, fresh: bool) -> None:
+        self.path = path
+        self._entries: list[AbortedTransaction] | None = [] if fresh else None
+
+    @property
+    def entries(self) -> list[AbortedTransaction]:
+        if self._entries is None:
+            content = self.path.read_bytes() if self.path.exists() else b""
+            whole = len(content) - len(content) % self.entry.size
+            self._entries = [
+                AbortedTransaction(*fields[1:])
+                for fields in self.entry.iter_unpack(content[:whole])
+            ]
+        return self._entries
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        self.entries.append(aborted)
+        with open(self.path, "ab", buffering=0) as file:
+            file.write(self.entry.pack(0, *aborted))
+
+    def clear(self) -> None:
+        self._entries = []
+        if self.path.exists():
+            os.truncate(self.path, 0)
+
+    def truncate_to(self, offset: int) -> None:
+        kept = [aborted for aborted in self.entries if aborted.last_offset < offset]
+        if len(kept) < len(self.entries):
+            self._entries = kept
+            os.truncate(self.path, len(kept) * self.entry.size)

@@ -1,0 +1,277 @@
+"""What a partition knows of its producers: sequences, epochs, open transactions.
+
+Deciding (`check`) changes nothing; `apply` follows once the batch is in the log, in the same way
+whether it came from a client, a leader or recovery. Files of this state are in
+`producer_snapshots`.
+"""
+
+from typing import NamedTuple
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.record_batch import (
+    ABORT_MARKER,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    BatchHeader,
+)
+
+BATCHES_KEPT = 5
+NO_TRANSACTION = -1
+_SEQUENCES = 2**31
+
+
+class SequencedBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class Marker(NamedTuple):
+    """What a control batch says about a transaction."""
+
+    kind: int
+    coordinator_epoch: int
+    timestamp: int
+
+
+class CompletedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int  # of the marker
+    aborted: bool
+
+
+class ProducerState:
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_start")
+
+    def __init__(
+        self,
+        epoch: int = -1,
+        coordinator_epoch: int = -1,
+        last_timestamp: int = -1,
+        transaction_start: int = NO_TRANSACTION,
+        batches: list[SequencedBatch] | None = None,
+    ) -> None:
+        self.epoch = epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.transaction_start = transaction_start
+        self.batches = batches if batches is not None else []
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class ProducerStates:
+    """States by producer id, and the transactions that hold back the last stable offset."""
+
+    __slots__ = ("_ongoing", "_unreplicated", "end_offset", "expiration_ms", "states")
+
+    def __init__(self, expiration_ms: int = 86_400_000) -> None:
+        self.states: dict[int, ProducerState] = {}
+        self.end_offset = 0  # everything below has been applied
+        self.expiration_ms = expiration_ms
+        # Both by first offset, in rising order: transactions are begun at the log's end.
+        self._ongoing: dict[int, int] = {}  # → producer id
+        self._unreplicated: dict[int, int] = {}  # → offset of the marker, above the high watermark
+
+    # --- deciding
+
+    def find_duplicate(self, header: BatchHeader) -> SequencedBatch | None:
+        state = self.states.get(header.producer_id)
+        if state is None or state.epoch != header.producer_epoch:
+            return None
+        first, last = header.base_sequence, header.last_sequence
+        for batch in state.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        return None
+
+    def check(self, header: BatchHeader, *, sequenced: bool) -> None:
+        """Refuse a data batch as Kafka does. Coordinators write without sequence numbers."""
+        state = self.states.get(header.producer_id)
+        if state is None:
+            return
+        self._check_epoch(header, state)
+        if sequenced:
+            _check_sequence(header, state)
+        if state.transaction_start != NO_TRANSACTION and not header.is_transactional:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Producer {header.producer_id} has a transaction open since offset "
+                f"{state.transaction_start} and wrote outside of it.",
+            )
+
+    def check_marker(
+        self, header: BatchHeader, marker: Marker | None, *, strict: bool = False
+    ) -> None:
+        """A marker may carry the epoch of its transaction; with `strict` only a newer one."""
+        state = self.states.get(header.producer_id)
+        if state is None or marker is None:
+            return
+        self._check_epoch(header, state)
+        if strict and header.producer_epoch == state.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"A marker for producer {header.producer_id} has the epoch {state.epoch} of its "
+                "transaction; it must be newer.",
+            )
+        if state.coordinator_epoch > marker.coordinator_epoch:
+            raise KafkaError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"A marker for producer {header.producer_id} comes from coordinator epoch "
+                f"{marker.coordinator_epoch}; epoch {state.coordinator_epoch} was seen.",
+            )
+
+    @staticmethod
+    def _check_epoch(header: BatchHeader, state: ProducerState) -> None:
+        if header.producer_epoch < state.epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Producer {header.producer_id} writes with epoch {header.producer_epoch}; "
+                f"epoch {state.epoch} was seen.",
+            )
+
+    def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        state = self.states.get(producer_id)
+        return (
+            state is not None
+            and state.transaction_start != NO_TRANSACTION
+            and state.epoch == producer_epoch
+        )
+
+    # --- applying
+
+    def apply(self, header: BatchHeader) -> None:
+        """A data batch of an idempotent producer is in the log."""
+        producer_id = header.producer_id
+        state = self.states.get(producer_id)
+        if state is None:
+            state = self.states[producer_id] = ProducerState()
+        if state.epoch != header.producer_epoch:
+            state.epoch = header.producer_epoch
+            state.batches = []
+        batches = state.batches
+        if len(batches) == BATCHES_KEPT:
+            del batches[0]
+        base, last = header.base_offset, header.last_offset
+        batches.append(
+            SequencedBatch(
+                header.base_sequence, header.last_sequence, base, last, header.max_timestamp
+            )
+        )
+        state.last_timestamp = header.max_timestamp
+        if header.is_transactional and state.transaction_start == NO_TRANSACTION:
+            state.transaction_start = base
+            self._ongoing[base] = producer_id
+
+    def apply_marker(self, header: BatchHeader, marker: Marker) -> CompletedTransaction | None:
+        """A transaction ends here; None where it had written nothing to this partition."""
+        producer_id = header.producer_id
+        state = self.states.get(producer_id)
+        if state is None:
+            state = self.states[producer_id] = ProducerState()
+        start = state.transaction_start
+        if state.epoch != header.producer_epoch:
+            state.epoch = header.producer_epoch
+            state.batches = []
+        state.coordinator_epoch = marker.coordinator_epoch
+        state.last_timestamp = marker.timestamp
+        state.transaction_start = NO_TRANSACTION
+        if start == NO_TRANSACTION:
+            return None
+        return CompletedTransaction(
+            producer_id, start, header.base_offset, marker.kind == ABORT_MARKER
+        )
+
+    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
+        """What the txn index records: the next open transaction, or the offset past the marker."""
+        for first_offset, producer_id in self._ongoing.items():
+            if producer_id != completed.producer_id:
+                return first_offset
+        return completed.last_offset + 1
+
+    def complete(self, completed: CompletedTransaction) -> None:
+        """Until the marker is replicated the transaction still holds back the stable offset."""
+        if self._ongoing.pop(completed.first_offset, None) is not None:
+            self._unreplicated[completed.first_offset] = completed.last_offset
+
+    def advance_high_watermark(self, high_watermark: int) -> None:
+        if self._unreplicated:
+            self._unreplicated = {
+                first: last for first, last in self._unreplicated.items() if last >= high_watermark
+            }
+
+    # --- asking
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        ongoing = next(iter(self._ongoing), None)
+        if not self._unreplicated:
+            return ongoing
+        unreplicated = min(self._unreplicated)
+        return unreplicated if ongoing is None else min(ongoing, unreplicated)
+
+    @property
+    def first_undecided_offset(self) -> int | None:
+        """Where the oldest open transaction began; cleaning stops there."""
+        return next(iter(self._ongoing), None)
+
+    # --- forgetting
+
+    def expire(self, now_ms: int) -> None:
+        expired = [
+            producer_id
+            for producer_id, state in self.states.items()
+            if self.is_expired(state, now_ms)
+        ]
+        for producer_id in expired:
+            del self.states[producer_id]
+
+    def is_expired(self, state: ProducerState, now_ms: int) -> bool:
+        return (
+            state.transaction_start == NO_TRANSACTION
+            and now_ms - state.last_timestamp >= self.expiration_ms
+        )
+
+    def replace(self, states: dict[int, ProducerState], end_offset: int) -> None:
+        """Take over a snapshot (or nothing) that holds up to `end_offset`."""
+        self.states = states
+        self.end_offset = end_offset
+        self._unreplicated = {}
+        self._ongoing = dict(
+            sorted(
+                (state.transaction_start, producer_id)
+                for producer_id, state in states.items()
+                if state.transaction_start != NO_TRANSACTION
+            )
+        )
+
+    def on_log_start(self, offset: int) -> None:
+        self.advance_high_watermark(offset)
+        self.end_offset = max(self.end_offset, offset)
+
+
+def _check_sequence(header: BatchHeader, state: ProducerState) -> None:
+    first = header.base_sequence
+    if header.producer_epoch != state.epoch:
+        if first != 0 and state.epoch != -1:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Producer {header.producer_id} begins epoch {header.producer_epoch} with sequence "
+                f"{first} instead of 0 (epoch {state.epoch} was seen).",
+            )
+        return
+    last = state.last_sequence
+    if state.epoch != -1 and first != (last + 1) % _SEQUENCES:
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"Producer {header.producer_id} sends sequence {first} after {last}.",
+        )
+
+
+def has_producer(header: BatchHeader) -> bool:
+    return header.producer_id > NO_PRODUCER

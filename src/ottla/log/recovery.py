@@ -1,0 +1,229 @@
+"""Opening a partition's directory: after a clean stop by trust, after a crash by reading.
+
+Recovery reads from the recovery point on, cuts what is torn, and rebuilds indexes, epochs and
+producer states from the batches. What an interrupted cleaning left is finished or undone first.
+"""
+
+import os
+from logging import getLogger
+from pathlib import Path
+
+from ottla.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, show_uuid
+from ottla.log.config import LogConfig
+from ottla.log.epochs import LeaderEpochs
+from ottla.log.files import (
+    CLEANED,
+    DELETED,
+    LEADER_EPOCHS,
+    LOG,
+    PARTITION_METADATA,
+    SEGMENT_SUFFIXES,
+    SNAPSHOT,
+    SWAP,
+    FileHandle,
+    file_name,
+    write_durably,
+)
+from ottla.log.partition_log import LogResources, PartitionLog
+from ottla.log.producer_snapshots import ProducerSnapshots
+from ottla.log.producers import ProducerStates
+from ottla.log.rebuilding import rebuild_producers
+from ottla.log.scanning import scan
+from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
+
+logger = getLogger(__name__)
+
+
+def open_log(
+    path: Path,
+    topic_partition: TopicPartition,
+    config: LogConfig,
+    resources: LogResources,
+    *,
+    now_ms: int,
+    clean: bool = True,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    topic_id: Uuid | None = None,
+) -> PartitionLog:
+    """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
+    path.mkdir(exist_ok=True)
+    bases, snapshot_offsets = _tidy(path, config, resources)
+    epochs = LeaderEpochs.load(path / LEADER_EPOCHS)
+    producers = ProducerStates(resources.producer_expiration_ms)
+    snapshots = ProducerSnapshots(path, snapshot_offsets)
+    segments = [
+        Segment(
+            path,
+            base,
+            resources.files,
+            config,
+            now_ms=now_ms,
+            size=os.stat(path / file_name(base, LOG)).st_size,
+            fresh=False,
+        )
+        for base in bases
+    ]
+    if segments:
+        if not clean:
+            _recover(segments, epochs, config, recovery_point)
+        log_end_offset = segments[-1].next_offset()
+        log_start_offset = max(log_start_offset, segments[0].base_offset)
+    if not segments or log_end_offset < log_start_offset:
+        for segment in segments:  # the start was moved beyond all that is left
+            segment.rename("", DELETED)
+        segments = [Segment(path, log_start_offset, resources.files, config, now_ms=now_ms)]
+        segments[0].handle  # noqa: B018  (creates the file)
+        log_end_offset = log_start_offset
+    epochs.truncate_from_end(log_end_offset)
+    epochs.truncate_from_start(log_start_offset)
+    snapshots.remove_strays([segment.base_offset for segment in segments])
+    rebuild_producers(producers, snapshots, segments, log_start_offset, log_end_offset, now_ms)
+    return PartitionLog(
+        path,
+        topic_partition,
+        _topic_id(path, topic_id),
+        config,
+        resources,
+        segments,
+        epochs=epochs,
+        producers=producers,
+        snapshots=snapshots,
+        log_start_offset=log_start_offset,
+        log_end_offset=log_end_offset,
+        recovery_point=log_end_offset if clean else min(recovery_point, log_end_offset),
+    )
+
+
+def _topic_id(path: Path, topic_id: Uuid | None) -> Uuid:
+    file = path / PARTITION_METADATA
+    try:
+        return parse_uuid(file.read_text().split("topic_id: ")[1].strip())
+    except (FileNotFoundError, IndexError):
+        if topic_id is None:
+            return ZERO_UUID
+        write_durably(file, f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode(), sync=False)
+        return topic_id
+
+
+# --- what lies in the directory
+
+
+def _tidy(path: Path, config: LogConfig, resources: LogResources) -> tuple[list[int], list[int]]:
+    """Finish or undo what was under way; base offsets of segments and offsets of snapshots."""
+    names = os.listdir(path)
+    if any(name.endswith((CLEANED, SWAP, DELETED)) for name in names):
+        _finish_swaps(path, names, config, resources)
+        names = os.listdir(path)
+    bases, snapshots = [], []
+    for name in names:
+        stem = name[:20]
+        if not stem.isdigit():
+            continue
+        if name[20:] == LOG:
+            bases.append(int(stem))
+        elif name[20:] == SNAPSHOT:
+            snapshots.append(int(stem))
+    known = set(bases)
+    for name in names:
+        if name[20:] in SEGMENT_SUFFIXES and name[:20].isdigit() and int(name[:20]) not in known:
+            os.unlink(path / name)  # an index without its log
+    return sorted(bases), sorted(snapshots)
+
+
+def _finish_swaps(path: Path, names: list[str], config: LogConfig, resources: LogResources) -> None:
+    """A `.cleaned` was not complete: undo. A `.swap` was: it replaces the segments it covers."""
+    for name in names:
+        if name.endswith((CLEANED, DELETED)):
+            (path / name).unlink(missing_ok=True)
+    unfinished = [int(name[:20]) for name in names if name.endswith(CLEANED)]
+    swaps = [int(name[:20]) for name in names if name[20:] == LOG + SWAP]
+    bases = [int(name[:20]) for name in names if name[20:] == LOG]
+    for base in sorted(swaps):
+        if unfinished and base >= min(unfinished):
+            continue  # one segment was being split into several, and not all parts are there
+        swap = path / file_name(base, LOG + SWAP)
+        end = _end_of(swap, base)
+        for covered in bases:
+            if base <= covered < end:
+                for suffix in SEGMENT_SUFFIXES:
+                    (path / file_name(covered, suffix)).unlink(missing_ok=True)
+        for suffix in SEGMENT_SUFFIXES:
+            source = path / file_name(base, suffix + SWAP)
+            if source.exists():
+                os.replace(source, path / file_name(base, suffix))
+    for name in os.listdir(path):
+        if name.endswith(SWAP):
+            (path / name).unlink()
+
+
+def _end_of(file: Path, base: int) -> int:
+    handle = FileHandle(str(file))
+    end = base + 1
+    for _, header in scan(handle, 0, os.fstat(handle.fd).st_size):
+        end = header.next_offset
+    return end
+
+
+# --- reading what was not flushed
+
+
+def _recover(
+    segments: list[Segment], epochs: LeaderEpochs, config: LogConfig, recovery_point: int
+) -> None:
+    """Check everything from the recovery point on; the first damage ends the log."""
+    first = max(
+        (n for n, segment in enumerate(segments) if segment.base_offset <= recovery_point),
+        default=0,
+    )
+    for n in range(first, len(segments)):
+        segment = segments[n]
+        size = segment.size
+        recover_segment(segment, epochs, config, recovery_point)
+        if segment.size < size:
+            logger.warning(
+                "cut %d bytes that were not written whole off %s",
+                size - segment.size,
+                segment.log_path,
+            )
+            for later in segments[n + 1 :]:
+                later.rename("", DELETED)
+            del segments[n + 1 :]
+            return
+        if n + 1 < len(segments):
+            segment.seal()
+
+
+def recover_segment(
+    segment: Segment, epochs: LeaderEpochs, config: LogConfig, recovery_point: int = 0
+) -> None:
+    """Rebuild indexes and epochs of a segment from `recovery_point` on; cut at the first damage.
+
+    Below the recovery point batches and index entries were flushed, and are trusted if they agree.
+    """
+    start = 0
+    if recovery_point > segment.base_offset and segment.index.is_sane(segment.size):
+        segment.index.truncate_to(recovery_point)
+        segment.times.truncate_to(recovery_point)
+        found = segment.find(recovery_point)
+        start = segment.size if found is None else found[0]
+        segment.reload_largest_timestamp(start)
+    if start == 0:
+        segment.index.clear()
+        segment.times.clear()
+        segment.max_timestamp = -1
+    segment.bytes_since_index_entry = start - segment.index.last_position()
+    segment.aborted.truncate_to(recovery_point if start else 0)
+    end, latest, interval = start, epochs.latest, config.index_interval_bytes
+    for position, header in scan(segment.handle, start, segment.size, check=True):
+        if header.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
+            break
+        segment.note(header.last_offset, header.max_timestamp, position, header.size, interval)
+        if header.leader_epoch > latest:
+            latest = header.leader_epoch
+            epochs.assign(latest, header.base_offset)
+        end = position + header.size
+    if end < segment.size:
+        os.ftruncate(segment.handle.fd, end)
+        segment.size = end
+    segment.unsynced = True

@@ -1,0 +1,41 @@
+"""Walking the batches of a segment file in big steps."""
+
+from collections.abc import Iterator
+
+from crc32c import crc32c
+
+from ottla.log.files import FileHandle
+from ottla.wire.record_batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, BatchHeader
+
+CHUNK = 4 * 1024 * 1024
+
+
+def scan(
+    handle: FileHandle, start: int, stop: int, *, check: bool = False
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Headers of whole batches in a file, in big steps; ends at the first that is not sound."""
+    unpack, make, position = HEADER.unpack_from, BatchHeader._make, start
+    while position + HEADER_SIZE <= stop:
+        chunk = handle.read(position, min(CHUNK, stop - position))
+        view, at, end = memoryview(chunk), 0, len(chunk)
+        while at + HEADER_SIZE <= end:
+            header = make(unpack(chunk, at))
+            size = header.length + 12
+            if header.magic != MAGIC or size < HEADER_SIZE or position + at + size > stop:
+                return
+            if check:
+                if at + size > end:
+                    break  # the next chunk starts with it
+                if crc32c(view[at + CRC_START : at + size]) != header.crc:
+                    return
+            yield position + at, header
+            at += size
+        if end < HEADER_SIZE:
+            return
+        if at == 0:  # larger than a chunk
+            whole = handle.read(position, size)
+            if crc32c(memoryview(whole)[CRC_START:]) != header.crc:
+                return
+            yield position, header
+            at = size
+        position += at

@@ -1,0 +1,102 @@
+"""The newest batches of every log, kept in memory for readers at the head.
+
+One byte budget for all logs: what was appended first leaves first, whichever log it is in. Of large
+batches only the position is kept; reading them from the page cache costs little more.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from typing import NamedTuple
+
+LARGEST_KEPT = 32 * 1024
+_BOOKKEEPING = 200  # bytes that an entry costs beside its data
+
+
+class Found(NamedTuple):
+    """Whole batches: their bytes if all were kept, and where they lie in the segment."""
+
+    data: bytes | None
+    start: int
+    stop: int
+
+
+class TailCache:
+    def __init__(self, budget: int = 32 * 1024 * 1024) -> None:
+        self.budget = budget
+        self.size = 0
+        self._order: deque[Tail] = deque()
+
+    def make_room(self, tail: "Tail", cost: int) -> None:
+        self._order.append(tail)
+        self.size += cost
+        while self.size > self.budget and self._order:
+            self._order.popleft().drop_oldest()
+
+
+class Tail:
+    """The tail of one segment: consecutive batches up to its end."""
+
+    __slots__ = ("_cache", "_data", "_dropped", "_ends", "_stops", "start", "start_offset")
+
+    def __init__(self, cache: TailCache, start_offset: int, start: int) -> None:
+        self._cache = cache
+        self._ends: list[int] = []  # offset after each batch
+        self._stops: list[int] = []  # position after each batch
+        self._data: list[bytes | None] = []
+        self._dropped = 0  # entries at the front of the lists that are gone
+        self.start_offset = start_offset
+        self.start = start
+
+    def add(self, end_offset: int, stop: int, data: bytes | None) -> None:
+        self._ends.append(end_offset)
+        self._stops.append(stop)
+        self._data.append(data)
+        self._cache.make_room(self, _BOOKKEEPING + (len(data) if data else 0))
+
+    def drop_oldest(self) -> None:
+        n = self._dropped
+        if n == len(self._ends):  # was cleared meanwhile
+            return
+        data = self._data[n]
+        self._cache.size -= _BOOKKEEPING + (len(data) if data else 0)
+        self._data[n] = None
+        self.start_offset, self.start = self._ends[n], self._stops[n]
+        self._dropped = n + 1
+        if n > 1000 and n * 2 > len(self._ends):
+            del self._ends[: n + 1], self._stops[: n + 1], self._data[: n + 1]
+            self._dropped = 0
+
+    def clear(self, start_offset: int, start: int) -> None:
+        for data in self._data[self._dropped :]:
+            self._cache.size -= _BOOKKEEPING + (len(data) if data else 0)
+        self._ends, self._stops, self._data, self._dropped = [], [], [], 0
+        self.start_offset, self.start = start_offset, start
+
+    def find(self, offset: int, bytes_max: int, upto: int, at_least_one: bool) -> Found | None:
+        """Batches from the one with `offset` on that end by `upto`; None if it is not here."""
+        if offset < self.start_offset:
+            return None
+        ends, stops, low = self._ends, self._stops, self._dropped
+        first = bisect_right(ends, offset, low)
+        if first == len(ends):
+            return None
+        start = stops[first - 1] if first > low else self.start
+        last = bisect_right(stops, start + bytes_max, first)
+        if upto < ends[-1]:
+            last = min(last, bisect_right(ends, upto, first))
+        if last == first:
+            if not at_least_one or ends[first] > upto:
+                return Found(b"", start, start)
+            last = first + 1
+        kept = self._data[first:last]
+        data = None if None in kept else kept[0] if len(kept) == 1 else b"".join(kept)  # type: ignore[arg-type]
+        return Found(data, start, stops[last - 1])
+
+    def position_of(self, offset: int) -> int | None:
+        """Where the batch with `offset` begins."""
+        if offset < self.start_offset:
+            return None
+        at = bisect_right(self._ends, offset, self._dropped)
+        if at == len(self._ends):
+            return None
+        return self._stops[at - 1] if at > self._dropped else self.start

@@ -1,0 +1,188 @@
+"""What a leader accepts from a producer, as Kafka's broker decides it.
+
+The usual path looks at the batch's header and checksum only. Records are walked where the answer
+depends on them: keys on compacted topics, timestamps outside the topic's limits, another codec.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from crc32c import crc32c
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.log.config import NEVER_MS, LogConfig
+from ottla.wire.compression import Buffer, Codec, compress
+from ottla.wire.record_batch import (
+    CODEC_MASK,
+    CRC_START,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    MAGIC,
+    BatchHeader,
+    iterate_records,
+    payload_of,
+    read_header,
+    seal_batch,
+)
+
+_RECORD_OVERHEAD = 14  # the least length any magic can have
+_MAGIC_AT = 16
+
+
+class Origin(Enum):
+    CLIENT = "client"
+    COORDINATOR = "coordinator"  # group and transaction state, and transaction markers
+    QUORUM = "quorum"  # the leader of the metadata log
+
+
+class Accepted(NamedTuple):
+    header: BatchHeader
+    batch: memoryview  # as it shall be stored, but for the first sixteen bytes
+    append_time: int  # -1 unless the topic stamps batches on arrival
+
+
+class InvalidRecords(KafkaError):
+    """A refusal that names the records at fault: (index, sentence) for each."""
+
+    def __init__(self, code: ErrorCode, message: str, records: list[tuple[int, str]]) -> None:
+        super().__init__(code, message)
+        self.records = records
+
+
+def invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_RECORD, message)
+
+
+def next_batch(view: memoryview, position: int) -> BatchHeader | None:
+    """The header at `position`, None where no whole batch is left; lies are refused."""
+    left = len(view) - position
+    if left <= _MAGIC_AT:
+        return None
+    length = int.from_bytes(view[position + 8 : position + 12], "big", signed=True)
+    if length < _RECORD_OVERHEAD:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
+    magic = view[position + _MAGIC_AT]
+    if magic > MAGIC:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch has magic {magic}.")
+    if left < LOG_OVERHEAD + length:
+        return None
+    if magic < MAGIC:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"Only batches of magic {MAGIC} are accepted, not {magic}.",
+        )
+    if length < HEADER_SIZE - LOG_OVERHEAD:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
+    return read_header(view, position)
+
+
+def accept(
+    view: memoryview,
+    position: int,
+    header: BatchHeader,
+    config: LogConfig,
+    origin: Origin,
+    now_ms: int,
+) -> Accepted:
+    """Check one batch, and rewrite it where the topic's options ask for that."""
+    size = header.size
+    if size > config.message_bytes_max and origin is not Origin.QUORUM:
+        raise _too_large(size, config)
+    batch = view[position : position + size]
+    if crc32c(batch[CRC_START:]) != header.crc:
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "The batch's checksum does not match.")
+    if header.attributes & CODEC_MASK > Codec.ZSTD:
+        raise invalid(f"Compression codec {header.codec} is unknown.")
+    if origin is Origin.QUORUM:
+        return Accepted(header, batch, -1)
+    if origin is Origin.CLIENT:
+        _check_client_header(header)
+        _check_records(header, batch, config, now_ms)
+    return _rewrite(header, batch, config, now_ms)
+
+
+def _check_client_header(header: BatchHeader) -> None:
+    if header.base_offset != 0:
+        raise invalid(f"The batch's base offset should be 0, but it is {header.base_offset}.")
+    if header.last_offset_delta < 0 or header.count <= 0:
+        raise invalid(f"The batch claims {header.count} records.")
+    if header.last_offset_delta + 1 != header.count:
+        raise invalid(
+            f"The batch spans {header.last_offset_delta + 1} offsets with {header.count} records."
+        )
+    if header.is_control:
+        raise invalid("Clients may not write control batches.")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
+
+
+def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
+    """Walk the records only where the header leaves the answer open."""
+    oldest, newest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
+    # Without a lower limit the header's largest timestamp settles the matter.
+    in_time = config.log_append_time or (
+        config.timestamp_before_max_ms == NEVER_MS and header.max_timestamp <= newest
+    )
+    if in_time and not config.compact:
+        return
+    keyless: list[tuple[int, str]] = []
+    out_of_time: list[tuple[int, str]] = []
+    for index, record in enumerate(iterate_records(batch, 0, header)):
+        if config.compact and record.key is None:
+            keyless.append((index, "A compacted topic takes only records with a key."))
+        elif not config.log_append_time and not (
+            record.timestamp == -1 or oldest <= record.timestamp <= newest
+        ):
+            out_of_time.append(
+                (index, f"Timestamp {record.timestamp} is outside of {oldest} to {newest}.")
+            )
+    if keyless:
+        raise InvalidRecords(
+            ErrorCode.INVALID_RECORD, "One or more records were rejected.", keyless
+        )
+    if out_of_time:
+        raise InvalidRecords(
+            ErrorCode.INVALID_TIMESTAMP,
+            "One or more records have been rejected due to invalid timestamp.",
+            out_of_time,
+        )
+
+
+def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Accepted:
+    recompress = config.codec is not None and header.codec != config.codec and not header.is_control
+    stamp = config.log_append_time
+    append_time = now_ms if stamp else -1
+    if not recompress and not stamp and not header.log_append_time:
+        return Accepted(header, batch, -1)
+    attributes = header.attributes & ~LOG_APPEND_TIME
+    if stamp:
+        attributes |= LOG_APPEND_TIME
+    payload: Buffer = batch[HEADER_SIZE:]
+    if recompress:
+        assert config.codec is not None
+        attributes = (attributes & ~CODEC_MASK) | config.codec
+        payload = compress(config.codec, _proven_payload(batch, header))
+    renewed = seal_batch(
+        header._replace(
+            attributes=attributes, max_timestamp=now_ms if stamp else header.max_timestamp
+        ),
+        payload,
+    )
+    if len(renewed) > config.message_bytes_max:
+        raise _too_large(len(renewed), config)
+    return Accepted(read_header(renewed), memoryview(renewed), append_time)
+
+
+def _proven_payload(batch: memoryview, header: BatchHeader) -> Buffer:
+    """The plain records of a batch, once it is certain that they are what the header counts."""
+    for _ in iterate_records(batch, 0, header):
+        pass
+    return payload_of(batch, 0, header)
+
+
+def _too_large(size: int, config: LogConfig) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The batch of {size} bytes exceeds the limit of {config.message_bytes_max} bytes.",
+    )

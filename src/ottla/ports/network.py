@@ -1,0 +1,114 @@
+"""Talking to another node: frames there, frames back, in order.
+
+`TcpNetwork` is the real side; the simulation has another that delays, drops and cuts. A link
+that breaks fails everything that waits on it, and says so at once: a process that died is
+noticed by its closed socket, long before any time-out.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+FRAME_BYTES_MAX = 256 * 1024 * 1024
+
+
+class LinkLost(OSError):
+    """The peer is gone, or was never there."""
+
+
+class Link(Protocol):
+    """An open connection; requests may overlap, replies come in their order."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    async def exchange(self, frame: bytes) -> bytes:
+        """Send a frame (without its size), return the peer's; LinkLost if it does not come."""
+
+    def close(self) -> None: ...
+
+
+class Network(Protocol):
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        """LinkLost where nobody listens. `lost` is called once, when the open link ends."""
+
+
+class TcpNetwork:
+    def __init__(self, connect_timeout_s: float = 2.0) -> None:
+        self._connect_timeout_s = connect_timeout_s
+
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                _, link = await loop.create_connection(lambda: TcpLink(lost), host, port)
+        except (OSError, TimeoutError) as error:
+            raise LinkLost(f"{host}:{port} cannot be reached: {error or 'time-out'}") from None
+        return link
+
+
+class TcpLink(asyncio.Protocol):
+    """One socket. Replies are matched to requests by order alone, as Kafka promises it."""
+
+    def __init__(self, lost: Callable[[], None]) -> None:
+        self._lost = lost
+        self._transport: asyncio.Transport | None = None
+        self._waiting: deque[asyncio.Future[bytes]] = deque()
+        self._received = bytearray()
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
+
+    async def exchange(self, frame: bytes) -> bytes:
+        if self._transport is None:
+            raise LinkLost("the connection is closed")
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        self._transport.writelines([len(frame).to_bytes(4, "big"), frame])
+        return await future
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    # --- called by the event loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        position = 0
+        while len(received) - position >= 4:
+            size = int.from_bytes(received[position : position + 4], "big")
+            if size > FRAME_BYTES_MAX:
+                self.close()
+                return
+            after = position + 4 + size
+            if after > len(received):
+                break
+            self._deliver(bytes(memoryview(received)[position + 4 : after]))
+            position = after
+        if position:
+            del received[:position]
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        reason = LinkLost(f"the connection ended: {error or 'closed by the peer'}")
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(reason)
+        self._lost()
+
+    def _deliver(self, frame: bytes) -> None:
+        if not self._waiting:
+            self.close()  # nobody asked
+            return
+        future = self._waiting.popleft()
+        if not future.done():
+            future.set_result(frame)

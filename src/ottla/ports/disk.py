@@ -1,0 +1,105 @@
+"""Files as the quorum uses them: appended to, read, cut and synced; small ones replaced whole.
+
+`LocalDisk` is the real one; the simulation has another that tears and forgets what was not synced.
+"""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+
+class File(Protocol):
+    """A file that grows at its end."""
+
+    @property
+    def size(self) -> int: ...
+    def append(self, data: bytes) -> None: ...
+    def read(self, position: int, size: int) -> bytes: ...
+    def truncate(self, size: int) -> None: ...
+    def sync(self) -> None:
+        """May run in a thread, while the file is read and appended to."""
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    def open(self, path: Path) -> File:
+        """The file, created empty where it is missing."""
+
+    def read(self, path: Path) -> bytes | None:
+        """All of a small file; None where it is missing."""
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Write a small file so that a crash leaves the old content or the new, then sync."""
+
+    def remove(self, path: Path) -> None: ...
+    def names(self, directory: Path) -> list[str]: ...
+    def make_directory(self, path: Path) -> None: ...
+    def sync_directory(self, path: Path) -> None:
+        """Make files created, renamed or removed in it durable as such."""
+
+
+class LocalFile:
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._size = os.fstat(self._descriptor).st_size
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def append(self, data: bytes) -> None:
+        written = 0
+        while written < len(data):
+            written += os.pwrite(self._descriptor, memoryview(data)[written:], self._size + written)
+        self._size += len(data)
+
+    def read(self, position: int, size: int) -> bytes:
+        return os.pread(self._descriptor, size, position)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+        self._size = size
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class LocalDisk:
+    def open(self, path: Path) -> File:
+        return LocalFile(path)
+
+    def read(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def replace(self, path: Path, data: bytes) -> None:
+        fresh = path.with_name(path.name + ".tmp")
+        with fresh.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        self.sync_directory(path.parent)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def names(self, directory: Path) -> list[str]:
+        return sorted(os.listdir(directory)) if directory.is_dir() else []
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.sync_directory(path.parent)
+
+    def sync_directory(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

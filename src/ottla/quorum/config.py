@@ -1,0 +1,32 @@
+"""What a node must know to take part in the quorum. Where it is written is `ottla.config`'s."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ottla.ids import Uuid
+from ottla.quorum.voters import Address, ReplicaKey, VoterSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuorumConfig:
+    """Times are in seconds; the defaults are Kafka's."""
+
+    node_id: int
+    cluster_id: str
+    directory_id: Uuid
+    log_dir: Path  # metadata.log.dir
+    static_voters: VoterSet = field(default_factory=VoterSet)  # controller.quorum.voters, if any
+    bootstrap_servers: tuple[tuple[str, int], ...] = ()  # controller.quorum.bootstrap.servers
+    endpoints: tuple[Address, ...] = ()  # our own controller listeners, as others reach them
+    is_controller: bool = True  # process.roles has controller: may vote and lead
+    auto_join: bool = False  # controller.quorum.auto.join.enable
+    election_timeout: float = 1.0
+    election_backoff_max: float = 1.0
+    fetch_timeout: float = 2.0
+    request_timeout: float = 2.0
+    retry_backoff: float = 0.02
+    segment_bytes: int = 1 << 30  # metadata.log.segment.bytes
+
+    @property
+    def key(self) -> ReplicaKey:
+        return ReplicaKey(self.node_id, self.directory_id)

@@ -6,6 +6,7 @@ outside, through the high watermark.
 """
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from ottla.log.config import LogConfig
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.files import DELETED, OpenFiles
 from ottla.log.flushing import FlushJob
+from ottla.log.health import DirectoryHealth
 from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
 from ottla.log.producers import Marker, ProducerStates
 from ottla.log.reading import NOTHING, Read, SegmentRead
@@ -71,6 +73,7 @@ class PartitionLog:
         log_start_offset: int,
         log_end_offset: int,
         recovery_point: int,
+        health: DirectoryHealth,
     ) -> None:
         self.path = path
         self.topic_partition = topic_partition
@@ -85,7 +88,9 @@ class PartitionLog:
         self.log_end_offset = log_end_offset
         self.high_watermark = log_start_offset
         self.recovery_point = recovery_point
+        self.health = health
         self.unflushed_bytes = 0
+        self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
 
     @property
@@ -120,6 +125,9 @@ class PartitionLog:
         With `strict_marker_epoch` a transaction marker must carry a newer epoch than the
         transaction (transaction.version 2).
         """
+        self.health.refuse_if_failed()
+        if origin is Origin.CLIENT:
+            self.health.refuse_if_full()
         view = memoryview(batches)
         header = next_batch(view, 0)
         if header is None:
@@ -161,12 +169,12 @@ class PartitionLog:
         size = header.size
         self._roll_if_due(size, header.max_timestamp, base + header.last_offset_delta, now_ms)
         prefix = PREFIX.pack(base, header.length, leader_epoch)
+        kept = None
         if size <= LARGEST_KEPT:
-            kept: bytes | None = prefix + batch[PREFIX_SIZE:]
-            self.active.write([kept], size)  # type: ignore[list-item]
+            kept = b"".join((prefix, batch[PREFIX_SIZE:]))
+            self._write([kept], size)
         else:
-            kept = None
-            self.active.write([prefix, batch[PREFIX_SIZE:]], size)
+            self._write([prefix, batch[PREFIX_SIZE:]], size)
         self.epochs.assign(leader_epoch, base)
         stored = header._replace(base_offset=base, leader_epoch=leader_epoch)
         self._took(stored, size, kept, marker)
@@ -178,12 +186,19 @@ class PartitionLog:
             flush_due=self.log_end_offset - self.recovery_point >= self.config.flush_messages,
         )
 
+    def _write(self, buffers: Sequence[Buffer], size: int) -> None:
+        try:
+            self.active.write(buffers, size)
+        except OSError as error:
+            raise self.health.report(error) from error
+
     def append_as_follower(self, batches: Buffer, *, now_ms: int) -> Appended | None:
         """Append batches of a leader as they are; None where not one of them was whole.
 
         What is already here (a fetch may begin within a batch) must not come again: the caller
         fetches from the log's end.
         """
+        self.health.refuse_if_failed()
         first_offset = self.log_end_offset
         view = memoryview(batches)
         for position, header in iterate_batches(view):
@@ -206,7 +221,7 @@ class PartitionLog:
             size, header.max_timestamp, header.last_offset, now_ms, base=header.base_offset
         )
         kept = bytes(batch) if size <= LARGEST_KEPT else None
-        self.active.write([batch], size)
+        self._write([batch], size)
         self.epochs.assign(header.leader_epoch, header.base_offset)
         is_marker = header.is_control and header.producer_id >= 0
         self._took(header, size, kept, read_marker(batch, 0, header) if is_marker else None)
@@ -356,7 +371,7 @@ class PartitionLog:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
             return
         keep = self.segment_number(offset) + 1
-        self._drop(self.segments[keep:])
+        self._drop(self.segments[keep:], now_ms)
         del self.segments[keep:]
         self.active.truncate_to(offset)
         self._ends_at(offset)
@@ -366,7 +381,7 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Drop everything and begin anew: a follower fell behind its leader's first offset."""
-        self._drop(self.segments)
+        self._drop(self.segments, now_ms)
         files = self.resources.files
         self.segments = [Segment(self.path, offset, files, self.config, now_ms=now_ms)]
         self.active.handle  # noqa: B018  (creates the file)
@@ -412,15 +427,23 @@ class PartitionLog:
         dropped = self.segments[:count]
         self.segments = self.segments[count:]
         self.move_start(self.segments[0].base_offset)
-        self._drop(dropped)
+        self._drop(dropped, now_ms)
         return count
 
-    def _drop(self, segments: list[Segment]) -> None:
-        """Take the files out of the way; `sweep_deleted` removes them for good."""
+    def _drop(self, segments: list[Segment], now_ms: int) -> None:
+        """Take files out of the way; they stay a while for those who still read from them."""
+        due = now_ms + self.config.file_delete_delay_ms
         for segment in segments:
-            segment.rename("", DELETED)
+            self._deleted += [(due, path) for path in segment.rename("", DELETED)]
             if segment.base_offset in self.snapshots.offsets:
                 self.snapshots.remove(segment.base_offset)
+
+    def take_deleted(self, now_ms: int) -> list[Path]:
+        """Renamed files whose time has come; the caller removes them."""
+        due = [path for at, path in self._deleted if at <= now_ms]
+        if due:
+            self._deleted = [(at, path) for at, path in self._deleted if at > now_ms]
+        return due
 
     # --- time
 
@@ -477,12 +500,22 @@ class PartitionLog:
         job.run()
         self.end_flush(job)
 
-    def close(self) -> None:
-        """A clean stop: everything durable, indexes trimmed, producers' states written."""
-        active = self.active
-        active.seal()
-        if self.recovery_point < self.log_end_offset or active.unsynced:
+    @property
+    def is_dirty(self) -> bool:
+        return self.recovery_point < self.log_end_offset or any(
+            segment.unsynced for segment in self.segments
+        )
+
+    def close(self, *, sync: bool = True) -> None:
+        """A clean stop: everything written, indexes trimmed, producers' states in a snapshot.
+
+        Without `sync` the caller makes the whole file system durable afterwards.
+        """
+        self.active.seal()
+        if sync and self.is_dirty:
             self.flush()
+        self.take_snapshot()
+        self.recovery_point = self.log_end_offset
         self.abandon()
 
     def abandon(self) -> None:

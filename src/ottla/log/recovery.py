@@ -24,6 +24,7 @@ from ottla.log.files import (
     file_name,
     write_durably,
 )
+from ottla.log.health import DirectoryHealth
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producers import ProducerStates
@@ -45,6 +46,7 @@ def open_log(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     topic_id: Uuid | None = None,
+    health: DirectoryHealth | None = None,
 ) -> PartitionLog:
     """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
     path.mkdir(exist_ok=True)
@@ -92,6 +94,7 @@ def open_log(
         log_start_offset=log_start_offset,
         log_end_offset=log_end_offset,
         recovery_point=log_end_offset if clean else min(recovery_point, log_end_offset),
+        health=health or DirectoryHealth(path.parent),
     )
 
 

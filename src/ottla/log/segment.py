@@ -1,11 +1,11 @@
 """One segment: a file of batches, its indexes, and what must be known to roll and to search it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
 from zlib import crc32
 
-from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import LogConfig
 from ottla.log.files import (
     INDEX,
@@ -75,7 +75,7 @@ class Segment:
         )
         self.created_ms = now_ms
         self.bytes_since_index_entry = 0
-        self.unsynced = fresh
+        self.unsynced = False
         self.first_timestamp: int | None = None  # of the first batch; None until known
         self.max_timestamp: int | None = -1 if fresh else None  # None: ask the time index
         self.max_timestamp_offset = base_offset
@@ -88,23 +88,19 @@ class Segment:
 
     # --- writing
 
-    def write(self, buffers: list[Buffer], size: int) -> int:
-        """Put buffers at the end; the position of the first. A write that fails leaves no trace."""
-        position = self.size
-        handle = self.handle
+    def write(self, buffers: Sequence[Buffer], size: int) -> None:
+        """Put buffers at the end. A write that fails leaves no trace."""
+        position, fd = self.size, self.handle.fd
         try:
-            written = os.pwritev(handle.fd, buffers, position)
+            written = os.pwritev(fd, buffers, position)
             while written < size:
                 rest = memoryview(b"".join(buffers))[written:]
-                written += os.pwrite(handle.fd, rest, position + written)
-        except OSError as error:
-            os.ftruncate(handle.fd, position)
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR, f"Cannot write to {self.log_path}: {error.strerror}."
-            ) from error
+                written += os.pwrite(fd, rest, position + written)
+        except OSError:
+            os.ftruncate(fd, position)
+            raise
         self.size = position + size
         self.unsynced = True
-        return position
 
     def note(
         self, last_offset: int, timestamp: int, position: int, size: int, interval: int
@@ -192,13 +188,17 @@ class Segment:
                     header.last_offset,
                 )
 
-    def rename(self, old: str, new: str) -> None:
-        """Give the files another suffix, e.g. from '' to '.deleted'."""
+    def rename(self, old: str, new: str) -> list[Path]:
+        """Give the files another ending, e.g. '.deleted' instead of ''; their new paths."""
         self.files.forget(self.log_path)
+        renamed = []
         for suffix in SEGMENT_SUFFIXES:
             source = self.directory / file_name(self.base_offset, suffix + old)
             if source.exists():
-                os.rename(source, self.directory / file_name(self.base_offset, suffix + new))
+                target = self.directory / file_name(self.base_offset, suffix + new)
+                os.rename(source, target)
+                renamed.append(target)
+        return renamed
 
     # --- searching
 

@@ -1,0 +1,247 @@
+"""One of the node's log.dirs: its lock, its identity, its checkpoints and the logs in it.
+
+The metadata log lies in one of them too; it is opened by the quorum, not here.
+"""
+
+import ctypes
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from logging import getLogger
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.ids import TopicPartition, Uuid
+from ottla.log.checkpoints import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    MetaProperties,
+    encode_offsets,
+    read_meta_properties,
+    read_offsets,
+    take_clean_shutdown,
+    write_clean_shutdown,
+)
+from ottla.log.config import LogConfig
+from ottla.log.files import DELETED, write_durably
+from ottla.log.health import DirectoryHealth
+from ottla.log.partition_log import LogResources, PartitionLog
+from ottla.log.recovery import open_log
+
+logger = getLogger(__name__)
+METADATA_TOPIC = "__cluster_metadata"
+NAME_MAX = 255
+FEW = 8  # logs that are synced one by one at a stop; more of them by one call for the file system
+_PARTITION_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
+
+
+class CheckpointJob(NamedTuple):
+    """Contents of checkpoint files; `run` writes and syncs them, in a thread."""
+
+    files: tuple[tuple[Path, bytes], ...]
+
+    def run(self) -> None:
+        for path, content in self.files:
+            write_durably(path, content)
+
+
+class LogDirectory:
+    def __init__(self, path: Path, resources: LogResources) -> None:
+        self.path = path
+        self.resources = resources
+        self.health = DirectoryHealth(path)
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.cleaner_offsets: dict[TopicPartition, int] = {}
+        self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
+        self._lock: int | None = None
+        self._doomed: list[tuple[int, Path]] = []  # (time to remove it, a file or directory)
+
+    # --- opening
+
+    def lock(self) -> None:
+        """Keep other nodes out, be they Ottla or Kafka (which takes the POSIX kind of lock)."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        fd = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(fd)
+            raise OttlaError(
+                f"{self.path} is in use by another broker. Stop it, or name another directory."
+            ) from error
+        self._lock = fd
+
+    def meta_properties(self) -> MetaProperties | None:
+        return read_meta_properties(self.path)
+
+    def open_all(self, config_of: Callable[[str], LogConfig], *, now_ms: int) -> None:
+        """Open every partition found here, recovering them unless the last stop was clean."""
+        self.previous_broker_epoch = take_clean_shutdown(self.path)
+        clean = self.previous_broker_epoch is not None
+        recovery_points = read_offsets(self.path / RECOVERY_POINTS)
+        starts = read_offsets(self.path / LOG_STARTS)
+        high_watermarks = read_offsets(self.path / HIGH_WATERMARKS)
+        self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
+        for entry in os.scandir(self.path):
+            if not entry.is_dir():
+                continue
+            if entry.name.endswith("-delete"):
+                self._doomed.append((now_ms, Path(entry.path)))
+                continue
+            partition = parse_partition(entry.name)
+            if partition is None or partition.topic == METADATA_TOPIC:
+                continue
+            log = open_log(
+                Path(entry.path),
+                partition,
+                config_of(partition.topic),
+                self.resources,
+                health=self.health,
+                now_ms=now_ms,
+                clean=clean,
+                recovery_point=recovery_points.get(partition, 0),
+                log_start_offset=starts.get(partition, 0),
+            )
+            log.advance_high_watermark(high_watermarks.get(partition, 0))
+            self.logs[partition] = log
+
+    # --- partitions come and go
+
+    def create(
+        self, partition: TopicPartition, topic_id: Uuid, config: LogConfig, *, now_ms: int
+    ) -> PartitionLog:
+        self.health.refuse_if_failed()
+        try:
+            log = open_log(
+                self.path / str(partition),
+                partition,
+                config,
+                self.resources,
+                health=self.health,
+                now_ms=now_ms,
+                topic_id=topic_id,
+            )
+        except OSError as error:
+            raise self.health.report(error) from error
+        self.logs[partition] = log
+        return log
+
+    def delete(self, partition: TopicPartition, *, now_ms: int) -> None:
+        """Put a partition out of sight; `sweep` removes its files after file.delete.delay.ms."""
+        log = self.logs[partition]
+        gone = self._move_aside(partition, "-delete")
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, gone))
+
+    def set_aside_stray(self, partition: TopicPartition) -> Path:
+        """Keep the files of a partition that the cluster does not know, under another name."""
+        return self._move_aside(partition, "-stray")
+
+    def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
+        log = self.logs.pop(partition)
+        self.cleaner_offsets.pop(partition, None)
+        log.abandon()
+        ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
+        target = self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
+        try:
+            os.rename(log.path, target)
+        except OSError as error:
+            raise self.health.report(error) from error
+        return target
+
+    def sweep(self, now_ms: int) -> Callable[[], None]:
+        """What has been deleted long enough, as a job for a thread."""
+        due = [path for at, path in self._doomed if at <= now_ms]
+        self._doomed = [(at, path) for at, path in self._doomed if at > now_ms]
+        for log in self.logs.values():
+            due += log.take_deleted(now_ms)
+
+        def remove() -> None:
+            for path in due:
+                if path.suffix == DELETED:
+                    path.unlink(missing_ok=True)
+                else:
+                    shutil.rmtree(path, ignore_errors=True)
+
+        return remove
+
+    # --- checkpoints and the end
+
+    def checkpoint(self) -> CheckpointJob:
+        """Recovery points, log starts and high watermarks as they are now."""
+        logs = self.logs
+        offsets: tuple[tuple[str, Mapping[TopicPartition, int]], ...] = (
+            (RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}),
+            (LOG_STARTS, {name: log.log_start_offset for name, log in logs.items() if _moved(log)}),
+            (HIGH_WATERMARKS, {name: log.high_watermark for name, log in logs.items()}),
+            (CLEANER_OFFSETS, self.cleaner_offsets),
+        )
+        return CheckpointJob(
+            tuple((self.path / name, encode_offsets(values)) for name, values in offsets)
+        )
+
+    def close(self, broker_epoch: int | None = None) -> None:
+        """A clean stop, marked as such with the broker's epoch (None: leave no mark)."""
+        try:
+            if self.health.failure is None:
+                self._close_logs()
+                self.checkpoint().run()
+                if broker_epoch is not None:
+                    write_clean_shutdown(self.path, broker_epoch)
+        except OSError as error:
+            raise self.health.report(error) from error
+        finally:
+            self.unlock()
+
+    def _close_logs(self) -> None:
+        dirty = sum(log.is_dirty for log in self.logs.values())
+        together = dirty > FEW
+        for log in self.logs.values():
+            log.close(sync=not together)
+        if together:
+            sync_file_system(self.path)
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def parse_partition(name: str) -> TopicPartition | None:
+    """The partition whose directory has this name; None for any other directory."""
+    match = _PARTITION_DIRECTORY.fullmatch(name)
+    if match is None or name.endswith(("-delete", "-stray", "-future")):
+        return None
+    return TopicPartition(match["topic"], int(match["partition"]))
+
+
+def _moved(log: PartitionLog) -> bool:
+    """Kafka writes down a start only where it is not plain from the first segment's name."""
+    return log.log_start_offset > log.segments[0].base_offset
+
+
+def sync_file_system(path: Path) -> None:
+    """One call instead of an fsync for each of a thousand files."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if ctypes.CDLL(None, use_errno=True).syncfs(fd) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(path))
+    finally:
+        os.close(fd)
+
+
+def find_log(directories: list[LogDirectory], partition: TopicPartition) -> PartitionLog:
+    """The log of a partition in whichever directory it lies."""
+    for directory in directories:
+        log = directory.logs.get(partition)
+        if log is not None:
+            directory.health.refuse_if_failed()
+            return log
+    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} is not stored here.")

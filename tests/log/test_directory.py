@@ -1,0 +1,174 @@
+from collections.abc import Callable
+from errno import EIO, ENOSPC
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.ids import TopicPartition, new_uuid
+from ottla.log.checkpoints import (
+    HIGH_WATERMARKS,
+    RECOVERY_POINTS,
+    MetaProperties,
+    read_meta_properties,
+    read_offsets,
+    write_meta_properties,
+)
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory, parse_partition
+from ottla.log.partition_log import LogResources
+from support.log_batches import NOW, append, values_from
+
+ORDERS = TopicPartition("orders", 0)
+Make = Callable[[], LogDirectory]
+
+
+@pytest.fixture
+def make(tmp_path: Path, resources: LogResources) -> Make:
+    def make_it() -> LogDirectory:
+        directory = LogDirectory(tmp_path / "data", resources)
+        directory.lock()
+        directory.open_all(lambda topic: LogConfig(), now_ms=NOW)
+        return directory
+
+    return make_it
+
+
+def test_a_clean_stop_is_remembered_once_with_the_brokers_epoch(make: Make) -> None:
+    directory = make()
+    assert directory.previous_broker_epoch is None
+    directory.close(broker_epoch=7)
+    directory = make()
+    assert directory.previous_broker_epoch == 7
+    directory.unlock()
+    assert make().previous_broker_epoch is None
+
+
+def test_partitions_are_found_again_with_their_ids_and_watermarks(make: Make) -> None:
+    directory = make()
+    topic_id = new_uuid()
+    log = directory.create(ORDERS, topic_id, LogConfig(), now_ms=NOW)
+    append(log, b"a", b"b")
+    log.advance_high_watermark(2)
+    directory.close(broker_epoch=1)
+    assert (log.path / "partition.metadata").stat().st_size == 43
+    assert read_offsets(directory.path / RECOVERY_POINTS) == {ORDERS: 2}
+    assert read_offsets(directory.path / HIGH_WATERMARKS) == {ORDERS: 2}
+    found = make().logs[ORDERS]
+    assert (found.topic_id, found.high_watermark) == (topic_id, 2)
+    assert values_from(found, 0) == [b"a", b"b"]
+
+
+def test_many_partitions_are_synced_together_at_a_stop(make: Make) -> None:
+    directory = make()
+    for n in range(20):
+        name = TopicPartition("many", n)
+        append(directory.create(name, new_uuid(), LogConfig(), now_ms=NOW), b"x")
+    directory.close(broker_epoch=1)
+    logs = make().logs
+    assert len(logs) == 20
+    assert all(log.log_end_offset == 1 for log in logs.values())
+
+
+def test_a_directory_in_use_is_refused(make: Make) -> None:
+    make()
+    with pytest.raises(OttlaError, match="in use"):
+        make()
+
+
+def test_a_deleted_partition_is_out_of_sight_at_once_and_gone_later(make: Make) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    append(log, b"a")
+    directory.delete(ORDERS, now_ms=NOW)
+    assert not log.path.exists()
+    directory.sweep(NOW + 59_000)()
+    assert len(list(directory.path.glob("orders-0.*-delete"))) == 1
+    directory.sweep(NOW + 60_000)()
+    assert list(directory.path.glob("orders-0*")) == []
+
+
+def test_dropped_segments_stay_a_while_for_their_readers(make: Make) -> None:
+    directory = make()
+    config = LogConfig(segment_bytes=100, retention_ms=0)
+    log = directory.create(ORDERS, new_uuid(), config, now_ms=NOW)
+    append(log, b"a")
+    append(log, b"b")
+    log.advance_high_watermark(2)
+    assert log.enforce_retention(NOW + 10) == 2
+    directory.sweep(NOW + 10)()
+    assert list(log.path.glob("*.log.deleted"))
+    directory.sweep(NOW + 60_010)()
+    assert list(log.path.glob("*.deleted")) == []
+
+
+def test_strays_are_kept_under_another_name(make: Make) -> None:
+    directory = make()
+    directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    kept = directory.set_aside_stray(ORDERS)
+    assert kept.name.endswith("-stray")
+    directory.close()
+    assert make().logs == {}
+
+
+def test_identity_survives(tmp_path: Path) -> None:
+    meta = MetaProperties(3, "cluster", new_uuid())
+    write_meta_properties(tmp_path, meta)
+    assert read_meta_properties(tmp_path) == meta
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    with pytest.raises(OttlaError, match="whose directory"):
+        read_meta_properties(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [
+        ("a-b-12", TopicPartition("a-b", 12)),
+        ("orders-0.0123456789abcdef0123456789abcdef-delete", None),
+        ("orders-0.0123456789abcdef0123456789abcdef-stray", None),
+        ("orders-0.0123456789abcdef0123456789abcdef-future", None),
+        ("lost+found", None),
+    ],
+)
+def test_directories_are_told_apart(name: str, partition: TopicPartition | None) -> None:
+    assert parse_partition(name) == partition
+
+
+def test_a_full_disk_refuses_and_comes_back(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    append(log, b"before")
+
+    def no_room(*_: object) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ottla.log.segment.os.pwritev", no_room)
+        with pytest.raises(KafkaError) as refused:
+            append(log, b"refused")
+        assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert values_from(log, 0) == [b"before"]
+    assert directory.health.full
+    assert directory.health.failure is None
+    assert directory.health.check_space()
+    assert append(log, b"after").first_offset == 1
+
+
+def test_a_directory_that_failed_is_never_written_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+
+    def broken(*_: object) -> int:
+        raise OSError(EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ottla.log.segment.os.pwritev", broken)
+        with pytest.raises(KafkaError):
+            append(log, b"lost")
+    with pytest.raises(KafkaError) as refused:
+        append(log, b"refused")
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    directory.close(broker_epoch=1)
+    assert not (directory.path / ".kafka_cleanshutdown").exists()

@@ -1,0 +1,66 @@
+"""LeaveGroup: members go, by themselves or sent away by their instance id."""
+
+from typing import TYPE_CHECKING
+
+from ottla.coordination.machine import Decision, Instant
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.classic import rebalance
+from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.outcome import Outcome
+from ottla.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.groups.machine import Groups
+
+
+def leave(
+    groups: "Groups", now: Instant, request: LeaveGroupRequest
+) -> Decision[LeaveGroupResponse]:
+    group = groups.find_classic(request.group_id)
+    out = Outcome()
+    # Versions before 3 name one member, and have its error at the top.
+    identities = request.members or [MemberIdentity(member_id=request.member_id)]
+    members = [_leave(groups, group, identity, out) for identity in identities]
+    gone = [m.member_id or m.group_instance_id or "" for m in members if m.error_code == 0]
+    if group is not None and gone:
+        _settle(groups, group, now, f"{', '.join(gone)} left", out)
+    response = LeaveGroupResponse(members=members)
+    if not request.members:
+        response.error_code = members[0].error_code
+    return out.decision(response)
+
+
+def _leave(
+    groups: "Groups", group: ClassicGroup | None, identity: MemberIdentity, out: Outcome
+) -> MemberResponse:
+    response = MemberResponse(
+        member_id=identity.member_id, group_instance_id=identity.group_instance_id
+    )
+    if group is None:
+        response.error_code = ErrorCode.UNKNOWN_MEMBER_ID
+        return response
+    if identity.member_id in group.pending_joins:
+        group.remove(identity.member_id)
+        groups.timers.cancel(("session", group.id, identity.member_id))
+        return response
+    try:
+        member_id = identity.member_id
+        if not member_id and identity.group_instance_id is not None:
+            member_id = group.static_ids.get(identity.group_instance_id, "")
+        member = group.check_member(member_id, identity.group_instance_id)
+        rebalance.remove_member(groups, group, member, out)
+    except KafkaError as refusal:
+        response.error_code = refusal.code
+    return response
+
+
+def _settle(groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out: Outcome) -> None:
+    if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+        rebalance.begin(groups, group, now, reason, out)
+    else:
+        rebalance.maybe_complete(groups, group, now, out)

@@ -1,0 +1,84 @@
+"""A classic group as its one record, GroupMetadata, and back.
+
+The record is written when the leader's assignment comes, when a static member gets a new id, and
+when the last member is gone: so a new coordinator goes on without a rebalance.
+"""
+
+from collections.abc import Mapping
+
+from ottla.coordination.machine import Entry
+from ottla.groups.classic.group import ClassicGroup, Member, State
+from ottla.wire.records.groups import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+
+
+def group_record(
+    group: ClassicGroup,
+    now_ms: int,
+    generation: int,
+    assignments: Mapping[str, bytes] | None = None,
+) -> Entry:
+    """The group with these assignments, or without members."""
+    members = []
+    if assignments is not None:
+        members = [
+            MemberMetadata(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol),
+                assignment=assignments.get(member.id, b""),
+            )
+            for member in group.members.values()
+        ]
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=generation,
+        protocol=group.protocol if members else None,
+        leader=group.leader if members else None,
+        current_state_timestamp=now_ms if not members else group.state_since_ms,
+        members=members,
+    )
+    return Entry(GroupMetadataKey(group=group.id), value)
+
+
+def tombstone(group_id: str) -> Entry:
+    return Entry(GroupMetadataKey(group=group_id), None)
+
+
+def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:
+    """What the record says holds; members that are known keep who waits for them."""
+    group.written = True
+    group.protocol_type = value.protocol_type or None
+    group.generation = value.generation
+    group.protocol = value.protocol
+    group.leader = value.leader
+    group.state_since_ms = value.current_state_timestamp
+    for gone in group.members.keys() - {member.member_id for member in value.members}:
+        group.remove(gone)
+    for data in value.members:
+        member = group.members.get(data.member_id)
+        if member is None:
+            group.add(_member(data, value.protocol))
+        else:
+            member.assignment = data.assignment
+    group.leader = value.leader
+    group.previous_state = group.state
+    group.state = State.STABLE if value.members else State.EMPTY
+    group.note_subscriptions()
+
+
+def _member(data: MemberMetadata, protocol: str | None) -> Member:
+    timeout = data.rebalance_timeout
+    return Member(
+        id=data.member_id,
+        instance_id=data.group_instance_id,
+        client_id=data.client_id,
+        client_host=data.client_host,
+        rebalance_timeout_ms=timeout if timeout >= 0 else data.session_timeout,
+        session_timeout_ms=data.session_timeout,
+        protocols=[(protocol or "", data.subscription)],
+        assignment=data.assignment,
+    )

@@ -1,0 +1,31 @@
+"""What the broker's configuration says about groups, read once."""
+
+from dataclasses import dataclass
+
+from ottla.config import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Kafka's options; the defaults here are those of its classic protocol."""
+
+    classic_max_size: int = 2**31 - 1
+    min_session_timeout_ms: int = 6_000
+    max_session_timeout_ms: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    new_member_join_timeout_ms: int = 300_000
+    offset_metadata_max_bytes: int = 4_096
+    offsets_retention_ms: int = 10_080 * 60_000
+    retention_check_interval_ms: int = 600_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Limits":
+        return cls(
+            classic_max_size=settings.int("group.max.size"),
+            min_session_timeout_ms=settings.int("group.min.session.timeout.ms"),
+            max_session_timeout_ms=settings.int("group.max.session.timeout.ms"),
+            initial_rebalance_delay_ms=settings.int("group.initial.rebalance.delay.ms"),
+            offset_metadata_max_bytes=settings.int("offset.metadata.max.bytes"),
+            offsets_retention_ms=settings.int("offsets.retention.minutes") * 60_000,
+            retention_check_interval_ms=settings.int("offsets.retention.check.interval.ms"),
+        )

@@ -1,0 +1,1 @@
+"""What groups have committed: kept, written, read, deleted, and forgotten in time."""

@@ -1,0 +1,131 @@
+"""OffsetCommit and TxnOffsetCommit: a member, or anyone for an empty group, says how far it is."""
+
+from typing import TYPE_CHECKING
+
+from ottla.coordination.machine import Decision, Entry, Instant, Producer
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.offsets.store import commit_value
+from ottla.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from ottla.wire.records.groups import OffsetCommitKey
+
+if TYPE_CHECKING:
+    from ottla.groups.machine import Groups
+
+GROUP_ID_NOT_FOUND_SINCE = 9
+TOO_LARGE = ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+def commit(
+    groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int
+) -> Decision[OffsetCommitResponse]:
+    """The topics exist: the caller has seen to that."""
+    _check(groups, now, request, api_version)
+    group_id, now_ms = request.group_id, now.wall_ms
+    limit = groups.limits.offset_metadata_max_bytes
+    expires = now_ms + request.retention_time_ms if request.retention_time_ms >= 0 else -1
+    records: list[Entry] = []
+    topics: list[OffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        name, topic_id = topic.name, topic.topic_id
+        partitions: list[OffsetCommitResponsePartition] = []
+        topics.append(
+            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
+        )
+        for part in topic.partitions:
+            index, metadata = part.partition_index, part.committed_metadata
+            answer = OffsetCommitResponsePartition(partition_index=index)
+            partitions.append(answer)
+            if metadata and len(metadata) > limit:
+                answer.error_code = TOO_LARGE
+                continue
+            key = OffsetCommitKey(group=group_id, topic=name, partition=index)
+            value = commit_value(
+                part.committed_offset, part.committed_leader_epoch, metadata, now_ms, topic_id
+            )
+            value.expire_timestamp = expires
+            records.append(Entry(key, value))
+    return Decision(records, OffsetCommitResponse(topics=topics))
+
+
+def _check(groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int) -> None:
+    generation = request.generation_id_or_member_epoch
+    group = groups.find(request.group_id)
+    if group is None:
+        if generation < 0:
+            return  # nobody manages that group: replaying the record makes it
+        if api_version >= GROUP_ID_NOT_FOUND_SINCE:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    member_id = request.member_id
+    check_classic_commit(group, member_id, request.group_instance_id, generation)
+    member = group.members.get(member_id)
+    if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+        groups.expect_heartbeat(group.id, member_id, now, member.session_timeout_ms)
+
+
+def check_classic_commit(
+    group: ClassicGroup,
+    member_id: str,
+    instance_id: str | None,
+    generation: int,
+    *,
+    transactional: bool = False,
+) -> None:
+    if generation < 0 and group.is_empty:
+        return
+    if generation >= 0 or member_id or instance_id is not None:
+        group.check_member(member_id, instance_id)
+        if generation != group.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    elif not transactional:
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if not transactional and group.state is State.COMPLETING_REBALANCE:
+        raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def commit_in_transaction(
+    groups: "Groups", now: Instant, request: TxnOffsetCommitRequest
+) -> Decision[TxnOffsetCommitResponse]:
+    """The offsets count when the transaction's marker comes. Who may write in it is checked by
+    the transaction's coordinator before."""
+    group = groups.find(request.group_id)
+    if group is not None:
+        check_classic_commit(
+            group,
+            request.member_id,
+            request.group_instance_id,
+            request.generation_id,
+            transactional=True,
+        )
+    elif request.generation_id >= 0:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    limit = groups.limits.offset_metadata_max_bytes
+    records: list[Entry] = []
+    response = TxnOffsetCommitResponse(topics=[])
+    for topic in request.topics:
+        answers = TxnOffsetCommitResponseTopic(name=topic.name, partitions=[])
+        response.topics.append(answers)
+        for part in topic.partitions:
+            index, metadata = part.partition_index, part.committed_metadata
+            answer = TxnOffsetCommitResponsePartition(partition_index=index)
+            answers.partitions.append(answer)
+            if metadata and len(metadata) > limit:
+                answer.error_code = TOO_LARGE
+                continue
+            key = OffsetCommitKey(group=request.group_id, topic=topic.name, partition=index)
+            offset, epoch = part.committed_offset, part.committed_leader_epoch
+            records.append(Entry(key, commit_value(offset, epoch, metadata, now.wall_ms)))
+    producer = Producer(request.producer_id, request.producer_epoch)
+    return Decision(records, response, producer=producer)

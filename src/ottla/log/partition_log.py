@@ -366,6 +366,8 @@ class PartitionLog:
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
         """Drop everything from `offset` on: a follower gives up what its new leader lacks."""
         if offset >= self.log_end_offset:
+            # An epoch in which this replica led and wrote nothing may be unknown to its leader.
+            self.epochs.truncate_from_end(offset)
             return
         if offset <= self.log_start_offset:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)

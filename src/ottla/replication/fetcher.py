@@ -1,0 +1,314 @@
+"""Fetches from one leader all that this node follows there. The only sockets of replication.
+
+One request is under way at a time, over a session (KIP-227): only what changed is named. When a
+partition is added while the leader keeps us waiting, the link is dropped and opened again, so
+that a fail-over never waits for a long poll to end.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from time import time_ns
+from typing import NamedTuple
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition, Uuid
+from ottla.ports.network import Link, LinkLost, Network
+from ottla.replication.follower import PATIENT, Follower, Verdict
+from ottla.wire.client import Client
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+    ReplicaState,
+)
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+logger = logging.getLogger(__name__)
+
+FETCH_VERSION = 17
+LIST_OFFSETS_VERSION = 7
+EARLIEST, LATEST = -2, -1
+SESSION_ERRORS = {
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+}
+
+Address = Callable[[int], tuple[str, int] | None]
+
+
+class FetchLimits(NamedTuple):
+    """Options `replica.fetch.*`."""
+
+    wait_ms: int = 500
+    min_bytes: int = 1
+    response_bytes: int = 10 * 1024 * 1024
+    partition_bytes: int = 1024 * 1024
+    backoff_s: float = 0.1
+
+
+class Replica(NamedTuple):
+    """Who fetches: a leader counts nobody else's word."""
+
+    node_id: int
+    broker_epoch: Callable[[], int]
+
+
+class Session:
+    """What the leader remembers of the request before."""
+
+    def __init__(self) -> None:
+        self.id = 0
+        self.epoch = 0
+        self.sent: dict[TopicPartition, FetchPartition] = {}
+        self.topic_ids: dict[TopicPartition, Uuid] = {}
+
+    def next_epoch(self, session_id: int) -> None:
+        self.id = session_id
+        self.epoch = self.epoch + 1 if self.epoch < 0x7FFFFFFF else 1
+
+
+class Fetcher:
+    def __init__(
+        self,
+        leader_id: int,
+        replica: Replica,
+        address: Address,
+        network: Network,
+        limits: FetchLimits,
+        moved: Callable[[Follower], None],
+    ) -> None:
+        self.leader_id = leader_id
+        self._replica = replica
+        self._address = address
+        self._network = network
+        self._limits = limits
+        self._moved = moved
+        self._followers: dict[TopicPartition, Follower] = {}
+        self._by_id: dict[tuple[Uuid, int], Follower] = {}
+        self._paused: dict[TopicPartition, float] = {}
+        self._session = Session()
+        self._link: Link | None = None
+        self._wake = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._followers
+
+    def follow(self, follower: Follower) -> None:
+        self._followers[follower.topic_partition] = follower
+        self._by_id[follower.topic_id, follower.topic_partition.partition] = follower
+        self._paused.pop(follower.topic_partition, None)
+        self._interrupt()
+
+    def forget(self, partition: TopicPartition) -> None:
+        follower = self._followers.pop(partition, None)
+        if follower is not None:
+            self._by_id.pop((follower.topic_id, partition.partition), None)
+        self._paused.pop(partition, None)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        if self._link is not None:
+            self._link.close()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    # --- the loop
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._wait_for_work()
+                client = Client(await self._connect(), f"broker-{self._replica.node_id}-fetcher")
+                while self._followers:
+                    await self._round(client)
+            except (LinkLost, MalformedMessage, KafkaError) as error:
+                logger.debug("Fetching from broker %d: %s", self.leader_id, error)
+                await self._rest(self._limits.backoff_s)
+            except Exception:
+                logger.exception("Fetching from broker %d failed", self.leader_id)
+                await self._rest(1.0)
+            finally:
+                if self._link is not None:
+                    self._link.close()
+                    self._link = None
+
+    async def _wait_for_work(self) -> None:
+        while not self._followers:
+            self._wake.clear()
+            await self._wake.wait()
+
+    async def _rest(self, seconds: float) -> None:
+        """A pause that new work ends."""
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    async def _connect(self) -> Link:
+        address = self._address(self.leader_id)
+        if address is None:
+            raise LinkLost(f"no address of broker {self.leader_id} is known")
+        self._session = Session()
+        self._link = await self._network.connect(*address, lambda: None)
+        return self._link
+
+    def _interrupt(self) -> None:
+        self._wake.set()
+        if self._link is not None:
+            self._link.close()
+
+    async def _round(self, client: Client) -> None:
+        now = asyncio.get_running_loop().time()
+        due = [f for p, f in self._followers.items() if self._paused.get(p, 0.0) <= now]
+        if not due:
+            await self._rest(self._limits.backoff_s)
+            return
+        request = self._request(due)
+        response = await client.ask(request, FETCH_VERSION, FetchResponse)
+        if response.error_code:
+            code = ErrorCode(response.error_code)
+            if code in SESSION_ERRORS:
+                self._session = Session()
+                return
+            raise KafkaError(code, "the fetch was refused")
+        self._session.next_epoch(response.session_id)
+        for topic in response.responses:
+            for data in topic.partitions:
+                follower = self._by_id.get((topic.topic_id, data.partition_index))
+                if follower is not None:
+                    await self._take(client, follower, data)
+
+    def _request(self, due: list[Follower]) -> FetchRequest:
+        session = self._session
+        changed: defaultdict[Uuid, list[FetchPartition]] = defaultdict(list)
+        names = set()
+        for follower in due:
+            names.add(follower.topic_partition)
+            wanted = follower.wanted(self._limits.partition_bytes)
+            if session.sent.get(follower.topic_partition) != wanted:
+                session.sent[follower.topic_partition] = wanted
+                session.topic_ids[follower.topic_partition] = follower.topic_id
+                changed[follower.topic_id].append(wanted)
+        forgotten: defaultdict[Uuid, list[int]] = defaultdict(list)
+        for partition in session.sent.keys() - names:
+            del session.sent[partition]
+            forgotten[session.topic_ids.pop(partition)].append(partition.partition)
+        return FetchRequest(
+            replica_state=ReplicaState(
+                replica_id=self._replica.node_id, replica_epoch=self._replica.broker_epoch()
+            ),
+            max_wait_ms=self._limits.wait_ms,
+            min_bytes=self._limits.min_bytes,
+            max_bytes=self._limits.response_bytes,
+            session_id=session.id,
+            session_epoch=session.epoch,
+            topics=[FetchTopic(topic_id=i, partitions=p) for i, p in changed.items()],
+            forgotten_topics_data=[
+                ForgottenTopic(topic_id=i, partitions=p) for i, p in forgotten.items()
+            ]
+            if session.id
+            else [],
+        )
+
+    async def _take(self, client: Client, follower: Follower, data: PartitionData) -> None:
+        verdict = follower.took(data, now_ms())
+        if verdict is Verdict.OUT_OF_RANGE:
+            await self._restart(client, follower)
+        elif verdict is Verdict.TRY_LATER:
+            if ErrorCode(data.error_code) not in PATIENT:
+                code = ErrorCode(data.error_code).name
+                logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
+            self._pause(follower)
+        else:
+            self._moved(follower)
+
+    def _pause(self, follower: Follower) -> None:
+        later = asyncio.get_running_loop().time() + self._limits.backoff_s
+        self._paused[follower.topic_partition] = later
+
+    async def _restart(self, client: Client, follower: Follower) -> None:
+        start = await self._offset_of(client, follower, EARLIEST)
+        end = await self._offset_of(client, follower, LATEST)
+        if start is None or end is None:
+            self._pause(follower)
+            return
+        logger.warning(
+            "%s: the leader holds offsets %d to %d, this replica ends at %d",
+            follower.topic_partition,
+            start,
+            end,
+            follower.log.log_end_offset,
+        )
+        follower.restart_at(start, end, now_ms())
+
+    async def _offset_of(self, client: Client, follower: Follower, which: int) -> int | None:
+        topic, partition = follower.topic_partition
+        ask = ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=follower.epoch, timestamp=which
+        )
+        request = ListOffsetsRequest(
+            replica_id=self._replica.node_id,
+            topics=[ListOffsetsTopic(name=topic, partitions=[ask])],
+        )
+        response = await client.ask(request, LIST_OFFSETS_VERSION, ListOffsetsResponse)
+        answer = response.topics[0].partitions[0]
+        return None if answer.error_code else answer.offset
+
+
+def now_ms() -> int:
+    return time_ns() // 1_000_000
+
+
+class Fetchers:
+    """One fetcher per leader, made when first needed."""
+
+    def __init__(
+        self,
+        replica: Replica,
+        address: Address,
+        network: Network,
+        limits: FetchLimits,
+        moved: Callable[[Follower], None],
+    ) -> None:
+        self._replica = replica
+        self._address = address
+        self._network = network
+        self._limits = limits
+        self._moved = moved
+        self._by_leader: dict[int, Fetcher] = {}
+        self._leader_of: dict[TopicPartition, int] = {}
+
+    def follow(self, follower: Follower) -> None:
+        self.forget(follower.topic_partition)
+        leader_id = follower.leader_id
+        fetcher = self._by_leader.get(leader_id)
+        if fetcher is None:
+            fetcher = self._by_leader[leader_id] = Fetcher(
+                leader_id, self._replica, self._address, self._network, self._limits, self._moved
+            )
+        self._leader_of[follower.topic_partition] = leader_id
+        fetcher.follow(follower)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Not followed any more; what was asked for it and comes later is dropped."""
+        leader_id = self._leader_of.pop(partition, None)
+        if leader_id is not None:
+            self._by_leader[leader_id].forget(partition)
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(fetcher.stop() for fetcher in self._by_leader.values()))

@@ -1,14 +1,95 @@
 """What handlers can reach. `node` puts it together; nothing is decided here."""
 
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.waiting import Waiting
 from ottla.config import Settings
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid
+from ottla.metadata.image import Image, Partition
+from ottla.replication.partitions import Partitions
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+Endpoint = tuple[int, str, int, str | None]
+"""A broker as clients reach it: id, host, port, rack."""
 
 
 class Broker:
-    """The parts of a running node, as its handlers see them."""
+    """The parts of a running node, as its handlers see them.
 
-    settings: Settings
+    On a node without the broker's role `partitions` stays empty; `node` sets what it has.
+    """
 
-    def __init__(self, settings: Settings) -> None:
+    partitions: Partitions
+    waiting: Waiting
+    cluster_id: str
+
+    def __init__(self, settings: Settings, threads: Executor | None = None) -> None:
         self.settings = settings
         self.topology = settings.topology
         self.node_id = settings.topology.node_id
+        self.fetch_sessions = FetchSessions(
+            settings.int("max.incremental.fetch.session.cache.slots")
+        )
+        self.fetch_bytes_max = settings.int("fetch.max.bytes")
+        self._threads = threads
+
+    now = staticmethod(time.monotonic)
+
+    @staticmethod
+    def now_ms() -> int:
+        return time.time_ns() // 1_000_000
+
+    @property
+    def image(self) -> Image:
+        return self.partitions.image
+
+    # What several handlers ask ---------------------------------------------------------------
+
+    def partition_state(self, name: str, topic_id: Uuid, index: int) -> Partition | None:
+        """The controller's word on a partition; the topic by id where the request has one."""
+        image = self.image
+        topic = image.topics_by_name.get(name) if name else image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.partitions.get(index)
+
+    def endpoints(self, ids: Iterable[int], listener_name: str) -> list[Endpoint]:
+        """Where a client of this listener reaches these brokers, as far as they can be reached."""
+        found = []
+        for node_id in ids:
+            broker = self.image.brokers.get(node_id)
+            listener = broker.listener(listener_name) if broker is not None else None
+            if broker is not None and listener is not None:
+                found.append((node_id, listener.host, listener.port, broker.rack))
+        return found
+
+    def may_be_in_sync(self, replica: int, broker_epoch: int) -> bool:
+        """A broker that is fenced, leaving, or not the incarnation it was may not (KIP-903)."""
+        broker = self.image.brokers.get(replica)
+        return broker is not None and broker.active and broker_epoch in (-1, broker.epoch)
+
+    def unexpected(self, doing: str, error: Exception) -> KafkaError:
+        """A fault of ours: told in full to the log, in general to the client."""
+        log.error("failed while %s", doing, exc_info=error)
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed; its log says how.")
+
+    def in_thread(self, work: Callable[[], T], finished: "Callable[[T | Exception], None]") -> None:
+        """Run what may block; `finished` is called on the event loop with result or error."""
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+        def done(future: "asyncio.Future[T]") -> None:
+            error = future.exception()
+            if error is None:
+                finished(future.result())
+            else:
+                assert isinstance(error, Exception)
+                finished(error)
+
+        future.add_done_callback(done)

@@ -1,0 +1,302 @@
+"""Fetch: record bytes from the partitions led here, at once or when enough of them are there.
+
+Consumers read what is committed (the high watermark, or with read_committed the last stable
+offset); replicas read to the log's end, and by asking tell what they have. Pages that are not in
+memory are read by a thread. Versions: 5 log start, 7 sessions, 9 leader epochs, 11 racks, 12
+diverging epochs, 13 topic ids, 15 the replica's epoch, 16 the leaders' addresses.
+"""
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
+from ottla.broker.fetch_sessions import Asked, Fetching
+from ottla.broker.later import Body, Buffer, Later
+from ottla.errors import ErrorCode, KafkaError
+from ottla.log.reading import Read
+from ottla.replication.leader import Leader
+from ottla.wire.codec import decode
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import RequestContext
+
+READ_COMMITTED = 1
+RESPONSE_BYTES_MAX = 8 * 1024 * 1024
+"""A reply never holds more than that, whatever the client would take: it is all in memory."""
+WAIT_MS_MAX = 2**31 - 1
+_BATCH_BOUNDS = Struct(">qi11xi")  # base offset, length, last offset delta
+_LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+def serve(
+    frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
+) -> Body | Later:
+    request, _ = decode(FetchRequest, context.api_version, frame, position)
+    try:
+        fetching = broker.fetch_sessions.begin(
+            request, broker.now(), by_id=context.api_version >= 13
+        )
+    except KafkaError as error:
+        return write_fetch_response(context.api_version, [], error=error.code)
+    return Work(request, fetching, context, broker).begin()
+
+
+class Work:
+    """One request from the first look at its partitions to the reply."""
+
+    __slots__ = (
+        "broker",
+        "bytes_left",
+        "cold",
+        "context",
+        "fetched",
+        "fetching",
+        "later",
+        "leaders",
+        "min_bytes",
+        "must_answer",
+        "replica",
+        "request",
+        "size_then",
+        "version",
+    )
+
+    def __init__(
+        self,
+        request: FetchRequest,
+        fetching: Fetching,
+        context: "RequestContext",
+        broker: "Broker",
+    ) -> None:
+        self.request = request
+        self.fetching = fetching
+        self.context = context
+        self.broker = broker
+        self.version = context.api_version
+        self.replica = (
+            request.replica_state.replica_id if self.version >= 15 else request.replica_id
+        )
+        self.min_bytes = min(request.min_bytes, request.max_bytes)
+        self.later: Later | None = None
+        self.size_then = 0
+
+    # The course of a request -------------------------------------------------------------------
+
+    def begin(self) -> Body | Later:
+        self.look()
+        enough = self.bytes_found >= self.min_bytes or self.must_answer
+        if not enough and self.request.max_wait_ms > 0 and self.leaders:
+            return self.wait()
+        if self.cold:
+            return self.read_cold()
+        return self.reply()
+
+    def wait(self) -> Later:
+        later = self.later = Later()
+        self.size_then = self.bytes_stored() - self.bytes_found
+
+        def try_now(expired: bool) -> bool:
+            if later.abandoned:
+                return True
+            if not (expired or self.may_be_enough()):
+                return False
+            self.look()
+            if not (expired or self.must_answer or self.bytes_found >= self.min_bytes):
+                return False
+            if self.cold:
+                self.read_cold()
+            else:
+                later.deliver(self.reply())
+            return True
+
+        timeout_s = min(self.request.max_wait_ms, WAIT_MS_MAX) / 1000
+        self.broker.waiting.wait(self.leaders, timeout_s, try_now)
+        return later
+
+    def may_be_enough(self) -> bool:
+        """A cheap first look, so that a large min_bytes does not read again at every append."""
+        if self.min_bytes <= 1 or any(leader.deposed for leader in self.leaders):
+            return True
+        return self.bytes_stored() - self.size_then >= self.min_bytes
+
+    def bytes_stored(self) -> int:
+        return sum(leader.log.size for leader in self.leaders)
+
+    def read_cold(self) -> Later:
+        """Let a thread wait for the disk; the event loop goes on."""
+        later = self.later = self.later or Later()
+        cold = self.cold
+
+        def finished(outcome: "list[Buffer] | Exception") -> None:
+            if isinstance(outcome, Exception):
+                error = self.broker.unexpected("reading cold pages", outcome)
+                for fetched, _ in cold:
+                    fetched.error = error.code
+            else:
+                for (fetched, _), data in zip(cold, outcome, strict=True):
+                    fetched.data = data
+            later.deliver(self.reply())
+
+        self.broker.in_thread(lambda: [read.fetch_cold() for _, read in cold], finished)
+        return later
+
+    # Reading -----------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Read every partition once, as far as the limits go."""
+        limit = self.broker.fetch_bytes_max
+        self.bytes_left = min(self.request.max_bytes, limit, RESPONSE_BYTES_MAX)
+        self.cold: list[tuple[Fetched, Read]] = []
+        self.leaders: list[Leader] = []
+        self.must_answer = False
+        self.fetched = [(asked, self._read(asked)) for asked in self.fetching.asked]
+
+    @property
+    def bytes_found(self) -> int:
+        if self.cold:  # how much is there is not known yet, but it is something
+            return self.min_bytes
+        return sum(len(fetched.data) for _, fetched in self.fetched)
+
+    def _read(self, asked: Asked) -> Fetched:
+        fetched = Fetched(asked.key[2])
+        try:
+            leader = self._leader(asked)
+            self._read_from(leader, asked.wanted, fetched)
+        except KafkaError as error:
+            self._refused(asked, fetched, error)
+        except Exception as error:
+            self._refused(asked, fetched, self.broker.unexpected("reading a partition", error))
+        return fetched
+
+    def _leader(self, asked: Asked) -> Leader:
+        name, topic_id, partition = asked.key
+        partitions = self.broker.partitions
+        if self.version >= 13:
+            leader = partitions.leader_by_id(topic_id, partition)
+        else:
+            leader = partitions.leader(name, partition)
+        leader.check_epoch(asked.wanted.current_leader_epoch)
+        return leader
+
+    def _read_from(self, leader: Leader, wanted: FetchPartition, fetched: Fetched) -> None:
+        log, offset = leader.log, wanted.fetch_offset
+        if wanted.last_fetched_epoch >= 0 and self._diverges(leader, wanted, fetched):
+            return
+        if self.replica >= 0:
+            upto = log.log_end_offset
+            self._heard_of(leader, offset)
+        elif self.request.isolation_level == READ_COMMITTED:
+            upto = log.last_stable_offset
+        else:
+            upto = log.high_watermark
+        read = log.read(
+            offset,
+            min(wanted.partition_max_bytes, self.bytes_left),
+            upto=upto,
+            at_least_one=self.bytes_left > 0 and not self._has_data(),
+        )
+        self.leaders.append(leader)
+        fetched.high_watermark = log.high_watermark
+        fetched.last_stable_offset = log.last_stable_offset
+        fetched.log_start_offset = log.log_start_offset
+        if read.cold:
+            self.cold.append((fetched, read))
+            self.bytes_left -= min(wanted.partition_max_bytes, self.bytes_left)
+        else:
+            fetched.data = read.data
+            self.bytes_left -= len(read.data)
+        if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
+            fetched.aborted = self._aborted(leader, offset, upto, read)
+
+    def _has_data(self) -> bool:
+        limit = min(self.request.max_bytes, self.broker.fetch_bytes_max, RESPONSE_BYTES_MAX)
+        return self.bytes_left < limit
+
+    def _aborted(self, leader: Leader, offset: int, upto: int, read: Read) -> list[tuple[int, int]]:
+        aborted = leader.log.aborted_transactions(offset, upto)
+        if not aborted or read.cold:
+            return aborted
+        end = end_of(read.data)
+        return [one for one in aborted if one[1] < end]
+
+    def _diverges(self, leader: Leader, wanted: FetchPartition, fetched: Fetched) -> bool:
+        """The reader's last record may be one that this log never had (KIP-595)."""
+        log = leader.log
+        if wanted.fetch_offset < log.log_start_offset:
+            return False
+        epoch, end_offset = log.epochs.end_offset_for(wanted.last_fetched_epoch, log.log_end_offset)
+        if end_offset < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
+            return False
+        fetched.diverging = (epoch, end_offset)
+        fetched.high_watermark = log.high_watermark
+        fetched.last_stable_offset = log.last_stable_offset
+        fetched.log_start_offset = log.log_start_offset
+        self.must_answer = True
+        return True
+
+    def _heard_of(self, leader: Leader, offset: int) -> None:
+        """A replica that asks for an offset has everything before it."""
+        broker = self.broker
+        epoch = self.request.replica_state.replica_epoch
+        leader.perform(
+            leader.in_sync.fetched(
+                broker.now(),
+                self.replica,
+                offset,
+                broker_epoch=epoch,
+                eligible=broker.may_be_in_sync(self.replica, epoch),
+            )
+        )
+
+    def _refused(self, asked: Asked, fetched: Fetched, error: KafkaError) -> None:
+        fetched.error = error.code
+        self.must_answer = True
+        if error.code in _LEADERSHIP_ERRORS and self.version >= 12:
+            name, topic_id, partition = asked.key
+            state = self.broker.partition_state(name, topic_id, partition)
+            if state is not None:
+                fetched.current_leader = (state.leader, state.leader_epoch)
+
+    # The reply ---------------------------------------------------------------------------------
+
+    def reply(self) -> Body:
+        fetching = self.fetching
+        told = self.fetched
+        if fetching.session is not None:
+            told = [(asked, fetched) for asked, fetched in told if self._is_told(asked, fetched)]
+        return write_fetch_response(
+            self.version,
+            [(asked.key, fetched) for asked, fetched in told],
+            session_id=fetching.session_id,
+            endpoints=self._endpoints() if self.version >= 16 else None,
+        )
+
+    def _is_told(self, asked: Asked, fetched: Fetched) -> bool:
+        session = self.fetching.session
+        assert session is not None
+        news = asked.has_news(
+            fetched.error, fetched.high_watermark, fetched.log_start_offset, len(fetched.data)
+        )
+        if len(fetched.data) and asked.key in session.asked:
+            session.to_the_end(asked)
+        return news or fetched.diverging is not None or not self.fetching.incremental
+
+    def _endpoints(self) -> list[Endpoint]:
+        leaders = {
+            fetched.current_leader[0] for _, fetched in self.fetched if fetched.current_leader
+        }
+        return self.broker.endpoints(leaders, self.context.listener_name) if leaders else []
+
+
+def end_of(data: Buffer) -> int:
+    """The offset after the last whole batch, or after the one that is cut short."""
+    position, end, size = 0, 0, len(data)
+    while position + _BATCH_BOUNDS.size <= size:
+        base, length, delta = _BATCH_BOUNDS.unpack_from(data, position)
+        end = base + delta + 1
+        position += 12 + length
+    return end

@@ -1,0 +1,242 @@
+"""Produce: append batches to the partitions led here, and answer when they are safe enough.
+
+acks 0: no reply at all, but a closed connection when something went wrong; 1: when written here;
+all (-1): when every replica in sync has them. Versions: 5 adds the log's start, 8 errors with a
+message, 9 is flexible, 10 names the leader in a refusal, 13 has topic ids instead of names.
+"""
+
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from ottla.broker.dispatch import BadRequest
+from ottla.broker.later import Body, Later
+from ottla.errors import ErrorCode, KafkaError
+from ottla.log.partition_log import Appended
+from ottla.replication.leader import ALL, Leader
+from ottla.wire.codec import decode, encode, uvarint
+from ottla.wire.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+    from ottla.broker.context import RequestContext
+
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+_ADMIN_CLIENT = "__admin_client"
+_LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
+
+# One topic, one partition, no error: nearly every request of a busy producer.
+_PLAIN = Struct(">ihqqq")
+_PLAIN_END = bytes(4)  # no throttling
+_PLAIN_END_8 = bytes(4) + b"\xff\xff" + bytes(4)  # no record errors, no message
+_FLEXIBLE = Struct(">BihqqqHBBiB")
+
+
+def serve(
+    frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
+) -> Body | Later | None:
+    request, _ = decode(ProduceRequest, context.api_version, frame, position)
+    work = Work(request, context, broker)
+    if request.acks == 0:
+        work.close_on_error()
+        return None
+    if request.acks == ALL and work.unsafe():
+        return work.wait()
+    return work.reply()
+
+
+class Outcome:
+    """What became of one partition's batch."""
+
+    __slots__ = ("appended", "error", "leader", "partition")
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.leader: Leader | None = None
+        self.appended: Appended | None = None
+        self.error: KafkaError | None = None
+
+
+class Work:
+    """One request from its appends to its reply."""
+
+    def __init__(
+        self, request: ProduceRequest, context: "RequestContext", broker: "Broker"
+    ) -> None:
+        self.request = request
+        self.version = context.api_version
+        self.listener_name = context.listener_name
+        self.broker = broker
+        self.now = broker.now()
+        self.now_ms = broker.now_ms()
+        self.internal_allowed = context.client_id == _ADMIN_CLIENT
+        self.topics = [
+            (topic, [self._append(topic, data) for data in topic.partition_data])
+            for topic in request.topic_data
+        ]
+
+    def _append(self, topic: TopicProduceData, data: PartitionProduceData) -> Outcome:
+        outcome = Outcome(data.index)
+        try:
+            if self.request.acks not in (ALL, 0, 1):
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            leader = outcome.leader = self._leader(topic, data.index)
+            if data.records is None:
+                raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records.")
+            outcome.appended = leader.append(
+                data.records, now=self.now, now_ms=self.now_ms, acks=self.request.acks
+            )
+        except KafkaError as error:
+            outcome.error = error
+        except Exception as error:
+            outcome.error = self.broker.unexpected(f"appending to {topic.name}", error)
+        return outcome
+
+    def _leader(self, topic: TopicProduceData, index: int) -> Leader:
+        partitions = self.broker.partitions
+        if self.version >= 13:
+            leader = partitions.leader_by_id(topic.topic_id, index)
+        else:
+            leader = partitions.leader(topic.name, index)
+        if leader.topic_partition.topic in INTERNAL_TOPICS and not self.internal_allowed:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+                f"Clients may not write to {leader.topic_partition.topic}.",
+            )
+        return leader
+
+    def outcomes(self) -> list[Outcome]:
+        return [outcome for _, outcomes in self.topics for outcome in outcomes]
+
+    # acks=0 ----------------------------------------------------------------------------------
+
+    def close_on_error(self) -> None:
+        for outcome in self.outcomes():
+            if outcome.error is not None:
+                raise BadRequest(f"a Produce with acks=0 failed: {outcome.error}")
+
+    # acks=all --------------------------------------------------------------------------------
+
+    def unsafe(self) -> bool:
+        """Whether something appended is not committed yet."""
+        for _, outcomes in self.topics:
+            for outcome in outcomes:
+                appended, leader = outcome.appended, outcome.leader
+                if appended is None or outcome.error is not None or leader is None:
+                    continue
+                if leader.log.high_watermark <= appended.last_offset:
+                    return True
+        return False
+
+    def wait(self) -> Later:
+        later = Later()
+
+        def try_now(expired: bool) -> bool:
+            if later.abandoned:
+                return True
+            self._notice_changes(expired)
+            if not expired and self.unsafe():
+                return False
+            later.deliver(self.reply())
+            return True
+
+        leaders = [outcome.leader for outcome in self.outcomes() if outcome.leader is not None]
+        self.broker.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now)
+        return later
+
+    def _notice_changes(self, expired: bool) -> None:
+        for outcome in self.outcomes():
+            leader, appended = outcome.leader, outcome.appended
+            if leader is None or appended is None or outcome.error is not None:
+                continue
+            committed = leader.log.high_watermark > appended.last_offset
+            if leader.deposed:
+                outcome.error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            elif committed and leader.in_sync.is_under_min:
+                outcome.error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+            elif not committed and expired:
+                outcome.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+
+    # The reply -------------------------------------------------------------------------------
+
+    def reply(self) -> Body:
+        if len(self.topics) == 1:
+            topic, outcomes = self.topics[0]
+            if len(outcomes) == 1 and outcomes[0].error is None and self.version >= 5:
+                appended = outcomes[0].appended
+                assert appended is not None
+                return [plain_reply(self.version, topic, outcomes[0].partition, appended)]
+        response = ProduceResponse(
+            responses=[
+                TopicProduceResponse(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    partition_responses=[self._describe(outcome) for outcome in outcomes],
+                )
+                for topic, outcomes in self.topics
+            ],
+            node_endpoints=self._endpoints(),
+        )
+        return [encode(response, self.version)]
+
+    def _describe(self, outcome: Outcome) -> PartitionProduceResponse:
+        if outcome.error is not None:
+            return PartitionProduceResponse(
+                index=outcome.partition,
+                error_code=outcome.error.code,
+                base_offset=-1,
+                error_message=outcome.error.message,
+                current_leader=self._current_leader(outcome),
+            )
+        assert outcome.appended is not None
+        return PartitionProduceResponse(
+            index=outcome.partition,
+            base_offset=outcome.appended.first_offset,
+            log_append_time_ms=outcome.appended.append_time,
+            log_start_offset=outcome.appended.log_start_offset,
+        )
+
+    def _current_leader(self, outcome: Outcome) -> LeaderIdAndEpoch:
+        """Where to go instead (KIP-951)."""
+        error = outcome.error
+        if error is None or error.code not in _LEADERSHIP_ERRORS:
+            return LeaderIdAndEpoch()
+        for topic, outcomes in self.topics:
+            if outcome in outcomes:
+                known = self.broker.partition_state(topic.name, topic.topic_id, outcome.partition)
+                if known is not None:
+                    return LeaderIdAndEpoch(leader_id=known.leader, leader_epoch=known.leader_epoch)
+        return LeaderIdAndEpoch()
+
+    def _endpoints(self) -> list[NodeEndpoint]:
+        ids = {self._current_leader(outcome).leader_id for outcome in self.outcomes()} - {-1}
+        return [
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in self.broker.endpoints(ids, self.listener_name)
+        ]
+
+
+def plain_reply(version: int, topic: TopicProduceData, partition: int, appended: Appended) -> bytes:
+    """One partition that went well, without building messages."""
+    first, _, append_time, log_start = appended[:4]
+    if version >= 9:
+        if version >= 13:
+            front = b"\x02" + topic.topic_id
+        else:
+            name = topic.name.encode()
+            front = b"\x02" + uvarint(len(name) + 1) + name
+        return front + _FLEXIBLE.pack(
+            2, partition, 0, first, append_time, log_start, 0x0100, 0, 0, 0, 0
+        )
+    name = topic.name.encode()
+    front = b"\x00\x00\x00\x01" + len(name).to_bytes(2, "big") + name + b"\x00\x00\x00\x01"
+    end = _PLAIN_END_8 if version >= 8 else _PLAIN_END
+    return front + _PLAIN.pack(partition, 0, first, append_time, log_start) + end

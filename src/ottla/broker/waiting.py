@@ -1,0 +1,102 @@
+"""Long polls: whoever waits for partitions to move, or for time to pass.
+
+Partitions that moved are gathered, and those who watch them are looked at once per turn of the
+event loop, not once per append. One timer serves all deadlines.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from ottla.replication.leader import Leader
+
+TICK_S = 0.002
+
+
+class Waiter:
+    """Waits for `leaders` until `try_now` is content, or until its time is up.
+
+    `try_now(False)` says whether it is done; `try_now(True)` is the last call, and must be.
+    """
+
+    __slots__ = ("_leaders", "_slot", "_try_now", "_waiting", "done")
+
+    def __init__(
+        self, waiting: "Waiting", leaders: Iterable[Leader], try_now: Callable[[bool], bool]
+    ) -> None:
+        self._waiting = waiting
+        self._leaders = list(leaders)
+        self._try_now = try_now
+        self._slot = -1
+        self.done = False
+
+    def look(self) -> None:
+        if not self.done and self._try_now(False):
+            self.finish()
+
+    def expire(self) -> None:
+        if not self.done:
+            self.finish()
+            self._try_now(True)
+
+    def finish(self) -> None:
+        """Forget it; also when the client has gone."""
+        self.done = True
+        for leader in self._leaders:
+            leader.watchers.discard(self)
+        self._leaders = []
+        self._waiting.forget(self)
+
+
+class Waiting:
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._moved: set[Leader] = set()
+        self._wheel: dict[int, set[Waiter]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_slot = 0
+
+    def moved(self, leader: Leader) -> None:
+        """A partition that someone watches has grown, was committed further, or was lost."""
+        if not self._moved:
+            self._loop.call_soon(self._wake)
+        self._moved.add(leader)
+
+    def wait(
+        self, leaders: Iterable[Leader], timeout_s: float, try_now: Callable[[bool], bool]
+    ) -> Waiter:
+        waiter = Waiter(self, leaders, try_now)
+        for leader in waiter._leaders:
+            leader.watchers.add(waiter)
+        slot = int((self._loop.time() + timeout_s) / TICK_S) + 1
+        waiter._slot = slot
+        self._wheel.setdefault(slot, set()).add(waiter)
+        if self._timer is None or slot < self._timer_slot:
+            self._arm(slot)
+        return waiter
+
+    def forget(self, waiter: Waiter) -> None:
+        slot = self._wheel.get(waiter._slot)
+        if slot is not None:
+            slot.discard(waiter)
+            if not slot:
+                del self._wheel[waiter._slot]
+
+    def _wake(self) -> None:
+        moved, self._moved = self._moved, set()
+        for waiter in {waiter for leader in moved for waiter in leader.watchers}:
+            waiter.look()
+
+    def _arm(self, slot: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_slot = slot
+        self._timer = self._loop.call_at(slot * TICK_S, self._turn)
+
+    def _turn(self) -> None:
+        self._timer = None
+        now = int(self._loop.time() / TICK_S)
+        for slot in sorted(slot for slot in self._wheel if slot <= now):
+            for waiter in list(self._wheel.get(slot, ())):
+                waiter.expire()
+        if self._wheel:
+            self._arm(max(min(self._wheel), now + 1))

@@ -1,0 +1,193 @@
+"""High watermark and in-sync set of one led partition.
+
+Pure: told of appends, fetches, the controller's word and time, answers with effects. Bytes live
+in `log`; asking the controller is the driver's part.
+
+A record is committed once every replica in the *maximal* set has it: the set the controller
+committed, together with the one proposed to it, so that neither answer can lose a record. While
+fewer replicas than `min.insync.replicas` are in sync nothing new is committed (KIP-966).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Everything below is committed."""
+
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Ask the controller for this set; `committed` or `refused` has to follow."""
+
+    in_sync: frozenset[int]
+
+
+Effect = Advance | Propose
+
+
+class Follower:
+    """What the leader knows of another replica."""
+
+    __slots__ = (
+        "broker_epoch",
+        "caught_up_at",
+        "end_offset",
+        "fetched_at",
+        "leader_end_offset",
+        "log_start_offset",
+    )
+
+    def __init__(self, now: float, *, in_sync: bool) -> None:
+        self.end_offset = UNKNOWN
+        self.log_start_offset = UNKNOWN
+        self.broker_epoch = UNKNOWN
+        self.caught_up_at = now if in_sync else float("-inf")
+        self.fetched_at = float("-inf")
+        self.leader_end_offset = UNKNOWN  # as of the fetch before
+
+    def fetched(self, now: float, offset: int, leader_end_offset: int) -> None:
+        if offset >= leader_end_offset:
+            self.caught_up_at = max(self.caught_up_at, now)
+        elif offset >= self.leader_end_offset != UNKNOWN:
+            self.caught_up_at = max(self.caught_up_at, self.fetched_at)
+        self.end_offset = offset
+        self.fetched_at = now
+        self.leader_end_offset = leader_end_offset
+
+
+class InSync:
+    def __init__(
+        self,
+        now: float,
+        *,
+        node_id: int,
+        replicas: Iterable[int],
+        in_sync: Iterable[int],
+        end_offset: int,
+        high_watermark: int,
+        min_in_sync: int,
+        lag_s_max: float,
+    ) -> None:
+        self.node_id = node_id
+        self.committed = frozenset(in_sync)
+        self.proposed: frozenset[int] | None = None
+        self.end_offset = end_offset
+        self.epoch_start = end_offset
+        """Where this leadership began: a follower joins only beyond it."""
+        self.high_watermark = high_watermark
+        self.min_in_sync = min_in_sync
+        self.lag_s_max = lag_s_max
+        self.followers = {
+            replica: Follower(now, in_sync=replica in self.committed)
+            for replica in replicas
+            if replica != node_id
+        }
+        self._settle()
+
+    @property
+    def maximal(self) -> frozenset[int]:
+        return self.committed if self.proposed is None else self.committed | self.proposed
+
+    @property
+    def is_under_min(self) -> bool:
+        return len(self.committed) < min(self.min_in_sync, len(self.followers) + 1)
+
+    # Events ----------------------------------------------------------------------------------
+
+    def appended(self, now: float, end_offset: int) -> int | None:
+        """The leader's log has grown; the new high watermark, if that moved it."""
+        self.end_offset = end_offset
+        if self.alone:
+            self.high_watermark = end_offset
+            return end_offset
+        return self._advanced(now)
+
+    def fetched(
+        self, now: float, replica: int, offset: int, *, broker_epoch: int, eligible: bool
+    ) -> list[Effect]:
+        """A follower has everything below `offset`. `eligible`: its broker may be in sync."""
+        follower = self.followers.get(replica)
+        if follower is None:
+            return []
+        follower.broker_epoch = broker_epoch
+        follower.fetched(now, offset, self.end_offset)
+        effects = self._advance(now)
+        if self.proposed is None and eligible and self._may_join(replica, follower):
+            effects.append(self._propose(self.committed | {replica}))
+        return effects
+
+    def tick(self, now: float) -> list[Effect]:
+        """Followers that lag for too long leave the set."""
+        if self.proposed is not None:
+            return []
+        lagging = {
+            replica
+            for replica in self.committed
+            if replica in self.followers and not self._is_caught_up(self.followers[replica], now)
+        }
+        return [self._propose(self.committed - lagging)] if lagging else []
+
+    def decided(self, now: float, replicas: Iterable[int], in_sync: Iterable[int]) -> list[Effect]:
+        """The controller's word, asked for or not."""
+        self.committed, self.proposed = frozenset(in_sync), None
+        others = [replica for replica in replicas if replica != self.node_id]
+        self.followers = {
+            replica: self.followers.get(replica) or Follower(now, in_sync=replica in self.committed)
+            for replica in others
+        }
+        self._settle()
+        return self._advance(now)
+
+    def refused(self, now: float) -> list[Effect]:
+        """The proposal did not pass; another may be made."""
+        self.proposed = None
+        return self._advance(now)
+
+    def require(self, now: float, min_in_sync: int) -> list[Effect]:
+        """`min.insync.replicas` was changed."""
+        self.min_in_sync = min_in_sync
+        self._settle()
+        return self._advance(now)
+
+    # Inside ----------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        self.alone = not self.followers and not self.is_under_min
+        """No other replica: an append commits itself."""
+
+    def _advance(self, now: float) -> list[Effect]:
+        moved = self._advanced(now)
+        return [] if moved is None else [Advance(moved)]
+
+    def _advanced(self, now: float) -> int | None:
+        if self.is_under_min:
+            return None
+        maximal, least = self.maximal, self.end_offset
+        for replica, follower in self.followers.items():
+            counts = replica in maximal or self._is_caught_up(follower, now)
+            if counts and follower.end_offset < least:
+                least = follower.end_offset
+        if least <= self.high_watermark:
+            return None
+        self.high_watermark = least
+        return least
+
+    def _is_caught_up(self, follower: Follower, now: float) -> bool:
+        return (
+            follower.end_offset == self.end_offset or now - follower.caught_up_at <= self.lag_s_max
+        )
+
+    def _may_join(self, replica: int, follower: Follower) -> bool:
+        return replica not in self.committed and follower.end_offset >= max(
+            self.high_watermark, self.epoch_start
+        )
+
+    def _propose(self, in_sync: frozenset[int]) -> Propose:
+        self.proposed = in_sync
+        return Propose(in_sync)

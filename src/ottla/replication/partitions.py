@@ -1,0 +1,282 @@
+"""The replicas on this node and their roles, as the metadata image says.
+
+Every change of the image is compared with what is here: logs are made, opened and deleted, and a
+replica leads, follows or rests. Whoever depends on roles (coordinators, fetchers) subscribes.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from ottla.config import Settings
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition, Uuid, show_uuid
+from ottla.log.config import LogConfig
+from ottla.log.partition_log import PartitionLog
+from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType, Topic
+from ottla.metadata.image import Partition as State
+from ottla.replication.in_sync import InSync
+from ottla.replication.leader import Leader
+
+K = TypeVar("K")
+
+
+class Logs(Protocol):
+    """The log directories of this node."""
+
+    def find(self, topic_partition: TopicPartition) -> PartitionLog | None:
+        """A log that was there when the node started, or was made since."""
+
+    def create(
+        self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, directory: Uuid
+    ) -> PartitionLog: ...
+
+    def delete(self, partition_log: PartitionLog) -> None:
+        """Away at once; its files go in the background."""
+
+
+class Replica:
+    """One partition's replica on this node."""
+
+    __slots__ = ("leader", "log", "state", "topic_id", "topic_partition")
+
+    def __init__(self, partition_log: PartitionLog, topic_id: Uuid, state: State) -> None:
+        self.topic_partition = partition_log.topic_partition
+        self.topic_id = topic_id
+        self.log = partition_log
+        self.state = state  # the controller's word
+        self.leader: Leader | None = None  # None: it follows, or nobody leads
+
+
+RoleChanged = Callable[[Replica], None]
+
+
+class Partitions:
+    def __init__(
+        self,
+        node_id: int,
+        logs: Logs,
+        settings: Settings,
+        *,
+        now: Callable[[], float],
+        moved: Callable[[Leader], None],
+        proposed: Callable[[Leader, frozenset[int]], None],
+    ) -> None:
+        self.node_id = node_id
+        self.image = Image()
+        self.settings = settings  # the file's, under what was set at run time
+        self._static = settings
+        self._logs = logs
+        self._now = now
+        self._moved = moved
+        self._proposed = proposed
+        self._by_name: dict[str, dict[int, Replica]] = {}
+        self._by_id: dict[Uuid, dict[int, Replica]] = {}
+        self._subscribers: list[RoleChanged] = []
+        self._removed_subscribers: list[RoleChanged] = []
+        self._plain_config: tuple[Settings, LogConfig] | None = None
+
+    # Finding ---------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Replica]:
+        for replicas in list(self._by_id.values()):
+            yield from replicas.values()
+
+    def find(self, topic: str, partition: int) -> Replica | None:
+        replicas = self._by_name.get(topic)
+        return None if replicas is None else replicas.get(partition)
+
+    def replica(self, topic: str, partition: int) -> Replica:
+        """Led here or not; KafkaError where this node has none."""
+        found = self.find(topic, partition)
+        if found is None:
+            raise self._absent(self.image.topics_by_name.get(topic), topic, partition)
+        return found
+
+    def leader(self, topic: str, partition: int) -> Leader:
+        """What produce and fetch ask for, so the usual case comes first."""
+        try:
+            leader = self._by_name[topic][partition].leader
+        except KeyError:
+            known = self.image.topics_by_name.get(topic)
+            raise self._absent(known, topic, partition) from None
+        if leader is None:
+            raise _not_leader(topic, partition)
+        return leader
+
+    def leader_by_id(self, topic_id: Uuid, partition: int) -> Leader:
+        try:
+            replica = self._by_id[topic_id][partition]
+        except KeyError:
+            known = self.image.topics_by_id.get(topic_id)
+            if known is None:
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_TOPIC_ID, f"No topic has the id {show_uuid(topic_id)}."
+                ) from None
+            raise self._absent(known, known.name, partition) from None
+        if replica.leader is None:
+            raise _not_leader(replica.topic_partition.topic, partition)
+        return replica.leader
+
+    def _absent(self, known: Topic | None, topic: str, partition: int) -> KafkaError:
+        if known is None or partition not in known.partitions:
+            return KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{partition}."
+            )
+        return _not_leader(topic, partition)
+
+    # The image's word ------------------------------------------------------------------------
+
+    def subscribe(self, changed: RoleChanged, removed: RoleChanged | None = None) -> None:
+        """`changed` after a replica's role or leadership changed, `removed` when it goes."""
+        self._subscribers.append(changed)
+        if removed is not None:
+            self._removed_subscribers.append(removed)
+
+    def load(self, image: Image) -> None:
+        """The first image: every replica it places here."""
+        self.image = image
+        self._refresh_settings(image)
+        for topic in image.topics_by_id.values():
+            for index in topic.partitions:
+                self._settle(topic, index)
+
+    def apply(self, image: Image, delta: Delta) -> None:
+        self.image = image
+        if any(kind == ResourceType.BROKER for kind, _ in delta.configs):
+            self._refresh_settings(image)
+            self._reconfigure(self._by_name)
+        for topic in delta.topics_removed.values():
+            for index in list(self._by_id.get(topic.id, ())):
+                self._remove(self._by_id[topic.id][index])
+        changed = [name for kind, name in delta.configs if kind == ResourceType.TOPIC]
+        self._reconfigure(name for name in changed if name in self._by_name)
+        for topic_id, index in delta.partitions:
+            found = image.topics_by_id.get(topic_id)
+            if found is not None:
+                self._settle(found, index)
+
+    def _settle(self, topic: Topic, index: int) -> None:
+        """Bring one partition's replica here into the state the image asks for."""
+        state = topic.partitions[index]
+        replica = self._by_id.get(topic.id, {}).get(index)
+        if self.node_id not in state.replicas:
+            if replica is not None:
+                self._remove(replica)
+            return
+        if replica is None:
+            replica = self._add(topic, index, state)
+        self._take_role(replica, state)
+
+    def _add(self, topic: Topic, index: int, state: State) -> Replica:
+        topic_partition = TopicPartition(topic.name, index)
+        found = self._logs.find(topic_partition)
+        if found is not None and found.topic_id not in (topic.id, bytes(16)):
+            self._logs.delete(found)  # of a topic that had the same name
+            found = None
+        if found is None:
+            found = self._logs.create(
+                topic_partition,
+                topic.id,
+                self.log_config(topic.name),
+                state.directory(self.node_id) if state.directories else bytes(16),
+            )
+        else:
+            found.config = self.log_config(topic.name)
+        replica = Replica(found, topic.id, state)
+        self._by_name.setdefault(topic.name, {})[index] = replica
+        self._by_id.setdefault(topic.id, {})[index] = replica
+        return replica
+
+    def _take_role(self, replica: Replica, state: State) -> None:
+        replica.state = state
+        leader = replica.leader
+        leads = state.leader == self.node_id
+        if leader is not None and leads and leader.epoch == state.leader_epoch:
+            leader.perform(leader.in_sync.decided(self._now(), state.replicas, state.isr))
+            return
+        if leader is not None:
+            leader.depose()
+        replica.leader = self._lead(replica, state) if leads else None
+        for subscriber in self._subscribers:
+            subscriber(replica)
+
+    def _lead(self, replica: Replica, state: State) -> Leader:
+        partition_log, now = replica.log, self._now()
+        end_offset = partition_log.log_end_offset
+        partition_log.epochs.assign(state.leader_epoch, end_offset)
+        topic = self.topic_settings(replica.topic_partition.topic)
+        in_sync = InSync(
+            now,
+            node_id=self.node_id,
+            replicas=state.replicas,
+            in_sync=state.isr,
+            end_offset=end_offset,
+            high_watermark=partition_log.high_watermark,
+            min_in_sync=topic.int("min.insync.replicas"),
+            lag_s_max=self.settings.int("replica.lag.time.max.ms") / 1000,
+        )
+        leader = Leader(partition_log, state.leader_epoch, in_sync, self._moved, self._proposed)
+        committed = in_sync.appended(now, end_offset)
+        if committed is not None:
+            partition_log.advance_high_watermark(committed)
+        return leader
+
+    def _remove(self, replica: Replica) -> None:
+        topic, index = replica.topic_partition
+        _take_out(self._by_name, topic, index)
+        _take_out(self._by_id, replica.topic_id, index)
+        if replica.leader is not None:
+            replica.leader.depose()
+            replica.leader = None
+        for subscriber in self._removed_subscribers:
+            subscriber(replica)
+        self._logs.delete(replica.log)
+
+    # Options ---------------------------------------------------------------------------------
+
+    def topic_settings(self, topic: str) -> Settings:
+        return self.settings.for_topic(self.image.config(ResourceType.TOPIC, topic))
+
+    def log_config(self, topic: str) -> LogConfig:
+        if self.image.config(ResourceType.TOPIC, topic):
+            return LogConfig.from_settings(self.topic_settings(topic))
+        if self._plain_config is None or self._plain_config[0] is not self.settings:
+            plain = LogConfig.from_settings(self.settings.for_topic({}))
+            self._plain_config = (self.settings, plain)
+        return self._plain_config[1]
+
+    def _refresh_settings(self, image: Image) -> None:
+        self.settings = self._static.with_dynamic(
+            image.configs.get(CLUSTER_DEFAULTS, {}),
+            image.config(ResourceType.BROKER, str(self.node_id)),
+        )
+
+    def _reconfigure(self, topics: Iterable[str]) -> None:
+        for topic in list(topics):
+            config = self.log_config(topic)
+            least = self.topic_settings(topic).int("min.insync.replicas")
+            for replica in self._by_name[topic].values():
+                replica.log.config = config
+                if replica.leader is not None:
+                    replica.leader.perform(replica.leader.in_sync.require(self._now(), least))
+
+    # Time ------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Look for followers that lag; called every half of replica.lag.time.max.ms."""
+        now = self._now()
+        for replica in self:
+            if replica.leader is not None and replica.leader.in_sync.followers:
+                replica.leader.perform(replica.leader.in_sync.tick(now))
+
+
+def _take_out(table: dict[K, dict[int, Replica]], key: K, index: int) -> None:
+    del table[key][index]
+    if not table[key]:
+        del table[key]
+
+
+def _not_leader(topic: str, partition: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.NOT_LEADER_OR_FOLLOWER, f"This broker does not lead {topic}-{partition}."
+    )

@@ -1,0 +1,88 @@
+"""The in-sync set by its events: who is waited for, who joins, who leaves."""
+
+from ottla.replication.in_sync import Advance, InSync, Propose
+
+
+def led_by_1(
+    *, followers: tuple[int, ...] = (), in_sync: tuple[int, ...] = (1,), min_in_sync: int = 1
+) -> InSync:
+    return InSync(
+        0.0,
+        node_id=1,
+        replicas=(1, *followers),
+        in_sync=in_sync,
+        end_offset=0,
+        high_watermark=0,
+        min_in_sync=min_in_sync,
+        lag_s_max=10.0,
+    )
+
+
+def test_a_lone_replica_commits_what_it_appends() -> None:
+    assert led_by_1().appended(0.0, 5) == 5
+
+
+def test_a_record_is_committed_when_the_last_follower_in_sync_has_it() -> None:
+    partition = led_by_1(followers=(2, 3), in_sync=(1, 2, 3))
+    assert partition.appended(0.0, 5) is None
+    assert partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=True) == []
+    assert partition.fetched(0.2, 3, 4, broker_epoch=1, eligible=True) == [Advance(4)]
+    assert partition.fetched(0.3, 3, 5, broker_epoch=1, eligible=True) == [Advance(5)]
+
+
+def test_the_high_watermark_never_goes_back() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1, 2))
+    partition.appended(0.0, 5)
+    partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=True)
+    assert partition.fetched(0.2, 2, 3, broker_epoch=1, eligible=True) == []
+    assert partition.high_watermark == 5
+
+
+def test_a_follower_that_stops_fetching_leaves_the_in_sync_set() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1, 2))
+    partition.appended(0.0, 1)
+    assert partition.tick(10.0) == []
+    assert partition.tick(10.001) == [Propose(frozenset({1}))]
+    assert partition.tick(20.0) == [], "one proposal at a time"
+    assert partition.decided(20.1, (1, 2), (1,)) == [Advance(1)]
+
+
+def test_a_follower_that_is_asleep_but_has_everything_stays() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1, 2))
+    partition.appended(0.0, 1)
+    partition.fetched(0.1, 2, 1, broker_epoch=1, eligible=True)
+    assert partition.tick(1000.0) == []
+
+
+def test_a_follower_joins_once_it_has_all_that_is_committed() -> None:
+    partition = led_by_1(followers=(2,))
+    partition.appended(0.0, 5)
+    assert partition.high_watermark == 5
+    assert partition.fetched(50.0, 2, 4, broker_epoch=7, eligible=True) == []
+    assert partition.fetched(51.0, 2, 5, broker_epoch=7, eligible=True) == [
+        Propose(frozenset({1, 2}))
+    ]
+
+
+def test_a_proposed_follower_is_waited_for_before_the_controller_has_answered() -> None:
+    partition = led_by_1(followers=(2,))
+    partition.fetched(50.0, 2, 0, broker_epoch=7, eligible=True)
+    assert partition.appended(51.0, 3) is None
+    assert partition.refused(100.0) == [Advance(3)]
+
+
+def test_a_fenced_follower_does_not_join() -> None:
+    partition = led_by_1(followers=(2,))
+    assert partition.fetched(50.0, 2, 0, broker_epoch=7, eligible=False) == []
+
+
+def test_nothing_is_committed_with_fewer_than_the_least_in_sync_replicas() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1,), min_in_sync=2)
+    assert partition.is_under_min
+    assert partition.appended(50.0, 3) is None
+    partition.fetched(51.0, 2, 3, broker_epoch=1, eligible=True)
+    assert partition.decided(51.1, (1, 2), (1, 2)) == [Advance(3)]
+
+
+def test_a_single_replica_is_enough_whatever_min_insync_replicas_says() -> None:
+    assert led_by_1(min_in_sync=2).appended(0.0, 3) == 3

@@ -66,6 +66,7 @@ def load(
             given |= _listening(given, listen)
         if data is not None:
             given["log.dirs"] = str(data)
+    _name_the_node_twice(given)
     return Loaded(Settings(given), (*warnings, *more))
 
 
@@ -164,6 +165,13 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
                 raise OttlaError(f"{where} cannot be {shown}: {error}.") from None
         values[name] = value
     return values, warnings
+
+
+def _name_the_node_twice(given: dict[str, str]) -> None:
+    """`node.id` and its old name `broker.id` answer for each other, in DescribeConfigs too."""
+    for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+        if name in given:
+            given.setdefault(other, given[name])
 
 
 def _assignment(text: str) -> Entry:

@@ -117,7 +117,7 @@ class LogDirectory:
     def create(
         self, partition: TopicPartition, topic_id: Uuid, config: LogConfig, *, now_ms: int
     ) -> PartitionLog:
-        self.health.refuse_if_failed()
+        self.health.refuse(client=False)
         try:
             log = open_log(
                 self.path / str(partition),
@@ -242,6 +242,6 @@ def find_log(directories: list[LogDirectory], partition: TopicPartition) -> Part
     for directory in directories:
         log = directory.logs.get(partition)
         if log is not None:
-            directory.health.refuse_if_failed()
+            directory.health.refuse(client=False)
             return log
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition} is not stored here.")

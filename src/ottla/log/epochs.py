@@ -15,16 +15,18 @@ class EpochStart(NamedTuple):
 
 
 class LeaderEpochs:
-    """Epochs with their first offsets, both rising, mirrored in leader-epoch-checkpoint.
+    """Epochs with their first offsets, both rising; leader-epoch-checkpoint on disk.
 
-    The file is replaced but not synced: after a crash recovery finds the epochs in the batches.
+    New epochs are written down with the next flush: until then recovery finds them in the batches.
+    What is forgotten is written at once, for batches cannot tell that.
     """
 
-    __slots__ = ("_entries", "path")
+    __slots__ = ("_changed", "_entries", "path")
 
     def __init__(self, path: Path, entries: list[EpochStart] | None = None) -> None:
         self.path = path
         self._entries = entries or []
+        self._changed = False
 
     @classmethod
     def load(cls, path: Path) -> "LeaderEpochs":
@@ -54,7 +56,7 @@ class LeaderEpochs:
         while entries and entries[-1].start_offset >= start_offset:
             entries.pop()
         entries.append(EpochStart(epoch, start_offset))
-        self.save()
+        self._changed = True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochStart:
         """The largest epoch known that is not above `epoch`, and where it ended.
@@ -96,6 +98,11 @@ class LeaderEpochs:
             self._entries.clear()
             self.save()
 
-    def save(self, *, sync: bool = False) -> None:
+    def save_if_changed(self) -> None:
+        if self._changed:
+            self.save()
+
+    def save(self) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in self._entries]
-        write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), sync=sync)
+        write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), sync=False)
+        self._changed = False

@@ -44,15 +44,12 @@ class DirectoryHealth:
         self.full = usage.f_bavail * usage.f_frsize < reserve
         return not self.full
 
-    def refuse_if_failed(self) -> None:
+    def refuse(self, *, client: bool) -> None:
+        """KAFKA_STORAGE_ERROR if nothing, or nothing of a client's, may be written now."""
         if self.failure is not None:
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR,
-                f"The log directory {self.path} failed: {self.failure.strerror}.",
-            )
-
-    def refuse_if_full(self) -> None:
-        if self.full:
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR, f"The disk that holds {self.path} is full."
-            )
+            problem = f"The log directory {self.path} failed: {self.failure.strerror}."
+        elif self.full and client:
+            problem = f"The disk that holds {self.path} is full."
+        else:
+            return
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, problem)

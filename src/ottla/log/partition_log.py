@@ -19,7 +19,7 @@ from ottla.log.files import DELETED, OpenFiles
 from ottla.log.flushing import FlushJob
 from ottla.log.health import DirectoryHealth
 from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
-from ottla.log.producers import Marker, ProducerStates
+from ottla.log.producers import ProducerStates
 from ottla.log.reading import NOTHING, Read, SegmentRead
 from ottla.log.rebuilding import apply_to_producers, read_marker, rebuild_producers
 from ottla.log.retention import droppable
@@ -29,6 +29,7 @@ from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_ti
 from ottla.log.validation import Accepted, Origin, accept, invalid, next_batch
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
+    LOG_OVERHEAD,
     PREFIX,
     PREFIX_SIZE,
     BatchHeader,
@@ -125,9 +126,8 @@ class PartitionLog:
         With `strict_marker_epoch` a transaction marker must carry a newer epoch than the
         transaction (transaction.version 2).
         """
-        self.health.refuse_if_failed()
-        if origin is Origin.CLIENT:
-            self.health.refuse_if_full()
+        if self.health.failure is not None or self.health.full:
+            self.health.refuse(client=origin is Origin.CLIENT)
         view = memoryview(batches)
         header = next_batch(view, 0)
         if header is None:
@@ -142,49 +142,43 @@ class PartitionLog:
                 raise invalid("A produce request holds one batch per partition.")
             appended = self._append(accepted, leader_epoch, now_ms, origin, strict_marker_epoch)
         assert appended is not None
-        return appended if appended.duplicate else appended._replace(first_offset=first_offset)
+        if appended.duplicate or appended.first_offset == first_offset:
+            return appended
+        return appended._replace(first_offset=first_offset)
 
     def _append(
         self, accepted: Accepted, leader_epoch: int, now_ms: int, origin: Origin, strict: bool
     ) -> Appended:
         header, batch, append_time = accepted
-        base = self.log_end_offset
         marker = None
         if header.producer_id >= 0:
             if origin is Origin.CLIENT:
                 seen = self.producers.find_duplicate(header)
                 if seen is not None:
-                    return Appended(
-                        seen.first_offset,
-                        seen.last_offset,
-                        seen.timestamp,
-                        self.log_start_offset,
-                        duplicate=True,
-                    )
+                    first, last, when = seen.first_offset, seen.last_offset, seen.timestamp
+                    return Appended(first, last, when, self.log_start_offset, duplicate=True)
             if header.is_control:
                 marker = read_marker(batch, 0, header)
                 self.producers.check_marker(header, marker, strict=strict)
             else:
                 self.producers.check(header, sequenced=origin is Origin.CLIENT)
-        size = header.size
-        self._roll_if_due(size, header.max_timestamp, base + header.last_offset_delta, now_ms)
+        base, size = self.log_end_offset, header.length + LOG_OVERHEAD
+        last_offset, timestamp = base + header.last_offset_delta, header.max_timestamp
+        self._roll_if_due(size, timestamp, last_offset, now_ms)
         prefix = PREFIX.pack(base, header.length, leader_epoch)
         kept = None
         if size <= LARGEST_KEPT:
             kept = b"".join((prefix, batch[PREFIX_SIZE:]))
-            self._write([kept], size)
+            self._write((kept,), size)
         else:
-            self._write([prefix, batch[PREFIX_SIZE:]], size)
+            self._write((prefix, batch[PREFIX_SIZE:]), size)
         self.epochs.assign(leader_epoch, base)
-        stored = header._replace(base_offset=base, leader_epoch=leader_epoch)
-        self._took(stored, size, kept, marker)
-        return Appended(
-            base,
-            self.log_end_offset - 1,
-            append_time,
-            self.log_start_offset,
-            flush_due=self.log_end_offset - self.recovery_point >= self.config.flush_messages,
-        )
+        self._took(last_offset, timestamp, self.active.size - size, size, kept)
+        if header.producer_id >= 0:
+            stored = BatchHeader(base, header.length, leader_epoch, *header[3:])
+            apply_to_producers(self.producers, self.active, stored, marker)
+        flush_due = last_offset + 1 - self.recovery_point >= self.config.flush_messages
+        return Appended(base, last_offset, append_time, self.log_start_offset, False, flush_due)
 
     def _write(self, buffers: Sequence[Buffer], size: int) -> None:
         try:
@@ -192,63 +186,67 @@ class PartitionLog:
         except OSError as error:
             raise self.health.report(error) from error
 
+    def _took(
+        self, last_offset: int, timestamp: int, position: int, size: int, kept: bytes | None
+    ) -> None:
+        """A batch is in the active segment: move the log's end and take it into the indexes."""
+        self.active.note(last_offset, timestamp, position, size, self.config)
+        self.log_end_offset = self.producers.end_offset = last_offset + 1
+        self.unflushed_bytes += size
+        self.tail.add(last_offset + 1, position + size, kept)
+
     def append_as_follower(self, batches: Buffer, *, now_ms: int) -> Appended | None:
         """Append batches of a leader as they are; None where not one of them was whole.
 
-        What is already here (a fetch may begin within a batch) must not come again: the caller
-        fetches from the log's end.
+        The caller fetches from the log's end: what is already here must not come again.
         """
-        self.health.refuse_if_failed()
-        first_offset = self.log_end_offset
+        self.health.refuse(client=False)
+        first_offset, next_offset = self.log_end_offset, self.log_end_offset
         view = memoryview(batches)
-        for position, header in iterate_batches(view):
-            if header.base_offset < self.log_end_offset:
+        found = list(iterate_batches(view))
+        for position, header in found:
+            if header.base_offset < next_offset:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR,
                     f"The leader of {self.topic_partition} sent offset {header.base_offset}; "
-                    f"{self.log_end_offset} is the next.",
+                    f"{next_offset} is the next.",
                 )
             if not crc_is_valid(view, position, header):
                 raise corrupt(f"A batch at offset {header.base_offset} came damaged.")
-            self._append_replica(view[position : position + header.size], header, now_ms)
-        if self.log_end_offset == first_offset:
+            next_offset = header.next_offset
+        if not found:
             return None
-        return Appended(first_offset, self.log_end_offset - 1, -1, self.log_start_offset)
+        if sum(header.size for _, header in found) <= self.config.segment_bytes:
+            self._append_replicas(view, found, now_ms)
+        else:
+            for one in found:
+                self._append_replicas(view, [one], now_ms)
+        return Appended(first_offset, next_offset - 1, -1, self.log_start_offset)
 
-    def _append_replica(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
-        size = header.size
-        self._roll_if_due(
-            size, header.max_timestamp, header.last_offset, now_ms, base=header.base_offset
-        )
-        kept = bytes(batch) if size <= LARGEST_KEPT else None
-        self._write([batch], size)
-        self.epochs.assign(header.leader_epoch, header.base_offset)
-        is_marker = header.is_control and header.producer_id >= 0
-        self._took(header, size, kept, read_marker(batch, 0, header) if is_marker else None)
-
-    def _took(
-        self, header: BatchHeader, size: int, kept: bytes | None, marker: Marker | None
+    def _append_replicas(
+        self, view: memoryview, found: list[tuple[int, BatchHeader]], now_ms: int
     ) -> None:
-        """A batch is in the file: move the end and everything that is known about the log."""
-        segment, last_offset = self.active, header.last_offset
-        segment.note(
-            last_offset,
-            header.max_timestamp,
-            segment.size - size,
-            size,
-            self.config.index_interval_bytes,
-        )
-        self.log_end_offset = last_offset + 1
-        self.unflushed_bytes += size
-        self.tail.add(last_offset + 1, segment.size, kept)
-        if header.producer_id >= 0:
-            apply_to_producers(self.producers, segment, header, marker)
-        self.producers.end_offset = last_offset + 1
+        """Write batches that lie side by side with one call."""
+        start, first = found[0]
+        stop, last = found[-1][0] + found[-1][1].size, found[-1][1]
+        timestamp = max(header.max_timestamp for _, header in found)
+        self._roll_if_due(stop - start, timestamp, last.last_offset, now_ms, at=first.base_offset)
+        shift = self.active.size - start
+        self._write((view[start:stop],), stop - start)
+        for position, header in found:
+            batch = view[position : position + header.size]
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+            kept = bytes(batch) if header.size <= LARGEST_KEPT else None
+            at = position + shift
+            self._took(header.last_offset, header.max_timestamp, at, header.size, kept)
+            if header.producer_id >= 0:
+                marker = read_marker(batch, 0, header) if header.is_control else None
+                apply_to_producers(self.producers, self.active, header, marker)
 
     # --- rolling
 
     def _roll_if_due(
-        self, size: int, timestamp: int, last_offset: int, now_ms: int, base: int | None = None
+        self, size: int, timestamp: int, last_offset: int, now_ms: int, at: int | None = None
     ) -> None:
         if size > self.config.segment_bytes:
             raise KafkaError(
@@ -257,7 +255,7 @@ class PartitionLog:
                 f"{self.config.segment_bytes} bytes.",
             )
         if self.active.should_roll(self.config, size, timestamp, last_offset, now_ms):
-            self.roll(now_ms, at=base)
+            self.roll(now_ms, at=at)
 
     def roll(self, now_ms: int, at: int | None = None) -> None:
         """Begin a new segment at the log's end (or further on, where a leader's log has a gap)."""
@@ -270,6 +268,7 @@ class PartitionLog:
         self.segments.append(
             Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
         )
+        self.active.handle  # noqa: B018  (its name holds the offset, should all others go)
         self.tail.clear(base, 0)
         self.producers.end_offset = base
         self.take_snapshot()
@@ -473,11 +472,12 @@ class PartitionLog:
             segment.index.save()
             segment.times.save()
             segment.unsynced = False
+        self.epochs.save_if_changed()
         offset = self.log_end_offset
         self.producers.end_offset = offset
         return FlushJob(
             tuple(segment.handle for segment in segments),
-            tuple(path for segment in segments for path in segment.index_paths()),
+            (*(path for segment in segments for path in segment.index_paths()), self.epochs.path),
             offset,
             self.snapshots.path(offset) if offset > self.log_start_offset else None,
             encode_snapshot(self.producers.states),
@@ -513,7 +513,9 @@ class PartitionLog:
 
         Without `sync` the caller makes the whole file system durable afterwards.
         """
-        self.active.seal()
+        if self.log_end_offset > 0:  # an unused log needs no files
+            self.active.seal()
+            self.epochs.save_if_changed()
         if sync and self.is_dirty:
             self.flush()
         self.take_snapshot()

@@ -22,7 +22,6 @@ from ottla.log.files import (
     SWAP,
     FileHandle,
     file_name,
-    write_durably,
 )
 from ottla.log.health import DirectoryHealth
 from ottla.log.partition_log import LogResources, PartitionLog
@@ -75,7 +74,8 @@ def open_log(
         for segment in segments:  # the start was moved beyond all that is left
             segment.rename("", DELETED)
         segments = [Segment(path, log_start_offset, resources.files, config, now_ms=now_ms)]
-        segments[0].handle  # noqa: B018  (creates the file)
+        if log_start_offset > 0:
+            segments[0].handle  # noqa: B018  (its name holds the offset)
         log_end_offset = log_start_offset
     epochs.truncate_from_end(log_end_offset)
     epochs.truncate_from_start(log_start_offset)
@@ -105,7 +105,7 @@ def _topic_id(path: Path, topic_id: Uuid | None) -> Uuid:
     except (FileNotFoundError, IndexError):
         if topic_id is None:
             return ZERO_UUID
-        write_durably(file, f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode(), sync=False)
+        file.write_bytes(f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode())
         return topic_id
 
 
@@ -217,11 +217,11 @@ def recover_segment(
         segment.max_timestamp = -1
     segment.bytes_since_index_entry = start - segment.index.last_position()
     segment.aborted.truncate_to(recovery_point if start else 0)
-    end, latest, interval = start, epochs.latest, config.index_interval_bytes
+    end, latest = start, epochs.latest
     for position, header in scan(segment.handle, start, segment.size, check=True):
         if header.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
             break
-        segment.note(header.last_offset, header.max_timestamp, position, header.size, interval)
+        segment.note(header.last_offset, header.max_timestamp, position, header.size, config)
         if header.leader_epoch > latest:
             latest = header.leader_epoch
             epochs.assign(latest, header.base_offset)

@@ -39,6 +39,7 @@ class Segment:
         "files",
         "first_timestamp",
         "index",
+        "index_is_full",
         "jitter_ms",
         "log_path",
         "max_timestamp",
@@ -75,6 +76,7 @@ class Segment:
         )
         self.created_ms = now_ms
         self.bytes_since_index_entry = 0
+        self.index_is_full = False
         self.unsynced = False
         self.first_timestamp: int | None = None  # of the first batch; None until known
         self.max_timestamp: int | None = -1 if fresh else None  # None: ask the time index
@@ -103,7 +105,7 @@ class Segment:
         self.unsynced = True
 
     def note(
-        self, last_offset: int, timestamp: int, position: int, size: int, interval: int
+        self, last_offset: int, timestamp: int, position: int, size: int, config: LogConfig
     ) -> None:
         """Take a batch that was written into the indexes."""
         if self.first_timestamp is None and position == 0:
@@ -111,10 +113,13 @@ class Segment:
         if timestamp > self.largest_timestamp():
             self.max_timestamp = timestamp
             self.max_timestamp_offset = last_offset
-        if self.bytes_since_index_entry > interval:
+        if self.bytes_since_index_entry > config.index_interval_bytes:
             self.index.append(last_offset, position)
             self.times.append_if_later(self.largest_timestamp(), self.max_timestamp_offset)
             self.bytes_since_index_entry = 0
+            self.index_is_full = self.index.is_full(config.index_bytes_max) or self.times.is_full(
+                config.index_bytes_max
+            )
         self.bytes_since_index_entry += size
 
     def largest_timestamp(self) -> int:
@@ -130,14 +135,13 @@ class Segment:
     def should_roll(
         self, config: LogConfig, size: int, timestamp: int, last_offset: int, now_ms: int
     ) -> bool:
-        if self.size > config.segment_bytes - size:
-            return True
-        if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
-            return True
-        if self.size and self._waited_ms(timestamp, now_ms) > config.segment_ms - self.jitter_ms:
-            return True
-        return self.index.is_full(config.index_bytes_max) or self.times.is_full(
-            config.index_bytes_max
+        if not self.size:
+            return last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+        return (
+            self.size > config.segment_bytes - size
+            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+            or self._waited_ms(timestamp, now_ms) > config.segment_ms - self.jitter_ms
+            or self.index_is_full
         )
 
     def _waited_ms(self, timestamp: int, now_ms: int) -> int:

@@ -44,7 +44,14 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerState:
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_start")
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_timestamp",
+        "marker_offset",
+        "transaction_start",
+    )
 
     def __init__(
         self,
@@ -59,6 +66,7 @@ class ProducerState:
         self.last_timestamp = last_timestamp
         self.transaction_start = transaction_start
         self.batches = batches if batches is not None else []
+        self.marker_offset = -1  # of the last marker seen since the log was opened
 
     @property
     def last_sequence(self) -> int:
@@ -143,6 +151,11 @@ class ProducerStates:
             and state.epoch == producer_epoch
         )
 
+    def last_marker(self, producer_id: int) -> int:
+        """Offset of the marker that ended the producer's last transaction here, -1 if unknown."""
+        state = self.states.get(producer_id)
+        return -1 if state is None else state.marker_offset
+
     # --- applying
 
     def apply(self, header: BatchHeader) -> None:
@@ -180,6 +193,7 @@ class ProducerStates:
             state.batches = []
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp = marker.timestamp
+        state.marker_offset = header.base_offset
         state.transaction_start = NO_TRANSACTION
         if start == NO_TRANSACTION:
             return None

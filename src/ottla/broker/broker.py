@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.waiting import Waiting
@@ -14,6 +14,9 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Image, Partition
 from ottla.replication.partitions import Partitions
+
+if TYPE_CHECKING:
+    from ottla.groups.coordinator import GroupCoordinator
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -30,6 +33,7 @@ class Broker:
 
     partitions: Partitions
     waiting: Waiting
+    groups: "GroupCoordinator"
     cluster_id: str
 
     def __init__(self, settings: Settings, threads: Executor | None = None) -> None:

@@ -1,0 +1,35 @@
+"""DeleteGroups: empty groups go, with their offsets."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import KafkaError
+from ottla.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+async def handle(
+    request: DeleteGroupsRequest, context: RequestContext, broker: Broker
+) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[await _delete(group_id, broker) for group_id in request.groups_names]
+    )
+
+
+async def _delete(group_id: str, broker: Broker) -> DeletableGroupResult:
+    try:
+        await broker.groups.delete(group_id)
+    except KafkaError as refusal:
+        return DeletableGroupResult(group_id=group_id, error_code=refusal.code)
+    return DeletableGroupResult(group_id=group_id)
+
+
+def refuse(request: DeleteGroupsRequest, error: KafkaError) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=group_id, error_code=error.code)
+            for group_id in request.groups_names
+        ]
+    )

@@ -1,0 +1,31 @@
+"""DescribeGroups: state, protocol and members of classic groups."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import KafkaError
+from ottla.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+"""Read, delete, describe, and the configurations: nobody is refused without an authorizer."""
+
+
+def handle(
+    request: DescribeGroupsRequest, context: RequestContext, broker: Broker
+) -> DescribeGroupsResponse:
+    groups = [_describe(group_id, context.api_version, broker) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == 0:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _describe(group_id: str, version: int, broker: Broker) -> DescribedGroup:
+    try:
+        return broker.groups.describe(group_id, version)
+    except KafkaError as refusal:
+        return DescribedGroup(group_id=group_id, error_code=refusal.code)

@@ -1,0 +1,19 @@
+"""Heartbeat: a member of a classic group lives, and learns whether it has to join again."""
+
+from collections.abc import Awaitable
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(
+    request: HeartbeatRequest, context: RequestContext, broker: Broker
+) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
+    try:
+        return broker.groups.heartbeat(request)
+    except KafkaError as refusal:
+        if refusal.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return HeartbeatResponse()  # whoever is loading cannot know better: carry on
+        raise

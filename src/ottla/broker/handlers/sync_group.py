@@ -1,0 +1,20 @@
+"""SyncGroup: the leader of a classic group assigns, every member gets its part."""
+
+from collections.abc import Awaitable
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+PROTOCOL_REQUIRED_SINCE = 5
+
+
+def handle(
+    request: SyncGroupRequest, context: RequestContext, broker: Broker
+) -> Awaitable[SyncGroupResponse]:
+    if context.api_version >= PROTOCOL_REQUIRED_SINCE and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return broker.groups.sync(request)

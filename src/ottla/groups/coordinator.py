@@ -1,0 +1,165 @@
+"""The group coordinator of one broker: requests in, decisions through the shards that own them.
+
+What it does itself is what needs more than one shard, or the cluster's metadata: turning topic
+ids into names, asking several groups at once, forgetting offsets of deleted topics.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from uuid import uuid4
+
+from ottla.config import Settings
+from ottla.coordination.log import ShardLog
+from ottla.coordination.machine import Producer
+from ottla.coordination.shard import Phase, Shard
+from ottla.coordination.shards import Shards
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups import describing
+from ottla.groups.classic.heartbeats import heartbeat
+from ottla.groups.classic.joining import join
+from ottla.groups.classic.leaving import leave
+from ottla.groups.classic.syncing import sync
+from ottla.groups.limits import Limits
+from ottla.groups.machine import Groups
+from ottla.groups.offsets import committing, fetching, removal
+from ottla.groups.outcome import Caller
+from ottla.wire.messages.describe_groups import DescribedGroup
+from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.list_groups import ListedGroup
+from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+
+TOPIC = "__consumer_offsets"
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        wall_ms: Callable[[], int] = wall_clock_ms,
+        new_uuid: Callable[[], str] = lambda: str(uuid4()),
+    ) -> None:
+        self.limits = Limits.of(settings)
+        self.shards: Shards[Groups] = Shards(
+            TOPIC,
+            lambda _: Groups(self.limits, new_uuid),
+            wall_ms,
+            commit_timeout_s=settings.int("offsets.commit.timeout.ms") / 1000,
+        )
+
+    # -- leadership ---------------------------------------------------------------------------
+
+    def elected(self, partition: int, log: ShardLog) -> None:
+        self.shards.elected(partition, log)
+
+    def resigned(self, partition: int) -> None:
+        self.shards.resigned(partition)
+
+    def resize(self, partition_count: int) -> None:
+        self.shards.resize(partition_count)
+
+    def topics_deleted(self, names: Iterable[str]) -> None:
+        gone = frozenset(names)
+        for shard in self._active():
+            shard.submit(lambda groups, now, _: removal.topics_deleted(groups, gone))
+
+    # -- members ------------------------------------------------------------------------------
+
+    def join(self, request: JoinGroupRequest, caller: Caller) -> Awaitable[JoinGroupResponse]:
+        return self._managed(request.group_id).submit(
+            lambda groups, now, ticket: join(groups, now, request, caller, ticket)
+        )
+
+    def sync(self, request: SyncGroupRequest) -> Awaitable[SyncGroupResponse]:
+        return self._managed(request.group_id).submit(
+            lambda groups, now, ticket: sync(groups, now, request, ticket)
+        )
+
+    def heartbeat(self, request: HeartbeatRequest) -> Awaitable[HeartbeatResponse]:
+        return self._managed(request.group_id).submit(
+            lambda groups, now, _: heartbeat(groups, now, request)
+        )
+
+    def leave(self, request: LeaveGroupRequest) -> Awaitable[LeaveGroupResponse]:
+        return self._managed(request.group_id).submit(
+            lambda groups, now, _: leave(groups, now, request)
+        )
+
+    # -- offsets ------------------------------------------------------------------------------
+
+    def commit(
+        self, request: OffsetCommitRequest, api_version: int
+    ) -> Awaitable[OffsetCommitResponse]:
+        """Every topic in it exists, and is known by its name."""
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: committing.commit(groups, now, request, api_version)
+        )
+
+    def commit_in_transaction(
+        self, request: TxnOffsetCommitRequest
+    ) -> Awaitable[TxnOffsetCommitResponse]:
+        """The transaction's coordinator has said that the producer may."""
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: committing.commit_in_transaction(groups, now, request)
+        )
+
+    def end_transaction(
+        self, partition: int, producer: Producer, coordinator_epoch: int, *, committed: bool
+    ) -> Awaitable[None]:
+        """A marker for a partition of `__consumer_offsets` is written and applied here."""
+        shard = self.shards.at(partition)
+        return shard.end_transaction(producer, coordinator_epoch, committed)
+
+    def fetch(
+        self, request: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> Awaitable[OffsetFetchResponseGroup]:
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: fetching.fetch(groups, request, require_stable=require_stable)
+        )
+
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Awaitable[OffsetDeleteResponse]:
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: removal.delete_offsets(groups, request)
+        )
+
+    # -- groups -------------------------------------------------------------------------------
+
+    def describe(self, group_id: str, api_version: int) -> DescribedGroup:
+        return describing.describe(self.shards.of(group_id).machine, group_id, api_version)
+
+    def listed(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
+        if self.shards.loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        wanted = {state.lower() for state in states}, {kind.lower() for kind in types}
+        return [
+            listed
+            for shard in self._active()
+            for listed in describing.listed(shard.machine, *wanted)
+        ]
+
+    def delete(self, group_id: str) -> "asyncio.Future[None]":
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: removal.delete_group(groups, group_id)
+        )
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _managed(self, group_id: str) -> Shard[Groups]:
+        """Only offsets may be kept under the empty name."""
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        return self.shards.of(group_id)
+
+    def _active(self) -> list[Shard[Groups]]:
+        return [shard for shard in self.shards if shard.phase is Phase.ACTIVE]

@@ -137,13 +137,21 @@ def render_single_node(settings: Settings) -> str:
     Ports must be settled by now: Kafka has to find the controller where the file says it is.
     """
     topology = settings.topology
-    options = dict(settings.static)
+    options = {
+        name: value
+        for name, value in settings.static.items()
+        if name in BROKER_OPTIONS and name != "broker.id"
+    }
     if not topology.voters and not topology.bootstrap_controllers:
         controller = topology.controller_listeners[0]
         host = controller.host or "localhost"
         options["controller.quorum.bootstrap.servers"] = f"{_bracketed(host)}:{controller.port}"
     return render_properties(
-        {name: value for name, value in options.items() if name in BROKER_OPTIONS},
+        {
+            name: value
+            for name, value in options.items()
+            if name in BROKER_OPTIONS and name != "broker.id"
+        },
         about="Written when this directory was formatted; Apache Kafka accepts it as it is.",
     )
 

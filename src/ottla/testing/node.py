@@ -80,7 +80,7 @@ class Node:
             )
         self._process = process
         if not _says_ready(process, self._start_within_s):
-            code = process.poll()
+            code = _exit_code(process)
             self.kill()
             happened = (
                 f"was not ready within {self._start_within_s:g} s"
@@ -170,6 +170,14 @@ def _says_ready(process: subprocess.Popen[bytes], within_s: float) -> bool:
     reader.start()
     reader.join(within_s)
     return bool(seen)
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
+    """None while it runs; the end of its output comes a moment before the end of the process."""
+    try:
+        return process.wait(0.5)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _free_ports(count: int) -> list[int]:

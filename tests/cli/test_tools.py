@@ -1,0 +1,156 @@
+"""The tools against a broker: `--broker kafka` shows that they serve Apache Kafka too."""
+
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ottla.cli.app import app
+from ottla.errors import OttlaError
+
+
+class Tool:
+    """The command line, told where the broker is."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+
+    def __call__(self, *arguments: str, stdin: str | bytes | None = None, code: int = 0) -> Result:
+        result = CliRunner().invoke(
+            app, arguments, input=stdin, env={"OTTLA_BOOTSTRAP": self._bootstrap}
+        )
+        assert result.exit_code == code, result.output
+        return result
+
+    def json(self, *arguments: str) -> list[dict[str, object]]:
+        lines = self(*arguments, "--json").stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def ottla(bootstrap: str) -> Tool:
+    return Tool(bootstrap)
+
+
+@pytest.fixture
+def topic(ottla: Tool) -> str:
+    name = f"tools-{uuid4().hex[:10]}"
+    ottla("topic", "create", name, "--partitions", "2")
+    return name
+
+
+def test_a_topic_is_created_listed_and_deleted(ottla: Tool) -> None:
+    name = f"tools-{uuid4().hex[:10]}"
+    ottla("topic", "create", name, "-p", "3", "-c", "retention.ms=60000")
+    (topics,) = ottla.json("topic", "list")
+    assert {"name": name, "partitions": 3, "replicas": 1} in topics
+    (described,) = ottla.json("topic", "describe", name)
+    assert described["configs"] == {"retention.ms": "60000"}
+    ottla("topic", "delete", name, "--yes")
+    (topics,) = ottla.json("topic", "list")
+    assert name not in [each["name"] for each in topics]  # type: ignore[index]
+
+
+def test_creating_a_topic_twice_needs_if_not_exists(ottla: Tool, topic: str) -> None:
+    assert "exists already" in ottla("topic", "create", topic, "--if-not-exists").stderr
+    ottla("topic", "create", topic, code=1)
+
+
+def test_deleting_asks_first(ottla: Tool, topic: str) -> None:
+    ottla("topic", "delete", topic, stdin="n\n", code=1)
+    ottla("topic", "describe", topic)
+
+
+def test_options_are_set_and_unset_and_partitions_added(ottla: Tool, topic: str) -> None:
+    ottla("topic", "alter", topic, "--set", "cleanup.policy=compact", "--partitions", "4")
+    ottla("topic", "alter", topic, "--set", "retention.ms=1000", "--unset", "cleanup.policy")
+    (described,) = ottla.json("topic", "describe", topic)
+    assert described["configs"] == {"retention.ms": "1000"}
+    assert len(described["partitions"]) == 4  # type: ignore[arg-type]
+
+
+def test_a_topic_that_is_not_there_is_told_with_what_to_do(ottla: Tool) -> None:
+    result = ottla("topic", "describe", "nowhere", code=1)
+    assert isinstance(result.exception, OttlaError)
+    assert "ottla topic list" in str(result.exception)
+
+
+def test_lines_go_in_and_come_out_in_order(ottla: Tool, topic: str) -> None:
+    lines = "".join(f"k:line {number}\n" for number in range(100))
+    sent = ottla("produce", topic, "-k", ":", "-z", "lz4", "-H", "a=b", stdin=lines)
+    assert "100 records sent" in sent.stderr
+    read = ottla("consume", topic, "--from-beginning", "--exit-at-end", "--keys", "--headers")
+    assert read.stdout.splitlines() == [f"a=b\tk\tline {number}" for number in range(100)]
+
+
+def test_a_file_is_sent(ottla: Tool, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_text("one\ntwo")
+    ottla("produce", topic, str(path), "--partition", "1")
+    read = ottla("consume", topic, "-f", "-e", "-p", "1")
+    assert read.stdout.splitlines() == ["one", "two"]
+
+
+def test_what_consume_prints_as_json_can_be_produced_again(ottla: Tool, topic: str) -> None:
+    record = {"key": "k", "value": {"a": 1}, "headers": {"h": "v"}, "timestamp": 1_700_000_000_000}
+    raw = {"value": {"base64": "/w=="}, "partition": 1}
+    stdin = json.dumps(record) + "\n" + json.dumps(raw) + "\n"
+    ottla("produce", topic, "--json", stdin=stdin)
+    read = ottla("consume", topic, "-f", "-e", "--json").stdout
+    found = {str(each["key"]): each for each in map(json.loads, read.splitlines())}
+    assert found["k"]["value"] == '{"a":1}'
+    assert found["k"]["headers"] == [["h", "v"]]
+    assert found["k"]["timestamp"] == 1_700_000_000_000
+    assert found["None"]["value"] == {"base64": "/w=="}
+    assert "2 records sent" in ottla("produce", topic, "--json", stdin=read).stderr
+
+
+def test_consuming_begins_at_an_offset_or_before_the_end(ottla: Tool, topic: str) -> None:
+    ottla("produce", topic, "-p", "0", stdin="a\nb\nc\nd\n")
+    common = ("consume", topic, "-p", "0", "-e")
+    assert ottla(*common, "--offset", "2").stdout.split() == ["c", "d"]
+    assert ottla(*common, "--offset", "-1").stdout.split() == ["d"]
+    assert ottla(*common, "--since", "1h").stdout.split() == ["a", "b", "c", "d"]
+    assert ottla(*common, "-f", "--count", "1").stdout.split() == ["a"]
+
+
+def test_a_group_goes_on_where_it_stopped(ottla: Tool, topic: str) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
+    first = ottla("consume", topic, "-g", group, "-f", "-n", "2")
+    assert first.stdout.split() == ["a", "b"]
+    assert ottla("consume", topic, "-g", group, "-e").stdout.split() == ["c"]
+
+
+def test_a_group_is_described_moved_and_deleted(ottla: Tool, topic: str) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
+    ottla("consume", topic, "-g", group, "-f", "-e")
+    (groups,) = ottla.json("group", "list")
+    assert group in [each["group"] for each in groups]  # type: ignore[index]
+    dry = ottla("group", "reset-offsets", group, "-t", f"{topic}:0", "--to", "-2", "--dry-run")
+    assert dry.stdout.split() == [topic, "0", "3", "1"]
+    ottla("group", "reset-offsets", group, "-t", f"{topic}:0", "--to", "-2")
+    (described,) = ottla.json("group", "describe", group)
+    lag = {each["partition"]: each["lag"] for each in described["partitions"]}  # type: ignore[attr-defined]
+    assert lag[0] == 2
+    ottla("group", "delete", group, "--yes")
+    ottla("group", "describe", group, code=1)
+
+
+@pytest.mark.parametrize(
+    ("to", "after"), [("earliest", "0"), ("latest", "3"), ("1", "1"), ("99", "3"), ("1h", "0")]
+)
+def test_offsets_are_reset_to(ottla: Tool, topic: str, to: str, after: str) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
+    moved = ottla("group", "reset-offsets", group, "-t", f"{topic}:0", "--to", to)
+    assert moved.stdout.split() == [topic, "0", "-", after]
+
+
+def test_without_a_broker_the_error_says_what_to_do() -> None:
+    result = CliRunner().invoke(app, ["topic", "list", "-b", "127.0.0.1:1"])
+    assert isinstance(result.exception, OttlaError)
+    assert "Start one with `ottla start`" in str(result.exception)

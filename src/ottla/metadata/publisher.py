@@ -26,7 +26,10 @@ class Publisher:
         self.image = Image()
         self.leader_id: int | None = None
         self.leader_epoch = -1
+        self.bytes_applied = 0
+        """Of committed records, since the start."""
         self._held: list[Record] | None = None
+        self._after_commit: list[Callable[[], None]] = []
         self._subscribers: list[Subscriber] = []
         self._leader_subscribers: list[LeaderSubscriber] = []
 
@@ -37,6 +40,10 @@ class Publisher:
     def subscribe_leader(self, subscriber: LeaderSubscriber) -> None:
         """Called with the active controller's id (None: nobody knows) and the quorum's epoch."""
         self._leader_subscribers.append(subscriber)
+
+    def subscribe_committed(self, subscriber: Callable[[], None]) -> None:
+        """Called after every batch, whether it changed anything or not."""
+        self._after_commit.append(subscriber)
 
     @property
     def in_transaction(self) -> bool:
@@ -49,10 +56,13 @@ class Publisher:
     ) -> None:
         delta = Delta()
         for value in values:
+            self.bytes_applied += len(value)
             self._take(unframe(value), delta)
         self.image.offset = base_offset + len(values) - 1
         self.image.epoch = epoch
         self._publish(delta)
+        for subscriber in self._after_commit:
+            subscriber()
 
     def load_snapshot(self, values: Iterable[bytes], end_offset: int, epoch: int) -> None:
         before, self.image, self._held = self.image, Image(), None

@@ -1,0 +1,334 @@
+"""The controller of a node: dormant until the quorum makes the node its leader.
+
+Takes requests as the wire brings them and answers when their records are committed. Here are the
+parts that need time and memory (sessions of brokers, what is done from time to time); what is
+decided, and why, stands in the module named after each subject. Those modules are imported with
+the first request: a start needs few of them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TYPE_CHECKING
+
+from ottla.config.settings import Settings
+from ottla.controller import brokers
+from ottla.controller.decision import Decision, all_partitions, check_broker_epoch
+from ottla.controller.sessions import Sessions
+from ottla.controller.writer import MetadataLog, Writer
+from ottla.metadata.features import activation_records
+from ottla.metadata.image import Image
+from ottla.metadata.publisher import Publisher
+from ottla.metadata.records import unframe
+from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from ottla.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from ottla.wire.messages.controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from ottla.wire.records.metadata import AbortTransactionRecord, NoOpRecord
+
+if TYPE_CHECKING:
+    from ottla.wire.messages import (
+        allocate_producer_ids,
+        alter_configs,
+        alter_partition,
+        alter_partition_reassignments,
+        assign_replicas_to_dirs,
+        create_partitions,
+        create_topics,
+        delete_topics,
+        elect_leaders,
+        incremental_alter_configs,
+        list_partition_reassignments,
+        unregister_broker,
+        update_features,
+    )
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.5
+
+
+class Controller:
+    def __init__(
+        self,
+        quorum: MetadataLog,
+        publisher: Publisher,
+        settings: Settings,
+        *,
+        node_id: int,
+        cluster_id: str,
+        bootstrap: Sequence[bytes],
+        now: Callable[[], float],
+        random: Random | None = None,
+    ) -> None:
+        """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock."""
+        self.settings = settings
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self._publisher = publisher
+        self._bootstrap = bootstrap
+        self._now = now
+        self._random = random or Random()
+        self._writer = Writer(quorum)
+        self._sessions = Sessions((), 0.0, 0.0)
+        self._idle_since = -1
+        self._due: dict[str, float] = {}
+        publisher.subscribe_leader(self._leader_changed)
+
+    @property
+    def active(self) -> bool:
+        return self._writer.active
+
+    # Becoming and ceasing to be the active one ---------------------------------------------
+
+    def _leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        if leader_id != self.node_id:
+            if self._writer.active:
+                log.info("No longer the active controller (epoch %d)", epoch)
+            self._writer.deactivate()
+            return
+        image = self._publisher.image
+        self._writer.activate(image)
+        timeout = self.settings.int("broker.session.timeout.ms") / 1000
+        self._sessions = Sessions(image.brokers.values(), self._now(), timeout)
+        self._due = {}
+        if self._publisher.in_transaction:
+            self._writer.append([AbortTransactionRecord(reason="The controller changed.")])
+        if not image.features:
+            self._writer.append(activation_records([unframe(one) for one in self._bootstrap]))
+        self._fence_own_past()
+        log.info("The active controller of epoch %d", epoch)
+
+    def _fence_own_past(self) -> None:
+        """A broker of this very process that is registered as alive is one from before a kill."""
+        own = self._writer.image.brokers.get(self.node_id)
+        if own is not None and not own.fenced:
+            self._fence(own.id)
+
+    def _fence(self, broker_id: int) -> None:
+        records = brokers.fence(self._writer.image, self.settings, broker_id)
+        self._writer.append(records, atomic=False)
+        self._sessions.end(broker_id)
+        log.warning("Broker %d is fenced", broker_id)
+
+    # Brokers and controllers ---------------------------------------------------------------
+
+    async def register_broker(self, ask: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        now = self._now()
+        image = self._writer.image
+        existing = image.brokers.get(ask.broker_id)
+        decision = brokers.register_broker(
+            image,
+            self.settings,
+            ask,
+            cluster_id=self.cluster_id,
+            epoch=self._writer.next_offset,
+            in_session=existing is not None and self._sessions.alive(existing, now),
+        )
+        self._sessions.begin(ask.broker_id, now)
+        epoch = await self._writer.decide(lambda _: decision)
+        return BrokerRegistrationResponse(broker_epoch=epoch)
+
+    async def broker_heartbeat(self, ask: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        image, broker_id = self._writer.image, ask.broker_id
+        check_broker_epoch(image, broker_id, ask.broker_epoch)
+        broker = image.brokers[broker_id]
+        after = brokers.next_state(
+            broker,
+            ask,
+            leads=ask.want_shut_down and _leads(image, broker_id),
+            others_know=ask.want_shut_down and self._sessions.others_know(image, broker_id),
+        )
+        before = brokers.state_of(broker)
+        decision = brokers.heartbeat(image, self.settings, ask, after)
+        self._sessions.touch(broker_id, self._now(), ask.current_metadata_offset)
+        self._writer.append(decision.records, atomic=False)
+        if after is brokers.State.SHUTTING_DOWN and before is not after:
+            self._sessions.shutting_down(broker_id, image.offset)
+        if decision.records:
+            await self._writer.committed()
+        return BrokerHeartbeatResponse(
+            is_caught_up=ask.current_metadata_offset >= broker.epoch,
+            is_fenced=after in (brokers.State.FENCED, brokers.State.SHUT_DOWN),
+            should_shut_down=after is brokers.State.SHUT_DOWN,
+        )
+
+    async def broker_lost(self, broker_id: int) -> None:
+        """It is known to be dead (its listener refuses): do not wait for its session to end."""
+        broker = self._writer.image.brokers.get(broker_id)
+        if broker is not None and not broker.fenced:
+            self._fence(broker_id)
+            await self._writer.committed()
+
+    async def register_controller(
+        self, ask: ControllerRegistrationRequest
+    ) -> ControllerRegistrationResponse:
+        await self._writer.decide(lambda image: brokers.register_controller(ask))
+        return ControllerRegistrationResponse()
+
+    async def unregister_broker(
+        self, ask: "unregister_broker.UnregisterBrokerRequest"
+    ) -> "unregister_broker.UnregisterBrokerResponse":
+        from ottla.wire.messages.unregister_broker import UnregisterBrokerResponse
+
+        await self._writer.decide(
+            lambda image: brokers.unregister_broker(image, self.settings, ask.broker_id)
+        )
+        self._sessions.end(ask.broker_id)
+        return UnregisterBrokerResponse()
+
+    # Topics and partitions -----------------------------------------------------------------
+
+    async def create_topics(
+        self, ask: "create_topics.CreateTopicsRequest"
+    ) -> "create_topics.CreateTopicsResponse":
+        from ottla.controller.topics import create_topics
+
+        return await self._writer.decide(
+            lambda image: create_topics(image, self.settings, ask, self._random)
+        )
+
+    async def create_partitions(
+        self, ask: "create_partitions.CreatePartitionsRequest"
+    ) -> "create_partitions.CreatePartitionsResponse":
+        from ottla.controller.topics import create_partitions
+
+        return await self._writer.decide(
+            lambda image: create_partitions(image, self.settings, ask, self._random)
+        )
+
+    async def delete_topics(
+        self, ask: "delete_topics.DeleteTopicsRequest"
+    ) -> "delete_topics.DeleteTopicsResponse":
+        from ottla.controller.topics import delete_topics
+
+        return await self._writer.decide(lambda image: delete_topics(image, self.settings, ask))
+
+    async def elect_leaders(
+        self, ask: "elect_leaders.ElectLeadersRequest"
+    ) -> "elect_leaders.ElectLeadersResponse":
+        from ottla.controller.elections import elect_leaders
+
+        return await self._writer.decide(lambda image: elect_leaders(image, self.settings, ask))
+
+    async def alter_partition(
+        self, ask: "alter_partition.AlterPartitionRequest"
+    ) -> "alter_partition.AlterPartitionResponse":
+        from ottla.controller.in_sync import alter_partition
+
+        return await self._writer.decide(lambda image: alter_partition(image, self.settings, ask))
+
+    async def alter_partition_reassignments(
+        self, ask: "alter_partition_reassignments.AlterPartitionReassignmentsRequest"
+    ) -> "alter_partition_reassignments.AlterPartitionReassignmentsResponse":
+        from ottla.controller.reassignment import alter_reassignments
+
+        return await self._writer.decide(
+            lambda image: alter_reassignments(image, self.settings, ask)
+        )
+
+    async def list_partition_reassignments(
+        self, ask: "list_partition_reassignments.ListPartitionReassignmentsRequest"
+    ) -> "list_partition_reassignments.ListPartitionReassignmentsResponse":
+        from ottla.controller.reassignment import list_reassignments
+
+        return await self._writer.decide(lambda image: Decision([], list_reassignments(image, ask)))
+
+    async def assign_replicas_to_dirs(
+        self, ask: "assign_replicas_to_dirs.AssignReplicasToDirsRequest"
+    ) -> "assign_replicas_to_dirs.AssignReplicasToDirsResponse":
+        from ottla.controller.directories import assign_replicas
+
+        return await self._writer.decide(lambda image: assign_replicas(image, self.settings, ask))
+
+    # Settings, features, producer ids --------------------------------------------------------
+
+    async def alter_configs(
+        self, ask: "alter_configs.AlterConfigsRequest"
+    ) -> "alter_configs.AlterConfigsResponse":
+        from ottla.controller.settings import alter_configs
+
+        return await self._writer.decide(lambda image: alter_configs(image, ask))
+
+    async def incremental_alter_configs(
+        self, ask: "incremental_alter_configs.IncrementalAlterConfigsRequest"
+    ) -> "incremental_alter_configs.IncrementalAlterConfigsResponse":
+        from ottla.controller.settings import incremental_alter_configs
+
+        return await self._writer.decide(lambda image: incremental_alter_configs(image, ask))
+
+    async def update_features(
+        self, ask: "update_features.UpdateFeaturesRequest"
+    ) -> "update_features.UpdateFeaturesResponse":
+        from ottla.controller.features import update_features
+
+        return await self._writer.decide(lambda image: update_features(image, ask))
+
+    async def allocate_producer_ids(
+        self, ask: "allocate_producer_ids.AllocateProducerIdsRequest"
+    ) -> "allocate_producer_ids.AllocateProducerIdsResponse":
+        from ottla.controller.features import allocate_producer_ids
+
+        return await self._writer.decide(lambda image: allocate_producer_ids(image, ask))
+
+    # From time to time -----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Keep time until cancelled; on a node that is not active there is nothing to do."""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            if self._writer.active:
+                self.tick(self._now())
+
+    def tick(self, now: float) -> None:
+        for broker_id in self._sessions.stale(self._writer.image, now):
+            self._fence(broker_id)
+        if self._is_due("unclean", now, self.settings.int("unclean.leader.election.interval.ms")):
+            self._elect_where_nobody_leads()
+        interval_s = self.settings.int("leader.imbalance.check.interval.seconds")
+        if self.settings.flag("auto.leader.rebalance.enable") and self._is_due(
+            "preferred", now, interval_s * 1000
+        ):
+            self._return_to_preferred()
+        self._write_noop(now)
+
+    def _is_due(self, task: str, now: float, interval_ms: int) -> bool:
+        due = self._due.setdefault(task, now + interval_ms / 1000)
+        if now < due:
+            return False
+        self._due[task] = now + interval_ms / 1000
+        return True
+
+    def _elect_where_nobody_leads(self) -> None:
+        from ottla.controller.elections import elect_where_nobody_leads
+
+        records = elect_where_nobody_leads(self._writer.image, self.settings)
+        self._writer.append(records, atomic=False)
+
+    def _return_to_preferred(self) -> None:
+        from ottla.controller.elections import return_to_preferred
+
+        records = return_to_preferred(self._writer.image, self.settings)
+        self._writer.append(records, atomic=False)
+
+    def _write_noop(self, now: float) -> None:
+        """Even an idle log moves on, so that everybody can see that it is alive."""
+        interval_ms = self.settings.int("metadata.max.idle.interval.ms")
+        if interval_ms == 0:
+            return
+        if self._writer.next_offset == self._idle_since:
+            if self._is_due("idle", now, interval_ms):
+                self._writer.append([NoOpRecord()])
+        else:
+            self._due["idle"] = now + interval_ms / 1000
+        self._idle_since = self._writer.next_offset
+
+
+def _leads(image: Image, broker_id: int) -> bool:
+    return any(partition.leader == broker_id for _, _, partition in all_partitions(image))

@@ -1,0 +1,98 @@
+"""Feature levels move up and down (UpdateFeatures), and blocks of producer ids are handed out."""
+
+from ottla.controller.decision import Decision, check_broker_epoch
+from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
+from ottla.metadata.image import Image
+from ottla.metadata.records import Record
+from ottla.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from ottla.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from ottla.wire.records.metadata import FeatureLevelRecord, ProducerIdsRecord
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+PRODUCER_IDS_PER_BLOCK = 1_000
+
+
+def update_features(image: Image, ask: UpdateFeaturesRequest) -> Decision[UpdateFeaturesResponse]:
+    """All or nothing: one level that cannot be had refuses the request."""
+    records: list[Record] = []
+    for update in ask.feature_updates:
+        try:
+            record = _update(image, update)
+        except KafkaError as error:
+            return Decision(
+                [],
+                UpdateFeaturesResponse(error_code=error.code, error_message=error.message),
+            )
+        if record is not None:
+            records.append(record)
+    results = [UpdatableFeatureResult(feature=update.feature) for update in ask.feature_updates]
+    return Decision([] if ask.validate_only else records, UpdateFeaturesResponse(results=results))
+
+
+def _update(image: Image, update: FeatureUpdateKey) -> FeatureLevelRecord | None:
+    name, level = update.feature, update.max_version_level
+    downgrade = update.allow_downgrade or update.upgrade_type in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
+    if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        raise KafkaError(
+            ErrorCode.INVALID_UPDATE_VERSION, f"There is no upgrade type {update.upgrade_type}."
+        )
+    if level < 0:
+        raise _refuse(name, level, "a level is not negative")
+    if name == KRAFT_VERSION:
+        raise _refuse(name, level, "it is changed through the quorum's voters")
+    _check_support(image, name, level)
+    present = image.features.get(name, 0)
+    if level == present:
+        return None
+    if level < present and not downgrade:
+        raise _refuse(name, level, f"it is {present} now, and a downgrade was not asked for")
+    if level > present and downgrade:
+        raise _refuse(name, level, f"it is {present} now: that is no downgrade")
+    if name == METADATA_VERSION and level < present and update.upgrade_type != UNSAFE_DOWNGRADE:
+        raise _refuse(name, level, "metadata would be lost; only an unsafe downgrade does that")
+    return FeatureLevelRecord(name=name, feature_level=level)
+
+
+def _check_support(image: Image, name: str, level: int) -> None:
+    low, high = SUPPORTED.get(name, (0, 0))
+    if name not in SUPPORTED or (level != 0 and not low <= level <= high):
+        raise _refuse(name, level, f"this controller supports {low} to {high}")
+    if level == 0 and name == METADATA_VERSION:
+        raise _refuse(name, level, "a cluster cannot be without it")
+    for broker in image.brokers.values():
+        least, most = broker.features.get(name, (0, 0))
+        if level != 0 and not least <= level <= most:
+            raise _refuse(name, level, f"broker {broker.id} supports {least} to {most}")
+
+
+def _refuse(name: str, level: int, why: str) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_UPDATE_VERSION, f"The feature {name} cannot be set to {level}: {why}."
+    )
+
+
+def allocate_producer_ids(
+    image: Image, ask: AllocateProducerIdsRequest
+) -> Decision[AllocateProducerIdsResponse]:
+    check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
+    first = image.next_producer_id
+    if first + PRODUCER_IDS_PER_BLOCK >= 1 << 63:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "All producer ids are used up.")
+    record = ProducerIdsRecord(
+        broker_id=ask.broker_id,
+        broker_epoch=ask.broker_epoch,
+        next_producer_id=first + PRODUCER_IDS_PER_BLOCK,
+    )
+    response = AllocateProducerIdsResponse(
+        producer_id_start=first, producer_id_len=PRODUCER_IDS_PER_BLOCK
+    )
+    return Decision([record], response)

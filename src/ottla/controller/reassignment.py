@@ -1,0 +1,137 @@
+"""Replicas move: new ones are added, and when all are in sync, the old ones go."""
+
+from ottla.config.settings import Settings
+from ottla.controller.decision import Decision, refuse_excess
+from ottla.controller.draft import Draft, Election
+from ottla.controller.rules import Rules
+from ottla.controller.topics import check_assignment
+from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.records import Record
+from ottla.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from ottla.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+from ottla.wire.records.metadata import PartitionChangeRecord
+
+
+def alter_reassignments(
+    image: Image, settings: Settings, ask: AlterPartitionReassignmentsRequest
+) -> Decision[AlterPartitionReassignmentsResponse]:
+    rules = Rules(image, settings)
+    records: list[Record] = []
+    response = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=ask.allow_replication_factor_change
+    )
+    for topic in ask.topics:
+        answers = []
+        for target in topic.partitions:
+            answer = ReassignablePartitionResponse(partition_index=target.partition_index)
+            answers.append(answer)
+            try:
+                record = _reassign(rules, topic.name, target, ask.allow_replication_factor_change)
+                if record is not None:
+                    records.append(record)
+            except KafkaError as error:
+                answer.error_code, answer.error_message = error.code, error.message
+        response.responses.append(ReassignableTopicResponse(name=topic.name, partitions=answers))
+    refuse_excess(records)
+    return Decision(records, response)
+
+
+def _reassign(
+    rules: Rules, name: str, target: ReassignablePartition, factor_may_change: bool
+) -> PartitionChangeRecord | None:
+    topic = rules.image.topics_by_name.get(name)
+    index = target.partition_index
+    if topic is None or index not in topic.partitions:
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {name}-{index}."
+        )
+    if target.replicas is None:
+        return _cancel(rules, topic, index)
+    partition = topic.partitions[index]
+    if not factor_may_change and len(target.replicas) != len(_settled(partition)):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"{name}-{index} has {len(_settled(partition))} replicas, not {len(target.replicas)}.",
+        )
+    check_assignment(rules, index, target.replicas, None)
+    return _move(rules, topic, index, tuple(target.replicas))
+
+
+def _settled(partition: Partition) -> tuple[int, ...]:
+    """The replicas without those a reassignment under way is adding."""
+    return tuple(one for one in partition.replicas if one not in partition.adding)
+
+
+def _move(
+    rules: Rules, topic: Topic, index: int, target: tuple[int, ...]
+) -> PartitionChangeRecord | None:
+    """First the new ones beside the old; `Draft` finishes it once they are in sync."""
+    partition = topic.partitions[index]
+    removing = tuple(sorted(one for one in partition.replicas if one not in target))
+    draft = Draft(rules, topic, index)
+    draft.replicas = target + tuple(one for one in partition.replicas if one not in target)
+    draft.removing = removing
+    present = _settled(partition)
+    draft.adding = tuple(sorted(one for one in target if one not in present))
+    return draft.record()
+
+
+def _cancel(rules: Rules, topic: Topic, index: int) -> PartitionChangeRecord | None:
+    partition = topic.partitions[index]
+    if not partition.reassigning:
+        raise KafkaError(
+            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"{topic.name}-{index} is not being moved."
+        )
+    replicas = _settled(partition)
+    isr = tuple(one for one in partition.isr if one in replicas)
+    unclean = rules.unclean_allowed(topic)
+    if not isr and not unclean:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"No old replica of {topic.name}-{index} is in sync: going back would lose records.",
+        )
+    draft = Draft(rules, topic, index, election=Election.UNCLEAN if unclean else Election.ONLINE)
+    draft.replicas = replicas or partition.replicas
+    draft.isr = isr or replicas[:1]
+    draft.removing = draft.adding = ()
+    return draft.record()
+
+
+def list_reassignments(
+    image: Image, ask: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
+    response = ListPartitionReassignmentsResponse()
+    if ask.topics is None:
+        asked = [(topic, list(topic.partitions)) for topic in image.topics_by_id.values()]
+    else:
+        asked = [
+            (image.topics_by_name[one.name], one.partition_indexes)
+            for one in ask.topics
+            if one.name in image.topics_by_name
+        ]
+    for topic, indexes in asked:
+        moving = [
+            OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=list(partition.replicas),
+                adding_replicas=list(partition.adding),
+                removing_replicas=list(partition.removing),
+            )
+            for index in indexes
+            if (partition := topic.partitions.get(index)) is not None and partition.reassigning
+        ]
+        if moving:
+            response.topics.append(OngoingTopicReassignment(name=topic.name, partitions=moving))
+    return response

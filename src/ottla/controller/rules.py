@@ -1,0 +1,57 @@
+"""What holds for every partition while one decision is made: who may lead, and how many in sync."""
+
+from ottla.config.settings import Settings
+from ottla.ids import UNASSIGNED_DIRECTORY, Uuid
+from ottla.metadata.image import CLUSTER_DEFAULTS, Image, Partition, ResourceType, Topic
+
+_MIN_ISR = "min.insync.replicas"
+_UNCLEAN = "unclean.leader.election.enable"
+
+
+class Rules:
+    def __init__(
+        self,
+        image: Image,
+        settings: Settings,
+        *,
+        without: int | None = None,
+        returning: int | None = None,
+    ) -> None:
+        """`without` is a broker that is about to go, `returning` one that is about to be there:
+        the image does not show it yet."""
+        self.image = image
+        self.settings = settings.with_dynamic(image.config(*CLUSTER_DEFAULTS), {})
+        self.elr_enabled = image.elr_enabled
+        self.without = without
+        self.returning = returning
+        defaults = self.settings.for_topic({})
+        self._min_isr = defaults.int(_MIN_ISR)
+        self._unclean = defaults.flag(_UNCLEAN)
+
+    def min_isr(self, topic: Topic) -> int:
+        """Never more than the topic has replicas, else it could never be reached."""
+        own = self.image.config(ResourceType.TOPIC, topic.name).get(_MIN_ISR)
+        wanted = self._min_isr if own is None else int(own)
+        return min(wanted, len(topic.partitions[0].replicas))
+
+    def unclean_allowed(self, topic: Topic) -> bool:
+        own = self.image.config(ResourceType.TOPIC, topic.name).get(_UNCLEAN)
+        return self._unclean if own is None else own.lower() == "true"
+
+    def may_lead(self, broker_id: int, partition: Partition) -> bool:
+        if broker_id == self.without:
+            return False
+        broker = self.image.brokers.get(broker_id)
+        if broker is None or not (broker.active or broker_id == self.returning):
+            return False
+        if broker_id not in partition.replicas:
+            return True  # being added: its directory is chosen when it is there
+        return broker.holds(partition.directory(broker_id))
+
+    def active(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and broker.active
+
+    def new_directory(self, broker_id: int) -> Uuid:
+        broker = self.image.brokers.get(broker_id)
+        return broker.directory_for_new_replica() if broker else UNASSIGNED_DIRECTORY

@@ -1,0 +1,216 @@
+"""Settings changed at run time: of topics, brokers, all brokers, and groups."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Kind, Option
+from ottla.config.settings import (
+    validate_broker_config,
+    validate_group_config,
+    validate_topic_configs,
+)
+from ottla.controller.decision import Decision
+from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.image import Image, ResourceType
+from ottla.metadata.records import Record
+from ottla.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse as IncrementalResourceResponse,
+)
+from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+MIN_ISR = "min.insync.replicas"
+
+Resource = tuple[int, str]
+Changes = Mapping[str, str | None]
+"""What each name shall be; None: no longer set."""
+
+_OPTIONS: Mapping[int, Mapping[str, Option]] = {
+    ResourceType.TOPIC: TOPIC_OPTIONS,
+    ResourceType.BROKER: BROKER_OPTIONS,
+    ResourceType.GROUP: GROUP_OPTIONS,
+}
+
+
+def created_topic_records(image: Image, name: str, configs: Mapping[str, str]) -> list[Record]:
+    """The settings a topic is born with."""
+    if not configs:
+        return []
+    validate_topic_configs(configs)
+    return _records(image, (ResourceType.TOPIC, name), configs)
+
+
+def incremental_alter_configs(
+    image: Image, ask: IncrementalAlterConfigsRequest
+) -> Decision[IncrementalAlterConfigsResponse]:
+    response = IncrementalAlterConfigsResponse()
+    records: list[Record] = []
+    named = Counter((one.resource_type, one.resource_name) for one in ask.resources)
+    for one in ask.resources:
+        resource = one.resource_type, one.resource_name
+        wanted = partial(_incremental, image, resource, one.configs)
+        error = _alter(image, resource, named[resource], records, wanted)
+        response.responses.append(
+            IncrementalResourceResponse(
+                error_code=error.code if error else 0,
+                error_message=error.message if error else None,
+                resource_type=one.resource_type,
+                resource_name=one.resource_name,
+            )
+        )
+    return Decision([] if ask.validate_only else records, response, atomic=False)
+
+
+def alter_configs(image: Image, ask: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
+    """The old way: what is not named is no longer set."""
+    response = AlterConfigsResponse()
+    records: list[Record] = []
+    named = Counter((one.resource_type, one.resource_name) for one in ask.resources)
+    for one in ask.resources:
+        resource = one.resource_type, one.resource_name
+        given = {config.name: config.value for config in one.configs}
+        wanted = partial(_replacing, image, resource, given)
+        error = _alter(image, resource, named[resource], records, wanted)
+        response.responses.append(
+            AlterConfigsResourceResponse(
+                error_code=error.code if error else 0,
+                error_message=error.message if error else None,
+                resource_type=one.resource_type,
+                resource_name=one.resource_name,
+            )
+        )
+    return Decision([] if ask.validate_only else records, response, atomic=False)
+
+
+def _alter(
+    image: Image,
+    resource: Resource,
+    times_named: int,
+    records: list[Record],
+    changes: Callable[[], Changes],
+) -> KafkaError | None:
+    try:
+        if times_named > 1:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
+        _check_resource(image, resource)
+        wanted = changes()
+        _validate(image, resource, wanted)
+        records += _records(image, resource, wanted)
+    except KafkaError as error:
+        return error
+    return None
+
+
+def _check_resource(image: Image, resource: Resource) -> None:
+    kind, name = resource
+    if kind == ResourceType.TOPIC:
+        if name not in image.topics_by_name:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
+    elif kind == ResourceType.BROKER:
+        if name and not name.isdigit():
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
+        if name and int(name) not in image.brokers:
+            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"There is no broker {name}.")
+    elif kind == ResourceType.GROUP:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
+    else:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here."
+        )
+
+
+def _incremental(image: Image, resource: Resource, configs: list[AlterableConfig]) -> Changes:
+    if len({config.name for config in configs}) != len(configs):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Each setting may be named once.")
+    return {config.name: _operate(image, resource, config) for config in configs}
+
+
+def _operate(image: Image, resource: Resource, config: AlterableConfig) -> str | None:
+    if config.config_operation == DELETE:
+        return None
+    if config.value is None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{config.name} was given without a value.")
+    if config.config_operation == SET:
+        return config.value
+    if config.config_operation not in (APPEND, SUBTRACT):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"There is no operation {config.config_operation}."
+        )
+    option = _OPTIONS[resource[0]].get(config.name)
+    if option is None or option.kind is not Kind.LIST:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{config.name} is not a list: nothing can be added to or taken from it.",
+        )
+    present = image.config(*resource).get(config.name, option.default) or ""
+    items = [item for item in present.split(",") if item]
+    given = config.value.split(",")
+    if config.config_operation == APPEND:
+        items += [item for item in given if item not in items]
+    else:
+        items = [item for item in items if item not in given]
+    return ",".join(items)
+
+
+def _replacing(image: Image, resource: Resource, given: Mapping[str, str | None]) -> Changes:
+    for name, value in given.items():
+        if value is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name} was given without a value.")
+    gone = dict.fromkeys(name for name in image.config(*resource) if name not in given)
+    return {**gone, **given}
+
+
+def _validate(image: Image, resource: Resource, changes: Changes) -> None:
+    kind, name = resource
+    after = {**image.config(kind, name), **changes}
+    if kind == ResourceType.TOPIC:
+        validate_topic_configs({key: value for key, value in after.items() if value is not None})
+        return
+    if kind == ResourceType.BROKER and image.elr_enabled and MIN_ISR in changes:
+        _check_min_isr(name, changes[MIN_ISR])
+    for key, value in changes.items():
+        if value is None:
+            continue
+        if kind == ResourceType.GROUP:
+            validate_group_config(key, value)
+        else:
+            validate_broker_config(key, value, cluster_wide=name == "")
+
+
+def _check_min_isr(broker: str, value: str | None) -> None:
+    """Eligible leaders are reckoned with it, so it must be one value for the whole cluster."""
+    if broker:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG, f"{MIN_ISR} is set for all brokers or for a topic."
+        )
+    if value is None:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of the cluster can be changed, not removed."
+        )
+
+
+def _records(image: Image, resource: Resource, changes: Changes) -> list[Record]:
+    kind, name = resource
+    present = image.config(kind, name)
+    records: list[Record] = [
+        ConfigRecord(resource_type=kind, resource_name=name, name=key, value=value)
+        for key, value in changes.items()
+        if present.get(key) != value
+    ]
+    changes_min_isr = any(isinstance(one, ConfigRecord) and one.name == MIN_ISR for one in records)
+    if changes_min_isr and image.elr_enabled:
+        # Who was eligible under the old number may not be under the new one.
+        records.append(ClearElrRecord(topic_name=name if kind == ResourceType.TOPIC else ""))
+    return records

@@ -1,0 +1,352 @@
+"""Topics come and go, and get more partitions."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+from ottla.config.settings import Settings
+from ottla.controller.decision import RECORDS_MAX, Decision, refuse_excess
+from ottla.controller.naming import check_topic_name, collision_key, may_collide
+from ottla.controller.placement import Placer
+from ottla.controller.rules import Rules
+from ottla.controller.settings import created_topic_records
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import ZERO_UUID, Uuid, new_uuid
+from ottla.metadata.image import Image, Topic
+from ottla.metadata.records import Record
+from ottla.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ottla.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from ottla.wire.records.metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
+
+METADATA_TOPIC = "__cluster_metadata"
+Assignment = Sequence[int]
+
+
+def create_topics(
+    image: Image, settings: Settings, ask: CreateTopicsRequest, random: Random
+) -> Decision[CreateTopicsResponse]:
+    creation = _Creation(image, settings, random)
+    named = Counter(topic.name for topic in ask.topics)
+    results = []
+    for topic in ask.topics:
+        try:
+            if named[topic.name] > 1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"The topic '{topic.name}' is named twice."
+                )
+            results.append(creation.create(topic))
+        except KafkaError as error:
+            results.append(
+                CreatableTopicResult(
+                    name=topic.name, error_code=error.code, error_message=error.message
+                )
+            )
+    records = [] if ask.validate_only else creation.records
+    return Decision(records, CreateTopicsResponse(topics=results))
+
+
+class _Creation:
+    """The topics of one request; each sees the ones before it."""
+
+    def __init__(self, image: Image, settings: Settings, random: Random) -> None:
+        self.image = image
+        self.rules = Rules(image, settings)
+        self.placer = Placer(image, random)
+        self.records: list[Record] = []
+        self._colliding: dict[str, str] | None = None
+        self._described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+
+    def create(self, topic: CreatableTopic) -> CreatableTopicResult:
+        self._check_name(topic.name)
+        configs = _given_configs(topic)
+        config_records = created_topic_records(self.image, topic.name, configs)
+        assignments = self._assign(topic)
+        topic_id = new_uuid()
+        self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
+        self.records += config_records
+        self.records += [
+            new_partition(self.rules, topic_id, index, replicas)
+            for index, replicas in enumerate(assignments)
+        ]
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic_id,
+            num_partitions=len(assignments),
+            replication_factor=len(assignments[0]),
+            configs=self._describe(configs),
+        )
+
+    def _check_name(self, name: str) -> None:
+        check_topic_name(name)
+        if name == METADATA_TOPIC:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"{METADATA_TOPIC} is the cluster's own log."
+            )
+        if name in self.image.topics_by_name:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        if may_collide(name):
+            other = self._existing_with_same_key(name)
+            if other is not None:
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Topic '{name}' collides with the existing topic '{other}': "
+                    "'.' and '_' cannot be told apart in metrics.",
+                )
+
+    def _existing_with_same_key(self, name: str) -> str | None:
+        if self._colliding is None:
+            self._colliding = {
+                collision_key(one): one for one in self.image.topics_by_name if may_collide(one)
+            }
+        return self._colliding.get(collision_key(name))
+
+    def _assign(self, topic: CreatableTopic) -> Sequence[Assignment]:
+        if topic.assignments:
+            return self._manual(topic)
+        if topic.replication_factor == 0 or topic.replication_factor < -1:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICATION_FACTOR,
+                "The replication factor must be at least 1, or -1 for the default.",
+            )
+        if topic.num_partitions == 0 or topic.num_partitions < -1:
+            raise KafkaError(
+                ErrorCode.INVALID_PARTITIONS,
+                "The number of partitions must be at least 1, or -1 for the default.",
+            )
+        settings = self.rules.settings
+        count = topic.num_partitions
+        factor = topic.replication_factor
+        count = settings.int("num.partitions") if count == -1 else count
+        factor = settings.int("default.replication.factor") if factor == -1 else factor
+        self._refuse_too_many(count)
+        return self.placer.place(count, factor)
+
+    def _manual(self, topic: CreatableTopic) -> Sequence[Assignment]:
+        if topic.replication_factor != -1 or topic.num_partitions != -1:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                "With an assignment by hand, the numbers of partitions and replicas must be -1.",
+            )
+        self._refuse_too_many(len(topic.assignments))
+        by_index: dict[int, Assignment] = {}
+        factor: int | None = None
+        for given in topic.assignments:
+            if given.partition_index in by_index:
+                raise _bad_assignment(f"Partition {given.partition_index} is assigned twice.")
+            check_assignment(self.rules, given.partition_index, given.broker_ids, factor)
+            factor = len(given.broker_ids)
+            by_index[given.partition_index] = given.broker_ids
+        if set(by_index) != set(range(len(by_index))):
+            raise _bad_assignment("The partitions must be numbered from 0 on without a gap.")
+        return [by_index[index] for index in range(len(by_index))]
+
+    def _refuse_too_many(self, partitions: int) -> None:
+        if len(self.records) + partitions + 1 > RECORDS_MAX:
+            raise KafkaError(
+                ErrorCode.POLICY_VIOLATION,
+                f"One request may create at most {RECORDS_MAX - 1} partitions.",
+            )
+
+    def _describe(self, configs: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+        """Topics of one request mostly share their settings: described once."""
+        key = tuple(sorted(configs.items()))
+        if key not in self._described:
+            settings = self.rules.settings.for_topic(configs)
+            self._described[key] = [
+                CreatableTopicConfigs(
+                    name=one.name,
+                    value=one.value,
+                    read_only=one.read_only,
+                    config_source=one.source,
+                    is_sensitive=one.sensitive,
+                )
+                for one in map(settings.describe, sorted(settings.options))
+                if not settings.options[one.name].internal
+            ]
+        return self._described[key]
+
+
+def _given_configs(topic: CreatableTopic) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    for one in topic.configs:
+        if one.value is None:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{one.name} was given without a value.")
+        configs[one.name] = one.value
+    return configs
+
+
+def new_partition(
+    rules: Rules, topic_id: Uuid, index: int, replicas: Iterable[int]
+) -> PartitionRecord:
+    listed = list(replicas)
+    isr = [one for one in listed if rules.active(one)]
+    if not isr:
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"All brokers that partition {index} would be on are fenced or shutting down now.",
+        )
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=listed,
+        isr=isr,
+        leader=isr[0],
+        leader_epoch=0,
+        partition_epoch=0,
+        directories=[rules.new_directory(one) for one in listed],
+    )
+
+
+def check_assignment(rules: Rules, index: int, brokers: Sequence[int], factor: int | None) -> None:
+    """An assignment by hand: brokers that exist, each once, at least one of them alive."""
+    if not brokers:
+        raise _bad_assignment(f"The assignment of partition {index} is empty.")
+    if len(set(brokers)) != len(brokers):
+        raise _bad_assignment(f"The assignment of partition {index} names a broker twice.")
+    for broker in brokers:
+        if broker not in rules.image.brokers:
+            raise _bad_assignment(
+                f"The assignment of partition {index} names broker {broker}, "
+                "which is not registered."
+            )
+    if factor is not None and len(brokers) != factor:
+        raise _bad_assignment(
+            f"The assignment of partition {index} has {len(brokers)} replica(s), "
+            f"other partitions of the topic have {factor}."
+        )
+    if not any(map(rules.active, brokers)):
+        raise _bad_assignment(
+            f"All brokers in the assignment of partition {index} are fenced or shutting down."
+        )
+
+
+def _bad_assignment(why: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
+
+
+# More partitions ------------------------------------------------------------------------------
+
+
+def create_partitions(
+    image: Image, settings: Settings, ask: CreatePartitionsRequest, random: Random
+) -> Decision[CreatePartitionsResponse]:
+    rules = Rules(image, settings)
+    placer = Placer(image, random)
+    records: list[Record] = []
+    results = []
+    named = Counter(topic.name for topic in ask.topics)
+    for topic in ask.topics:
+        result = CreatePartitionsTopicResult(name=topic.name)
+        results.append(result)
+        try:
+            if named[topic.name] > 1:
+                raise KafkaError(
+                    ErrorCode.INVALID_REQUEST, f"The topic '{topic.name}' is named twice."
+                )
+            new = _more_partitions(rules, placer, topic)
+            refuse_excess([*records, *new])
+            records += new
+        except KafkaError as error:
+            result.error_code, result.error_message = error.code, error.message
+    return Decision([] if ask.validate_only else records, CreatePartitionsResponse(results=results))
+
+
+def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -> list[Record]:
+    topic = rules.image.topics_by_name.get(ask.name)
+    if topic is None:
+        raise _unknown_topic(ask.name)
+    present = len(topic.partitions)
+    if ask.count <= present:
+        raise KafkaError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"Topic '{ask.name}' has {present} partition(s): {ask.count} is not an increase.",
+        )
+    added = ask.count - present
+    if added >= RECORDS_MAX:
+        refuse_excess([TopicRecord()] * (added + 1))
+    factor = len(topic.partitions[0].replicas)
+    assignments: Sequence[Assignment]
+    if ask.assignments is None:
+        assignments = placer.place(added, factor)
+    else:
+        if len(ask.assignments) != added:
+            raise _bad_assignment(
+                f"{added} partition(s) are to be added, but {len(ask.assignments)} assigned."
+            )
+        assignments = [one.broker_ids for one in ask.assignments]
+        for index, brokers in enumerate(assignments, present):
+            check_assignment(rules, index, brokers, factor)
+    return [
+        new_partition(rules, topic.id, index, replicas)
+        for index, replicas in enumerate(assignments, present)
+    ]
+
+
+# Deletion -------------------------------------------------------------------------------------
+
+
+def delete_topics(
+    image: Image, settings: Settings, ask: DeleteTopicsRequest
+) -> Decision[DeleteTopicsResponse]:
+    """By name or by id; the newer versions of the request carry either in `topics`."""
+    if not settings.flag("delete.topic.enable"):
+        raise KafkaError(
+            ErrorCode.TOPIC_DELETION_DISABLED,
+            "Topics cannot be deleted: delete.topic.enable=false.",
+        )
+    asked: list[tuple[str | None, Uuid]] = [(name, ZERO_UUID) for name in ask.topic_names]
+    asked += [(one.name, one.topic_id) for one in ask.topics]
+    counted = Counter(asked)
+    records: list[Record] = []
+    results = []
+    gone: set[Uuid] = set()
+    for name, topic_id in counted:
+        result = DeletableTopicResult(name=name, topic_id=topic_id)
+        results.append(result)
+        try:
+            if counted[name, topic_id] > 1:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is named twice.")
+            topic = _find(image, name, topic_id)
+            result.topic_id, result.name = topic.id, topic.name
+            if topic.id in gone:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is given by name and by id.")
+            gone.add(topic.id)
+            records.append(RemoveTopicRecord(topic_id=topic.id))
+        except KafkaError as error:
+            result.error_code, result.error_message = error.code, error.message
+    refuse_excess(records)
+    return Decision(records, DeleteTopicsResponse(responses=results))
+
+
+def _find(image: Image, name: str | None, topic_id: Uuid) -> Topic:
+    if name is not None and topic_id != ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a topic's name or its id, not both.")
+    if name is None:
+        topic = image.topics_by_id.get(topic_id)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "There is no topic with this id.")
+        return topic
+    topic = image.topics_by_name.get(name)
+    if topic is None:
+        raise _unknown_topic(name)
+    return topic
+
+
+def _unknown_topic(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")

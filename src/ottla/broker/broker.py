@@ -16,6 +16,7 @@ from ottla.metadata.image import Image, Partition
 from ottla.replication.partitions import Partitions
 
 if TYPE_CHECKING:
+    from ottla.broker.internal_topics import TopicMaker
     from ottla.groups.coordinator import GroupCoordinator
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class Broker:
 
     partitions: Partitions
     waiting: Waiting
+    controller: "TopicMaker"
     groups: "GroupCoordinator"
     cluster_id: str
 

@@ -1,0 +1,105 @@
+"""FindCoordinator: which broker keeps a group, a transactional id, or a share group's partition.
+
+It is the leader of the partition that the key's hash falls on. The internal topic is made with
+the first question; the client is answered when that is done. One key up to version 3.
+"""
+
+import asyncio
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.internal_topics import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    create_internal_topic,
+)
+from ottla.coordination.shards import java_hash
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE, SHARE: SHARE_GROUP_STATE}
+SEVERAL_KEYS_SINCE = 4
+SHARE_SINCE = 6
+WAIT_FOR_LEADER_S = 2.0
+LOOK_EVERY_S = 0.01
+
+
+async def handle(
+    request: FindCoordinatorRequest, context: RequestContext, broker: Broker
+) -> FindCoordinatorResponse:
+    several = context.api_version >= SEVERAL_KEYS_SINCE
+    keys = request.coordinator_keys if several else [request.key]
+    found = [await _find(key, request.key_type, context, broker) for key in keys]
+    if several:
+        return FindCoordinatorResponse(coordinators=found)
+    only = found[0]
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+async def _find(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
+    try:
+        _check(key, key_type, context.api_version)
+        return await _leader(key, TOPICS[key_type], context, broker)
+    except KafkaError as refusal:
+        return Coordinator(
+            key=key, node_id=-1, port=-1, error_code=refusal.code, error_message=refusal.message
+        )
+
+
+def _check(key: str, key_type: int, api_version: int) -> None:
+    if key_type not in TOPICS or (key_type == SHARE and api_version < SHARE_SINCE):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key_type} is not a type of coordinator.")
+    if key_type == SHARE and len(key.rsplit(":", 2)) != 3:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "The key must be group:topic-id:partition.")
+
+
+async def _leader(
+    key: str, topic_name: str, context: RequestContext, broker: Broker
+) -> Coordinator:
+    if topic_name not in broker.image.topics_by_name:
+        await create_internal_topic(broker, topic_name)
+    deadline = broker.now() + WAIT_FOR_LEADER_S
+    while True:
+        found = _reachable_leader(key, topic_name, context, broker)
+        if found is not None:
+            return found
+        if broker.now() >= deadline:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+def _reachable_leader(
+    key: str, topic_name: str, context: RequestContext, broker: Broker
+) -> Coordinator | None:
+    topic = broker.image.topics_by_name.get(topic_name)
+    if topic is None or not topic.partitions:
+        return None
+    partition = topic.partitions[java_hash(key) % len(topic.partitions)]
+    for node_id, host, port, _ in broker.endpoints([partition.leader], context.listener_name):
+        return Coordinator(key=key, node_id=node_id, host=host, port=port)
+    return None
+
+
+def refuse(request: FindCoordinatorRequest, error: KafkaError) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(
+        error_code=error.code,
+        error_message=error.message,
+        node_id=-1,
+        port=-1,
+        coordinators=[
+            Coordinator(key=key, node_id=-1, port=-1, error_code=error.code)
+            for key in request.coordinator_keys
+        ],
+    )

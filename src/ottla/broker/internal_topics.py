@@ -1,0 +1,95 @@
+"""Topics that the broker keeps its own state in: made when they are first needed."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+CREATE_TIMEOUT_MS = 30_000
+
+
+class TopicMaker(Protocol):
+    """The controller, as far as it is needed here."""
+
+    async def create_topics(self, ask: CreateTopicsRequest) -> CreateTopicsResponse: ...
+
+
+class InternalTopic(NamedTuple):
+    """The options that say how it is made, and what is set on it."""
+
+    partitions: str
+    replication_factor: str
+    configs: Mapping[str, str]  # name → its value, or the option that has it
+
+
+INTERNAL_TOPICS = {
+    CONSUMER_OFFSETS: InternalTopic(
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": "offsets.topic.segment.bytes",
+        },
+    ),
+    TRANSACTION_STATE: InternalTopic(
+        "transaction.state.log.num.partitions",
+        "transaction.state.log.replication.factor",
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": "transaction.state.log.min.isr",
+            "segment.bytes": "transaction.state.log.segment.bytes",
+            "unclean.leader.election.enable": "false",
+        },
+    ),
+    SHARE_GROUP_STATE: InternalTopic(
+        "share.coordinator.state.topic.num.partitions",
+        "share.coordinator.state.topic.replication.factor",
+        {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": "share.coordinator.state.topic.min.isr",
+            "retention.ms": "-1",
+            "segment.bytes": "share.coordinator.state.topic.segment.bytes",
+        },
+    ),
+}
+
+
+async def create_internal_topic(broker: "Broker", name: str) -> None:
+    """Return when the topic is there; COORDINATOR_NOT_AVAILABLE where that must wait."""
+    made = INTERNAL_TOPICS[name]
+    settings = broker.settings
+    options = ((option, made.configs[option]) for option in made.configs)
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=settings.int(made.partitions),
+        replication_factor=settings.int(made.replication_factor),
+        configs=[
+            CreatableTopicConfig(
+                name=option, value=str(settings.int(value)) if "." in value else value
+            )
+            for option, value in options
+        ],
+    )
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
+    response = await broker.controller.create_topics(request)
+    code = response.topics[0].error_code
+    if code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        raise KafkaError(
+            ErrorCode.COORDINATOR_NOT_AVAILABLE,
+            f"{name} could not be made: {response.topics[0].error_message or ErrorCode(code).name}",
+        )

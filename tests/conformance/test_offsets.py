@@ -114,3 +114,9 @@ def test_records_beyond_the_log_cannot_be_deleted(filled) -> None:
     assert delete_before(filled, -2).error_code == ErrorCode.offset_out_of_range
     unknown = delete_before(filled, 0, partition=5)
     assert unknown.error_code == ErrorCode.unknown_topic_or_partition
+
+
+def test_records_of_a_topic_that_is_only_compacted_cannot_be_deleted(make_raw_topic) -> None:
+    topic = make_raw_topic(cleanup_policy="compact")
+    topic.produce(batch([b"v"], key=b"k"))
+    assert delete_before(topic, 1).error_code == ErrorCode.policy_violation

@@ -8,6 +8,17 @@ from pathlib import Path
 
 CLUSTER_ID = "qxMSOLpFR9-f3GtICWzutw"
 
+QUICK_GROUPS = {  # the servers' heartbeat intervals are 5 s, too long for tests to wait for
+    f"group.{kind}.{name}": value
+    for kind in ("consumer", "share")
+    for name, value in {
+        "min.session.timeout.ms": "6000",
+        "session.timeout.ms": "6000",
+        "min.heartbeat.interval.ms": "200",
+        "heartbeat.interval.ms": "200",
+    }.items()
+}
+
 
 class Quorum(enum.Enum):
     """The two ways in which Kafka forms a quorum of one."""
@@ -69,6 +80,7 @@ class Home:
             "share.coordinator.state.topic.min.isr": "1",
             "share.coordinator.state.topic.num.partitions": "4",
             "group.initial.rebalance.delay.ms": "0",
+            **QUICK_GROUPS,
             **self.settings,
         }
         self.path.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,32 @@
 """Streams and tables over topics, run by Spark.
 
 This tower reaches brokers only as a client, so an application runs against Apache Kafka as it runs
-against Ottla. `spark.py` makes the session; everything above it is definitions and checks.
+against Ottla. Importing it starts nothing: Spark comes when an application runs, or at `.df`.
 """
+
+from ottla.pipelines.app import App
+from ottla.pipelines.definitions import DefinitionError
+from ottla.pipelines.formats import bytes, json, long, string
+from ottla.pipelines.processors import Context, Processor
+from ottla.pipelines.streams import Grouped, Stream
+from ottla.pipelines.tables import GlobalTable, Table
+from ottla.pipelines.windows import hopping, session, sliding, tumbling
+
+__all__ = [
+    "App",
+    "Context",
+    "DefinitionError",
+    "GlobalTable",
+    "Grouped",
+    "Processor",
+    "Stream",
+    "Table",
+    "bytes",
+    "hopping",
+    "json",
+    "long",
+    "session",
+    "sliding",
+    "string",
+    "tumbling",
+]

@@ -1,0 +1,188 @@
+"""An application: what the user's file makes, and `ottla run` runs."""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ottla.pipelines.definitions import (
+    Application,
+    DefinitionError,
+    Delivery,
+    Field,
+    Format,
+    Latency,
+    Node,
+    Plain,
+    Sink,
+    Source,
+    Where,
+    here,
+)
+from ottla.pipelines.expressions import type_of
+from ottla.pipelines.formats import string
+from ottla.pipelines.streams import Stream
+from ottla.pipelines.tables import GlobalTable, Table
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from pyspark.sql import DataFrame
+
+TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+class App:
+    """A named set of streams and tables. The name prefixes its topics, group and checkpoints.
+
+    `latency`: "auto" takes real-time mode where Spark allows it, "low" insists on it,
+    "throughput" takes micro-batches. `delivery`: "exactly_once" takes micro-batches throughout;
+    unset, micro-batches are exactly once and real-time queries at least once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        bootstrap: str | None = None,
+        latency: Latency = "auto",
+        delivery: Delivery | None = None,
+        parallelism: int = 2,
+        start: "Literal['earliest', 'latest']" = "earliest",
+        client: Mapping[str, str] | None = None,
+    ) -> None:
+        self.where = here()
+        self.name = name
+        self._bootstrap = bootstrap
+        self._latency: Latency = latency
+        self._delivery: Delivery | None = delivery
+        self._parallelism = parallelism
+        self._start: Literal["earliest", "latest"] = start
+        self._client = dict(client or {})
+        self._sinks: list[Sink] = []
+        self._kept: dict[str, Node] = {}
+        if not TOPIC.fullmatch(name):
+            raise DefinitionError(self.where, f"{name!r} cannot name an application's topics.")
+        if latency not in ("auto", "low", "throughput"):
+            raise DefinitionError(self.where, "latency is 'auto', 'low' or 'throughput'.")
+        if delivery not in (None, "exactly_once", "at_least_once"):
+            raise DefinitionError(self.where, "delivery is 'exactly_once' or 'at_least_once'.")
+        if latency == "low" and delivery == "exactly_once":
+            raise DefinitionError(
+                self.where,
+                "latency='low' is real-time mode, which delivers at least once: drop one of both.",
+            )
+
+    def stream(
+        self,
+        topic: str,
+        *,
+        value: Format | None = None,
+        key: Format | None = None,
+        timestamp: str | None = None,
+        dead_letters: str | None = None,
+    ) -> Stream:
+        """The records of a topic. `timestamp` is their event time, else the record's own."""
+        return Stream(self, self._source(topic, value, key, timestamp, dead_letters))
+
+    def table(
+        self,
+        topic: str,
+        *,
+        value: Format | None = None,
+        key: Format | None = None,
+        timestamp: str | None = None,
+        dead_letters: str | None = None,
+    ) -> Table:
+        """The latest value by key of a topic; a record without a value deletes its key."""
+        node = self._source(topic, value, key, timestamp, dead_letters, is_table=True)
+        return Table(self, node)
+
+    def global_table(
+        self, topic: str, *, value: Format | None = None, key: Format | None = None
+    ) -> GlobalTable:
+        """A small table that every task reads whole, joined by any column of a stream."""
+        node = self._source(topic, value, key, None, None, is_table=True, is_global=True)
+        return GlobalTable(self, node)
+
+    def sink(self, frame: "DataFrame", topic: str, *, key: str = "_key") -> None:
+        """Write a DataFrame of your own: its columns as JSON, `key` (an expression) as the key."""
+        where = here()
+        names = [name for name in frame.columns if not name.startswith("_")]
+        schema = tuple(Field(name, None) for name in names)
+        node = Plain(where=where, schema=schema, frame=frame)
+        chosen = key if key != "_key" or "_key" in frame.columns else None
+        self.add(Sink(where=where, input=node, topic=topic, key=chosen))
+
+    def definition(self) -> Application:
+        """Everything said so far, frozen."""
+        return Application(
+            name=self.name,
+            where=self.where,
+            sinks=tuple(self._sinks),
+            latency=self._latency,
+            delivery=self._delivery,
+            parallelism=self._parallelism,
+            start=self._start,
+            bootstrap=self._bootstrap or os.environ.get("OTTLA_BOOTSTRAP", "localhost:9092"),
+            client=self._client,
+        )
+
+    def add(self, sink: Sink) -> None:
+        check_topic(sink.topic, sink.where)
+        for other in self._sinks:
+            if other.topic == sink.topic:
+                raise DefinitionError(
+                    sink.where,
+                    f"{sink.topic} is written at {other.where} already: merge() the streams.",
+                )
+        self._sinks.append(sink)
+
+    def keep(self, name: str, node: Node, where: Where) -> None:
+        """Remember a named table; its topic is the application's."""
+        self.add(
+            Sink(where=where, input=node, topic=changelog_topic(self.name, name), compacted=True)
+        )
+
+    def _source(
+        self,
+        topic: str,
+        value: Format | None,
+        key: Format | None,
+        timestamp: str | None,
+        dead_letters: str | None,
+        *,
+        is_table: bool = False,
+        is_global: bool = False,
+    ) -> Source:
+        where = here()
+        check_topic(topic, where)
+        chosen = value or string()
+        if chosen.name == "json" and not chosen.schema:
+            raise DefinitionError(where, "reading JSON needs a schema: json('name STRING, …').")
+        if key is not None and key.name == "json":
+            raise DefinitionError(where, "a key is text, bytes or a number: string() reads JSON.")
+        if timestamp is not None:
+            found = type_of(timestamp, chosen.schema, where)
+            if found not in (None, "TIMESTAMP"):
+                raise DefinitionError(where, f"{timestamp!r} is {found}, not a TIMESTAMP.")
+        return Source(
+            where=where,
+            schema=chosen.schema,
+            is_table=is_table,
+            topic=topic,
+            key=key or string(),
+            value=chosen,
+            timestamp=timestamp,
+            dead_letters=dead_letters or f"{self.name}-dead-letters",
+            is_global=is_global,
+        )
+
+
+def changelog_topic(app: str, table: str) -> str:
+    return f"{app}-{table}-changelog"
+
+
+def check_topic(topic: str, where: Where) -> None:
+    if not TOPIC.fullmatch(topic) or topic in (".", ".."):
+        raise DefinitionError(where, f"{topic!r} is no name for a topic.")

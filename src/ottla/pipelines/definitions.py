@@ -1,0 +1,275 @@
+"""What an application is: a frozen graph of nodes, each knowing the line that wrote it.
+
+Nothing here knows Spark. The fluent classes (`streams`, `tables`) build nodes, `plan` cuts the
+graph into stages, `build` turns a stage into a DataFrame. Besides its own fields every row carries
+the columns in `META`, which pass through an operator unless it says otherwise.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ottla.errors import OttlaError
+from ottla.pipelines.windows import Window
+
+META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
+META_TYPES: Mapping[str, str] = {
+    "_key": "STRING",
+    "_timestamp": "TIMESTAMP",
+    "_headers": "ARRAY<STRUCT<key: STRING, value: BINARY>>",
+    "_topic": "STRING",
+    "_partition": "INT",
+    "_offset": "BIGINT",
+    "_deleted": "BOOLEAN",
+}
+
+JoinKind = Literal["inner", "left", "outer"]
+PACKAGE = str(Path(__file__).parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The line of the application that made a node."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class DefinitionError(OttlaError):
+    """The application cannot run as written; the sentence says where and why."""
+
+    def __init__(self, where: Where, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.where = where
+
+
+def here() -> Where:
+    """The nearest caller outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return Where(frame.f_code.co_filename, frame.f_lineno)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a row: its type is Spark's name for it, None when only Spark can tell."""
+
+    name: str
+    type: str | None
+    required: bool = False
+
+
+Schema = tuple[Field, ...]
+FormatName = Literal["json", "string", "bytes", "long"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How bytes become columns, and columns bytes. All but JSON make one, called `column`."""
+
+    name: FormatName
+    schema: Schema = ()
+    column: str = "value"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Node:
+    where: Where
+    schema: Schema
+    is_table: bool = False
+
+    @property
+    def inputs(self) -> "tuple[Node, ...]":
+        return ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(Node):
+    topic: str
+    key: Format
+    value: Format
+    timestamp: str | None = None  # event time as an expression; None: the record's own
+    dead_letters: str | None = None  # where records go that do not decode
+    is_global: bool = False
+    internal: "Node | None" = None  # the node whose results this intermediate topic carries
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plain(Node):
+    """A DataFrame made by the user's own PySpark."""
+
+    frame: Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Step(Node):
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Filter(Step):
+    condition: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Project(Step):
+    columns: tuple[tuple[str, str], ...]  # (name, expression), in order
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explode(Step):
+    expression: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PythonMap(Step):
+    """A Python function over rows as dictionaries: map, flat_map and peek."""
+
+    function: Callable[[dict[str, Any]], Any]
+    kind: Literal["map", "flat_map", "peek"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rekey(Step):
+    expression: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Changes(Step):
+    """A table read as the stream of its updates, or a stream's latest rows read as a table."""
+
+    name: str | None = None  # the compacted topic it is kept in
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Merge(Node):
+    parts: tuple[Node, ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Aggregate(Step):
+    keys: tuple[str, ...]
+    aggregates: tuple[tuple[str, str], ...]  # (name, expression)
+    window: Window | None
+    final: bool  # only when the window has closed
+    name: str | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Join(Node):
+    left: Node
+    right: Node
+    kind: JoinKind
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamJoin(Join):
+    """Two streams, by key, within a time of each other."""
+
+    before_ms: int
+    after_ms: int
+    grace_ms: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableJoin(Join):
+    """A stream with the latest row of a table, or two tables, by key."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForeignKeyJoin(Join):
+    """Two tables; `on` is an expression over the left row that gives the right row's key.
+
+    It runs as two stages: `left` is then the topic of a `Subscribe`, keyed by the right row's key.
+    """
+
+    on: str
+    left_schema: Schema  # of the rows that are joined, which travel inside the subscriptions
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subscribe(Step):
+    """The first half of a foreign-key join: tells each right key which left rows want it."""
+
+    on: str
+    kind: JoinKind
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GlobalJoin(Join):
+    """A stream with a table that every task reads whole; `on` gives the table's key."""
+
+    on: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Process(Step):
+    processor: Any  # a processors.Processor
+    grace_ms: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Sink:
+    where: Where
+    input: Node
+    topic: str
+    value: Format | None = None  # None: JSON, or the bytes of a lone column called value
+    key: str | None = None  # an expression; None: the row's key
+    headers: tuple[tuple[str, str], ...] = ()
+    partition: str | None = None
+    timestamp: str | None = None
+    compacted: bool = False
+    partitions: int | None = None
+
+
+Latency = Literal["auto", "low", "throughput"]
+Delivery = Literal["exactly_once", "at_least_once"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """Everything that was said about an application, ready to be planned."""
+
+    name: str
+    where: Where
+    sinks: tuple[Sink, ...]
+    latency: Latency = "auto"
+    delivery: Delivery | None = None
+    parallelism: int = 2
+    start: Literal["earliest", "latest"] = "earliest"
+    bootstrap: str = "localhost:9092"
+    client: Mapping[str, str] = field(default_factory=dict)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and everything before it, each once, inputs first."""
+    seen: set[int] = set()
+
+    def visit(at: Node) -> Iterator[Node]:
+        if id(at) in seen:
+            return
+        seen.add(id(at))
+        for before in at.inputs:
+            yield from visit(before)
+        yield at
+
+    yield from visit(node)

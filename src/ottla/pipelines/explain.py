@@ -1,0 +1,134 @@
+"""A plan in words: the stages, what each does, its engine and what it promises. Pure."""
+
+from collections.abc import Iterator
+
+from ottla.pipelines.definitions import (
+    Aggregate,
+    Changes,
+    Explode,
+    Filter,
+    ForeignKeyJoin,
+    GlobalJoin,
+    Merge,
+    Node,
+    Plain,
+    Process,
+    Project,
+    PythonMap,
+    Rekey,
+    Source,
+    StreamJoin,
+    Subscribe,
+    TableJoin,
+    walk,
+)
+from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.windows import Window
+
+
+def explain(plan: Plan) -> str:
+    application = plan.application
+    lines = [
+        f"{application.name}: {len(plan.stages)} stage{'s' if len(plan.stages) > 1 else ''}, "
+        f"brokers {application.bootstrap}, parallelism {application.parallelism}"
+    ]
+    for number, stage in enumerate(plan.stages, 1):
+        lines += ["", f"{number}. {stage.name}   ({stage.sink.where})", *_describe(stage)]
+    return "\n".join(lines)
+
+
+def _describe(stage: Stage) -> Iterator[str]:
+    reads = (f"{source.topic} ({_kind(source)})" for source in stage.sources)
+    yield f"   reads     {', '.join(reads) or 'a DataFrame of your own'}"
+    steps = [words for node in walk(stage.node) if (words := _words(node))]
+    if steps and not stage.only_dead:
+        yield f"   does      {' → '.join(steps)}"
+    yield f"   writes    {stage.sink.topic}{_topic_kind(stage)}"
+    if stage.dead and not stage.only_dead:
+        letters = ", ".join(sorted({source.dead_letters or "" for source in stage.dead}))
+        yield f"             records that do not decode go to {letters}"
+    yield f"   engine    {stage.mode}: {stage.why}"
+    yield f"   delivers  {promise(stage)}"
+
+
+def promise(stage: Stage) -> str:
+    """What a reader of the stage's topic may rely on, honestly."""
+    if stage.delivery == "exactly_once":
+        return "exactly once to readers with isolation.level=read_committed"
+    if stage.mode == "micro-batch":
+        return "at least once: a failed batch is written again"
+    if stage.node.is_table or isinstance(stage.stateful, Aggregate):
+        return "at least once: the last seconds may repeat, harmless for a table by key"
+    if stage.stateful is not None:
+        return "at least once: after a failure the last seconds repeat"
+    return (
+        "at least once: after a failure the last seconds repeat; headers ottla.topic, "
+        "ottla.partition and ottla.offset tell repeats apart"
+    )
+
+
+def _kind(source: Source) -> str:
+    if source.internal is not None:
+        return "an earlier stage"
+    if source.is_global:
+        return "global table"
+    return f"{'table' if source.is_table else 'stream'} of {source.value.name}"
+
+
+def _topic_kind(stage: Stage) -> str:
+    if stage.only_dead:
+        return " (records that do not decode)"
+    parts = ["intermediate"] if stage.internal else []
+    parts += ["compacted"] if stage.sink.compacted else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _words(node: Node) -> str | None:
+    match node:
+        case Filter(condition=condition):
+            return f"filter {condition}"
+        case Project(columns=columns):
+            return f"select {', '.join(name for name, _ in columns)}"
+        case Explode(expression=expression, name=name):
+            return f"explode {expression} as {name}"
+        case PythonMap(kind=kind, function=function):
+            return f"{kind} {getattr(function, '__name__', 'function')}"
+        case Rekey(expression=expression):
+            return f"key by {expression}"
+        case Merge(parts=parts):
+            return f"merge {len(parts)}"
+        case Aggregate():
+            return _aggregate_words(node)
+        case StreamJoin():
+            return (
+                f"{node.kind} join of two streams, {node.before_ms} ms before to "
+                f"{node.after_ms} ms after"
+            )
+        case TableJoin():
+            return f"{node.kind} join with the table's latest row"
+        case ForeignKeyJoin():
+            return f"{node.kind} join by foreign key {node.on}"
+        case GlobalJoin():
+            return f"{node.kind} join with a global table on {node.on}"
+        case Subscribe():
+            return f"tell each {node.on} which rows want it"
+        case Process(processor=processor):
+            return f"process with {type(processor).__name__}"
+        case Changes(is_table=is_table):
+            return "latest by key" if is_table else "changes"
+        case Plain():
+            return "plain PySpark"
+    return None
+
+
+def _aggregate_words(node: Aggregate) -> str:
+    folds = ", ".join(f"{name}={sql}" for name, sql in node.aggregates)
+    text = f"group by {', '.join(node.keys)}"
+    if node.window is not None:
+        text += f", {_window_words(node.window)}"
+    return f"{text}: {folds}" + (", when the window has closed" if node.final else "")
+
+
+def _window_words(window: Window) -> str:
+    every = f" every {window.every_ms} ms" if window.kind == "hopping" else ""
+    return f"{window.kind} windows of {window.size_ms} ms{every}, grace {window.grace_ms} ms"

@@ -1,0 +1,27 @@
+"""`.df`: a point of an application as the user's own DataFrame."""
+
+from typing import TYPE_CHECKING
+
+from ottla.pipelines.definitions import Application, Node, walk
+from ottla.pipelines.plan import STATEFUL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def frame_of(application: Application, node: Node) -> "DataFrame":
+    """The node's columns and the columns that begin with `_`, as a streaming DataFrame."""
+    from ottla.errors import OttlaError
+    from ottla.pipelines.build import Builder
+    from ottla.pipelines.queries import Reading
+    from ottla.pipelines.spark import SparkSettings, session
+
+    states = [at for at in walk(node) if isinstance(at, STATEFUL)]
+    if len(states) > 1:
+        raise OttlaError(
+            f"{states[1].where}: .df cannot pass two operators with state; write the first to a "
+            "topic with to() and read it again."
+        )
+    spark = session(SparkSettings(name=application.name, parallelism=application.parallelism))
+    reading = Reading(spark, application)
+    return Builder(spark, "micro-batch", reading.stream, reading.now).frame(node)

@@ -1,0 +1,145 @@
+"""Starting one stage as a Spark query: its sources' options, its sink and its trigger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ottla.pipelines.build import Builder
+from ottla.pipelines.definitions import (
+    Application,
+    Field,
+    Schema,
+    Source,
+    TableJoin,
+    walk,
+)
+from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.sinks import records, write_batch
+from ottla.pipelines.transactional import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+# Live: as planned. Catch up: all there is, then end. Load: tables only, streams held back.
+Phase = Literal["live", "catch-up", "load", "step"]
+REAL_TIME_INTERVAL = "5 seconds"
+NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Opens topics for Spark. `names` maps the topics of the plan to those of this generation."""
+
+    spark: "SparkSession"
+    application: Application
+    names: Mapping[str, str] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()  # topics that must not move in this phase
+    max_wait_ms: int = 10
+
+    def stream(self, source: Source) -> "DataFrame":
+        reader = self.spark.readStream.format("kafka").options(**self._options(source))
+        # The default long poll of 500 ms is most of a micro-batch's latency.
+        reader = reader.option("kafka.fetch.max.wait.ms", str(self.max_wait_ms))
+        if source.topic in self.held:
+            reader = reader.options(**NEVER)
+        return reader.load()
+
+    def now(self, source: Source) -> "DataFrame":
+        """Everything the topic holds at this moment, read anew by every batch."""
+        options = self._options(source) | {"startingOffsets": "earliest"}
+        return self.spark.read.format("kafka").options(**options).load()
+
+    def _options(self, source: Source) -> dict[str, str]:
+        from_start = source.internal is not None or source.is_table
+        options = {
+            "kafka.bootstrap.servers": self.application.bootstrap,
+            "subscribe": self.names.get(source.topic, source.topic),
+            "startingOffsets": "earliest" if from_start else self.application.start,
+            "includeHeaders": "true",
+            "kafka.isolation.level": "read_committed",
+        }
+        return options | {f"kafka.{name}": v for name, v in self.application.client.items()}
+
+
+@dataclass
+class Starter:
+    """Starts the stages of a plan, in order: a later stage needs the schemas of the earlier."""
+
+    spark: "SparkSession"
+    plan: Plan
+    names: Mapping[str, str]
+    folder: Path
+    resolved: dict[str, Schema] = field(default_factory=dict)
+
+    def checkpoint(self, stage: Stage) -> Path:
+        return self.folder / stage.name
+
+    def start(self, stage: Stage, phase: Phase = "live") -> "StreamingQuery":
+        frame = self.frame(stage, phase)
+        name = f"{self.plan.application.name}/{stage.name}"
+        real_time = stage.mode == "real-time" and phase == "live"
+        mode = "append" if stage.output_mode == "append" and not real_time else "update"
+        query = (
+            frame.writeStream.queryName(name)
+            .outputMode(mode)
+            .option("checkpointLocation", str(self.checkpoint(stage)))
+        )
+        if stage.delivery == "exactly_once":
+            query = query.foreachBatch(write_batch(self._target(stage)))
+        else:
+            query = query.format("kafka").options(
+                **{
+                    "kafka.bootstrap.servers": self.plan.application.bootstrap,
+                    "kafka.compression.type": "lz4",
+                    **{f"kafka.{n}": v for n, v in self.plan.application.client.items()},
+                }
+            )
+        if real_time:
+            # PySpark's types do not list the trigger that its code has.
+            triggered = query.trigger(realTime=REAL_TIME_INTERVAL)  # type: ignore[call-overload]
+            started: StreamingQuery = triggered.start()
+            return started
+        if phase == "catch-up":
+            return query.trigger(availableNow=True).start()
+        every = "1 second" if stage.only_dead and phase == "live" else "0 seconds"
+        return query.trigger(processingTime=every).start()
+
+    def frame(self, stage: Stage, phase: Phase) -> "DataFrame":
+        """The stage's records; remembers the schema of what an intermediate topic will carry."""
+        self.spark.conf.set("spark.sql.shuffle.partitions", str(self.plan.application.parallelism))
+        held = held_topics(stage) if phase == "load" else frozenset()
+        reading = Reading(self.spark, self.plan.application, self.names, held)
+        builder = Builder(
+            self.spark,
+            stage.mode,
+            reading.stream,
+            reading.now,
+            dead=frozenset(source.topic for source in stage.dead),
+            resolved=self.resolved,
+        )
+        frame = builder.frame(stage.node)
+        self.resolved[stage.sink.topic] = tuple(
+            Field(f.name, f.dataType.simpleString())
+            for f in frame.schema
+            if not f.name.startswith("_")
+        )
+        return records(stage, frame, self.names)
+
+    def _target(self, stage: Stage) -> Target:
+        application = self.plan.application
+        marker = self.names[stage.sink.topic]
+        return Target(application.bootstrap, marker, dict(application.client))
+
+
+def held_topics(stage: Stage) -> frozenset[str]:
+    """The streams that wait while the tables they are joined with are loaded."""
+    node = stage.stateful
+    if not isinstance(node, TableJoin) or node.is_table:
+        return frozenset()
+    return frozenset(at.topic for at in walk(node.left) if isinstance(at, Source))
+
+
+def loads_tables(stage: Stage) -> bool:
+    return bool(held_topics(stage))

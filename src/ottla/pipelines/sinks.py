@@ -1,0 +1,96 @@
+"""From rows to records, and the three ways they are written.
+
+Exactly once: a transaction per task (`transactional`). At least once: Spark's own Kafka sink, in
+micro-batches or in real time; it sets no timestamps, so the event time travels in a header.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ottla.pipelines.decoding import (
+    COORDINATES,
+    TIMESTAMP_HEADER,
+    default_format,
+    encoded_value,
+    header,
+)
+from ottla.pipelines.definitions import ForeignKeyJoin, walk
+from ottla.pipelines.plan import Stage
+from ottla.pipelines.transactional import BATCH_SCHEMA, Target, writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REASON_HEADER = "ottla.reason"
+
+
+def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
+    """The stage's rows as topic, key, value, headers, partition and timestamp."""
+    sink = stage.sink
+    columns = [name for name in frame.columns if not name.startswith("_")]
+    types = dict(frame.dtypes)
+    format = sink.value or default_format(columns, types)
+    key = f"cast({sink.key} AS string)" if sink.key else "_key"
+    if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
+        key = "unhex(lpad(hex(_key), 16, '0'))"
+    value = f"if(_deleted, NULL, {encoded_value(format, columns)})"
+    topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
+    headers = _headers(stage)
+    if stage.dead:
+        if stage.only_dead:
+            frame = frame.where("_reason IS NOT NULL")
+        topic = f"CASE {_dead_topics(stage, topics)} ELSE {topic} END"
+        value = f"if(_reason IS NOT NULL, _raw, {value})"
+        headers = f"if(_reason IS NOT NULL, {_dead_headers()}, {headers})"
+    return frame.selectExpr(
+        f"{topic} AS topic",
+        f"cast({key} AS binary) AS key",
+        f"{value} AS value",
+        f"{headers} AS headers",
+        f"cast({sink.partition or 'NULL'} AS int) AS partition",
+        f"{sink.timestamp or '_timestamp'} AS timestamp",
+        *(["_offset AS _version"] if _moves_rows(stage) else []),
+    )
+
+
+def write_batch(target: Target) -> Callable[["DataFrame", int], None]:
+    """What foreachBatch calls: every task writes its rows and the batch's number, or neither."""
+
+    def write(frame: "DataFrame", batch_id: int) -> None:
+        if "_version" in frame.columns:
+            # Two groups may speak about one row in a batch: the newer version goes last.
+            frame = frame.repartition("key").sortWithinPartitions("_version").drop("_version")
+        frame.mapInArrow(writer(target, batch_id), BATCH_SCHEMA).collect()
+
+    return write
+
+
+def _moves_rows(stage: Stage) -> bool:
+    return any(isinstance(node, ForeignKeyJoin) for node in walk(stage.node))
+
+
+def _headers(stage: Stage) -> str:
+    added = [header(name, sql) for name, sql in stage.sink.headers]
+    if stage.delivery == "at_least_once":
+        added.append(header(TIMESTAMP_HEADER, "unix_millis(_timestamp)"))
+        if stage.stateful is None:
+            places = zip(COORDINATES, ("_topic", "_partition", "_offset"), strict=True)
+            added += [header(name, column) for name, column in places]
+    own = f"filter(_headers, h -> NOT h.key LIKE 'ottla.%' OR h.key = '{REASON_HEADER}')"
+    if not added:
+        return own
+    return f"concat(coalesce({own}, array()), array({', '.join(added)}))"
+
+
+def _dead_headers() -> str:
+    places = zip(COORDINATES, ("_topic", "_partition", "_offset"), strict=True)
+    added = [header(REASON_HEADER, "_reason"), *(header(n, column) for n, column in places)]
+    return f"concat(coalesce(_headers, array()), array({', '.join(added)}))"
+
+
+def _dead_topics(stage: Stage, topics: Mapping[str, str]) -> str:
+    return " ".join(
+        f"WHEN _reason IS NOT NULL AND _topic = '{source.topic}' "
+        f"THEN '{topics[source.dead_letters or '']}'"
+        for source in stage.dead
+    )

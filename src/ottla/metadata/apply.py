@@ -249,7 +249,6 @@ def _feature(image: Image, record: wire.FeatureLevelRecord, delta: Delta) -> Non
 
 def _producer_ids(image: Image, record: wire.ProducerIdsRecord, _: Delta) -> None:
     image.next_producer_id = record.next_producer_id
-    image.producer_ids = record
 
 
 # Kept for others: not served here, but never lost ----------------------------------------------

@@ -141,7 +141,6 @@ class Image:
         "kept",
         "next_producer_id",
         "offset",
-        "producer_ids",
         "topics_by_id",
         "topics_by_name",
         "unknown",
@@ -157,8 +156,6 @@ class Image:
         self.configs: dict[ConfigKey, Mapping[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        self.producer_ids: Record | None = None
-        """The last ProducerIdsRecord, for snapshots."""
         self.kept: dict[tuple[object, ...], Record] = {}
         """Records of what is not served yet (ACLs, SCRAM, quotas, tokens), by their identity."""
         self.unknown: list[Record] = []
@@ -175,7 +172,6 @@ class Image:
         other.configs = dict(self.configs)
         other.features = dict(self.features)
         other.next_producer_id = self.next_producer_id
-        other.producer_ids = self.producer_ids
         other.kept = dict(self.kept)
         other.unknown = list(self.unknown)
         return other

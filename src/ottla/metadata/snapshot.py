@@ -35,8 +35,10 @@ def snapshot_records(image: Image) -> Iterator[Record]:
                 resource_type=kind, resource_name=resource, name=name, value=value
             )
     yield from _kept(image, quotas=True)
-    if image.producer_ids is not None:
-        yield image.producer_ids
+    if image.next_producer_id:
+        yield wire.ProducerIdsRecord(
+            broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
+        )
     yield from _kept(image, quotas=False)
     yield from image.unknown
 

@@ -1,193 +1,280 @@
-"""The quorum as the rest of a node sees it: append and be told what is committed.
+"""The quorum as the rest of a node sees it: append, and be told what is committed.
 
-Performs what must be done: files, threads for fsync, replies. Decisions are not made here.
+A thin driver: it feeds the machine with events and performs its effects with files, a thread for
+fsync, sockets and the listener. Decisions are not made here.
 """
 
 import asyncio
+import logging
+from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from random import SystemRandom
 from time import time
-from typing import Protocol
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.disk import Disk, LocalDisk
+from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
-from ottla.quorum.control_records import build_control_batch, leader_change
-from ottla.quorum.election_state import ElectionState
-from ottla.quorum.snapshots import SnapshotId, build_snapshot
+from ottla.quorum.describing import describe_quorum
+from ottla.quorum.events import Effect, Event, Flush, Response, Tick
+from ottla.quorum.machine import Machine
+from ottla.quorum.member import Rng
+from ottla.quorum.peers import Peers
+from ottla.quorum.replica import Listener, Replica
+from ottla.quorum.requests import incoming
+from ottla.quorum.responses import reply
+from ottla.quorum.roles import Leader, Resigned
+from ottla.quorum.snapshots import Snapshot, SnapshotId, build_snapshot, read_snapshot
 from ottla.quorum.store import Store
-from ottla.quorum.voters import VoterSet
 from ottla.wire.message import Message
-from ottla.wire.record_batch import NewRecord, build_batch, iterate_records, read_header
-from ottla.wire.records.quorum import KRaftVersionRecord, VotersRecord
+from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
 
+__all__ = ["Listener", "Quorum"]
 
-class Listener(Protocol):
-    """Told of everything that is committed, in order, on every node."""
+logger = logging.getLogger(__name__)
 
-    def committed(
-        self, base_offset: int, epoch: int, values: Sequence[bytes], timestamp_ms: int
-    ) -> None: ...
-
-    def load_snapshot(self, values: Iterable[bytes], end_offset: int, epoch: int) -> None:
-        """Forget all and start from these."""
-
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        """On the leader itself: after all that earlier leaders committed."""
+GOODBYE = 0.5
+"""Seconds that a leader which stops waits for the others to hear of it."""
 
 
 class Quorum:
-    def __init__(self, config: QuorumConfig, listener: Listener, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        config: QuorumConfig,
+        listener: Listener,
+        disk: Disk | None = None,
+        rng: Rng | None = None,
+    ) -> None:
         self.config = config
         self.node_id = config.node_id
-        self.leader_id: int | None = None
-        self.high_watermark = 0
+        self.is_leader = False
+        """Whether we lead and the listener knows all that was committed before."""
         self._listener = listener
-        self._store = Store(
-            disk or LocalDisk(), config.log_dir, config.static_voters, config.segment_bytes
-        )
+        self._disk = disk or LocalDisk()
+        self._rng = rng or SystemRandom()
         self._flusher = ThreadPoolExecutor(1, "quorum-sync")
-        self._flushing: asyncio.Task[None] | None = None
-        self._waiting: list[tuple[int, int, asyncio.Future[int]]] = []  # end, base, future
-        self._delivered = 0
+        self._flushing = False
+        self._flush_wanted: Flush | None = None
+        self._waiting: deque[tuple[int, int, asyncio.Future[int]]] = deque()  # end, base, future
+        self._effects: deque[Effect] = deque()
+        self._performing = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped = False
+
+    @property
+    def leader_id(self) -> int | None:
+        return self._machine.member.leader
 
     @property
     def epoch(self) -> int:
-        return self._store.election.epoch
+        return self._machine.member.epoch
 
     @property
-    def is_leader(self) -> bool:
-        return self.leader_id == self.node_id
+    def high_watermark(self) -> int:
+        return self._machine.member.high_watermark
 
     async def start(self) -> None:
         """Take part. A quorum of one leads, and has replayed everything, when this returns."""
-        store = self._store
-        if not store.history.voters.only(self.config.key):
-            raise KafkaError(ErrorCode.INCONSISTENT_VOTER_SET, "This node is not the only voter.")
-        if store.snapshot is not None and store.snapshot_id is not None:
-            self._delivered = store.snapshot_id.end_offset
-            self._listener.load_snapshot(store.snapshot.values(), *store.snapshot_id)
-        store.write_election(ElectionState(self.epoch + 1, voted=self.config.key))
-        store.write_election(ElectionState(self.epoch, leader=self.node_id))
-        self.leader_id = self.node_id
-        self._append_control(self._first_records())
-        await self._flushed()
-        self._listener.leader_changed(self.node_id, self.epoch)
+        self._loop = asyncio.get_running_loop()
+        self.failure: asyncio.Future[None] = self._loop.create_future()
+        """Done, with the exception, when the quorum cannot go on: the disk failed."""
+        self._led = self._loop.create_future()
+        config = self.config
+        store = Store(self._disk, config.log_dir, config.static_voters, config.segment_bytes)
+        self._replica = Replica(store, self._listener)
+        self._peers = Peers(config, self._step)
+        self._machine = Machine(
+            self._loop.time(), config, self._rng, store.election, store.log_state(), store.history
+        )
+        self._step(Tick())
+        if self._machine.member.voters.only(config.key):
+            await self._led
 
     async def stop(self) -> None:
-        if self._flushing is not None:
-            await asyncio.wait([self._flushing])
-        self.leader_id = None
-        for _, _, future in self._waiting:
-            if not future.done():
-                future.set_exception(not_controller())
-        self._waiting.clear()
-        self._flusher.shutdown()
-        self._store.log.sync()
-        self._store.close()
+        """Leave; a leader tells the others, so that they need not find out."""
+        self._step(events.Resign(for_good=True))
+        deadline = self._loop.time() + GOODBYE
+        while self._is_saying_goodbye() and self._loop.time() < deadline:
+            await asyncio.sleep(0.01)
+        self._stopped = True
+        self._fail_waiting()
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._peers.close()
+        await self._loop.run_in_executor(None, self._flusher.shutdown)
+        self._replica.store.log.sync()
+        self._replica.store.close()
+
+    def _is_saying_goodbye(self) -> bool:
+        role = self._machine.member.role
+        return isinstance(role, Resigned) and bool(role.unaware)
 
     def append(self, values: Sequence[bytes]) -> asyncio.Future[int]:
         """Append one atomic batch; the future has its first offset once it is committed."""
-        if not self.is_leader:
+        if self._stopped or not isinstance(self._machine.member.role, Leader):
             raise not_controller()
-        base = self._store.log.end_offset
-        now_ms = int(time() * 1000)
-        batch = build_batch(
-            [NewRecord(now_ms, None, value) for value in values],
-            base_offset=base,
-            leader_epoch=self.epoch,
-        )
-        self._store.log.append(batch, read_header(batch))
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append((self._store.log.end_offset, base, future))
-        self._flush_soon()
+        base = self.appended_end_offset()
+        future: asyncio.Future[int] = self._loop.create_future()
+        self._waiting.append((base + len(values), base, future))
+        self._step(events.Propose(values))
         return future
 
     def appended_end_offset(self) -> int:
         """Where the next batch will start."""
-        return self._store.log.end_offset
+        return self._machine.member.log.end_offset
+
+    def resign(self) -> None:
+        """Let another lead, if there is one."""
+        self._step(events.Resign())
 
     async def write_snapshot(self, values: Iterable[bytes], end_offset: int, epoch: int) -> None:
-        """Keep these as the state below `end_offset`, and drop the log before it."""
-        version, voters = self._store.history.at(end_offset)
-        now_ms = int(time() * 1000)
-        data = build_snapshot(
-            values,
-            now_ms=now_ms,
-            last_timestamp=now_ms,
-            epoch=epoch,
-            kraft_version=version,
-            voters=voters,
-        )
-        self._store.write_snapshot(SnapshotId(end_offset, epoch), data)
-        self._store.forget_before_snapshot()
+        """Keep these as the state below `end_offset`, and drop log that is not needed for it.
+
+        `values` are read in a thread: they must not change meanwhile.
+        """
+        snapshot_id = SnapshotId(end_offset, epoch)
+        version, voters = self._machine.member.history.at(end_offset)
+        store = self._replica.store
+
+        def write() -> Snapshot:
+            now_ms = int(time() * 1000)
+            data = build_snapshot(
+                values,
+                now_ms=now_ms,
+                last_timestamp=now_ms,
+                epoch=epoch,
+                kraft_version=version,
+                voters=voters,
+            )
+            store.write_snapshot_file(snapshot_id, data)
+            return read_snapshot(data)
+
+        snapshot = await self._loop.run_in_executor(None, write)
+        newest = store.snapshot_id
+        if self._stopped or (newest is not None and newest.end_offset >= end_offset):
+            return
+        store.adopt_snapshot(snapshot_id, snapshot)
+        self._step(events.SnapshotTaken(snapshot_id, store.log.start_offset))
 
     async def handle(self, request: Message, version: int) -> Message:
         """Answer a request of another node of the quorum."""
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "This node is the only voter.")
+        if isinstance(request, DescribeQuorumRequest):
+            return describe_quorum(request, self._machine.member, self._loop.time(), time())
+        asked = incoming(request, self.config.cluster_id)
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        if self._stopped:
+            raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "This node is stopping.")
+        self._step(events.Received(answer, asked))
+        return reply(asked, await answer)
 
-    def _first_records(self) -> list[Message]:
-        """What a leader writes first: its own election, and voters that only formatting set."""
-        history = self._store.history
-        ids = history.voters.ids
-        records = [leader_change(self.node_id, ids, [self.node_id])]
-        if history.kraft_version > 0 and history.last_offset < 0:
-            version = KRaftVersionRecord(k_raft_version=history.kraft_version)
-            records += [version, history.voters.to_record()]
-        return records
+    # --- the loop of events and effects -------------------------------------------------------
 
-    def _append_control(self, records: list[Message]) -> None:
-        base = self._store.log.end_offset
-        batch = build_control_batch(
-            records, base_offset=base, epoch=self.epoch, now_ms=int(time() * 1000)
-        )
-        self._store.log.append(batch, read_header(batch))
-        for offset, record in enumerate(records, base):
-            match record:
-                case KRaftVersionRecord():
-                    self._store.history.note_version(offset, record.k_raft_version)
-                case VotersRecord():
-                    self._store.history.note_voters(offset, VoterSet.from_record(record))
-        self._flush_soon()
+    def _step(self, event: Event) -> None:
+        """Let the machine decide, and perform what it wants.
 
-    def _flush_soon(self) -> None:
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().create_task(self._flush())
-
-    async def _flushed(self) -> None:
-        while self._flushing is not None:
-            await self._flushing
-
-    async def _flush(self) -> None:
-        """Sync until nothing is left to sync; whoever waits shares the one under way."""
-        loop = asyncio.get_running_loop()
+        The listener may append while it is being told something: then the effects of that come
+        after those that are still to be performed.
+        """
+        if self._stopped:
+            return
+        self._effects.extend(self._machine.step(self._loop.time(), event))
+        if self._performing:
+            return
+        self._performing = True
         try:
-            while self.high_watermark < self._store.log.end_offset:
-                end = self._store.log.end_offset
-                await loop.run_in_executor(self._flusher, self._store.log.sync)
-                self._commit(end)
+            while self._effects:
+                self._perform(self._effects.popleft())
+        except Exception as error:
+            self._fail(error)
         finally:
-            self._flushing = None
+            self._performing = False
+        self._arm()
 
-    def _commit(self, end: int) -> None:
-        self.high_watermark = end
-        self._deliver(end)
-        done = [entry for entry in self._waiting if entry[0] <= end]
-        self._waiting = self._waiting[len(done) :]
-        for _, base, future in done:
+    def _perform(self, effect: Effect) -> None:
+        if self._replica.perform(effect, int(time() * 1000)):
+            match effect:
+                case events.Commit(high_watermark=high_watermark):
+                    self._resolve(high_watermark)
+                case events.LeaderChanged(leader=leader):
+                    self._led_by(leader)
+            return
+        match effect:
+            case Flush():
+                self._flush_wanted = effect
+                self._flush_soon()
+            case events.Send():
+                self._peers.send(effect)
+            case events.Reply(token=token, response=response):
+                answer(token, response)
+            case events.ReplyRecords(token=token, response=response, offset=offset):
+                answer(token, self._replica.with_records(response, offset))
+            case events.ReplySnapshot(token=token, response=response, max_bytes=max_bytes):
+                answer(token, self._replica.with_part(response, max_bytes))
+
+    def _arm(self) -> None:
+        """Come back when the machine wants to."""
+        at = self._machine.next_deadline()
+        if self._timer is not None:
+            if self._timer.when() == at and not self._timer.cancelled():
+                return
+            self._timer.cancel()
+        if not self._stopped:
+            self._timer = self._loop.call_at(at, self._step, Tick())
+
+    def _fail(self, error: Exception) -> None:
+        """A disk that failed once is not to be trusted again: nothing is acknowledged any more."""
+        logger.critical("the metadata quorum cannot go on", exc_info=error)
+        self._stopped = True
+        self.is_leader = False
+        self._fail_waiting()
+        if not self.failure.done():
+            self.failure.set_exception(error)
+
+    def _led_by(self, leader: int | None) -> None:
+        self.is_leader = leader == self.node_id
+        if self.is_leader and not self._led.done():
+            self._led.set_result(None)
+        if not self.is_leader:
+            self._fail_waiting()
+
+    def _fail_waiting(self) -> None:
+        """Whether these will be committed is for another leader to say."""
+        while self._waiting:
+            _, _, future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(not_controller())
+
+    def _resolve(self, high_watermark: int) -> None:
+        while self._waiting and self._waiting[0][0] <= high_watermark:
+            _, base, future = self._waiting.popleft()
             if not future.done():
                 future.set_result(base)
 
-    def _deliver(self, end: int) -> None:
-        start = max(self._delivered, self._store.log.start_offset)
-        for data, position, header in self._store.log.batches(start, end):
-            if not header.is_control:
-                records = iterate_records(data, position, header)
-                values = [record.value or b"" for record in records]
-                self._listener.committed(
-                    header.base_offset, header.leader_epoch, values, header.base_timestamp
-                )
-        self._delivered = end
+    # --- fsync, shared by all that wait -------------------------------------------------------
+
+    def _flush_soon(self) -> None:
+        if self._flushing or self._flush_wanted is None:
+            return
+        wanted, self._flush_wanted = self._flush_wanted, None
+        self._flushing = True
+        sync = self._loop.run_in_executor(self._flusher, self._replica.store.log.sync)
+        sync.add_done_callback(lambda done: self._flushed(wanted, done))
+
+    def _flushed(self, wanted: Flush, done: "asyncio.Future[None]") -> None:
+        self._flushing = False
+        error = done.exception()
+        if isinstance(error, Exception):
+            self._fail(error)
+            return
+        self._step(events.Flushed(wanted.generation, wanted.end_offset))
+        self._flush_soon()
+
+
+def answer(token: events.Token, response: Response) -> None:
+    assert isinstance(token, asyncio.Future)
+    if not token.done():
+        token.set_result(response)
 
 
 def not_controller() -> KafkaError:

@@ -71,13 +71,25 @@ class MetadataLog:
         assert header.base_offset == self.end_offset, (header.base_offset, self.end_offset)
         active = self.segments[-1]
         if active.file.size and active.file.size + len(batch) > self.segment_bytes:
-            active.file.sync()
-            active = self._new_segment(self.end_offset)
+            self.roll()
+            active = self.segments[-1]
         active.note(header.base_offset, active.file.size)
         active.file.append(batch)
         self.end_offset = header.next_offset
         if self.epochs.assign(header.leader_epoch, header.base_offset):
             self._write_epochs()
+
+    def append_all(self, batches: bytes) -> None:
+        """Append batches as a leader sent them, checked already."""
+        for position, header in iterate_batches(batches):
+            self.append(batches[position : position + header.size], header)
+
+    def roll(self) -> None:
+        """Begin a new segment, unless the last is empty."""
+        active = self.segments[-1]
+        if active.file.size:
+            active.file.sync()
+            self._new_segment(self.end_offset)
 
     def sync(self) -> None:
         """Make all that was appended durable; may run in a thread."""

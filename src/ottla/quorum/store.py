@@ -4,6 +4,7 @@ Synchronous; only `log.sync` may be run elsewhere. What to write and when is the
 """
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 from ottla.errors import KafkaError
@@ -11,11 +12,12 @@ from ottla.ids import METADATA_TOPIC_ID, show_uuid
 from ottla.ports.disk import Disk
 from ottla.quorum.control_records import control_records
 from ottla.quorum.election_state import FILE_NAME, ElectionState
+from ottla.quorum.epochs import Epochs
+from ottla.quorum.log_state import LogState
 from ottla.quorum.metadata_log import SEGMENT_BYTES, MetadataLog
 from ottla.quorum.snapshots import EMPTY, Snapshot, SnapshotId, build_snapshot, read_snapshot
 from ottla.quorum.voter_history import VoterHistory
 from ottla.quorum.voters import Voter, VoterSet
-from ottla.wire.records.quorum import KRaftVersionRecord, VotersRecord
 
 logger = logging.getLogger(__name__)
 
@@ -60,42 +62,44 @@ class Store:
             content = f"version: 0\ntopic_id: {topic_id}".encode()
             disk.replace(self.directory / PARTITION_METADATA, content)
 
-    @property
-    def last_epoch(self) -> int:
-        """The epoch of the last record, which a snapshot may have replaced."""
-        if self.log.epochs.entries:
-            return self.log.epochs.last
-        return self.snapshot_id.epoch if self.snapshot_id else 0
+    def log_state(self) -> LogState:
+        """What the machine is to know of the log."""
+        return LogState(
+            Epochs(list(self.log.epochs.entries)),
+            start_offset=self.log.start_offset,
+            end_offset=self.log.end_offset,
+            snapshot_id=self.snapshot_id,
+        )
 
-    def write_election(self, election: ElectionState) -> None:
+    def write_election(
+        self, election: ElectionState, kraft_version: int, voters: Sequence[int]
+    ) -> None:
         """Durable when it returns: nobody may hear of a vote that could be forgotten."""
-        voters = self.history.voters.ids
-        data = election.to_json(self.history.kraft_version, voters)
+        data = election.to_json(kraft_version, list(voters))
         self.disk.replace(self.directory / FILE_NAME, data)
-        self.election = election
 
-    def write_snapshot(self, snapshot_id: SnapshotId, data: bytes) -> None:
-        """Keep a snapshot, ours or a leader's, and start the log after it if it ends before."""
-        snapshot = read_snapshot(data)
+    def write_snapshot_file(self, snapshot_id: SnapshotId, data: bytes) -> None:
+        """Durable when it returns; may run in a thread. It counts from `adopt_snapshot` on."""
         self.disk.replace(self.directory / snapshot_id.file_name, data)
-        self.snapshots.append(snapshot_id)
+
+    def adopt_snapshot(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
+        """Let a snapshot that was written take the place of older ones and of the log before it.
+
+        A new segment begins, so that the records before can go with the next snapshot.
+        """
         self.snapshot, self.snapshot_id = snapshot, snapshot_id
         if self._log_lacks(snapshot_id):
             self.log.restart_at(snapshot_id.end_offset)
+        else:
+            self.log.roll()
+            self.log.delete_before(snapshot_id.end_offset)
+        for old in self.snapshots:
+            if old != snapshot_id:
+                self.disk.remove(self.directory / old.file_name)
+        self.snapshots = [snapshot_id]
 
     def read_snapshot_file(self, snapshot_id: SnapshotId) -> bytes | None:
         return self.disk.read(self.directory / snapshot_id.file_name)
-
-    def forget_before_snapshot(self) -> None:
-        """Drop older snapshots, and segments that the newest one covers."""
-        newest = self.snapshot_id
-        if newest is None:
-            return
-        for old in self.snapshots:
-            if old != newest:
-                self.disk.remove(self.directory / old.file_name)
-        self.snapshots = [newest]
-        self.log.delete_before(newest.end_offset)
 
     def close(self) -> None:
         self.log.close()
@@ -135,16 +139,13 @@ class Store:
             if not header.is_control:
                 continue
             for offset, record in control_records(data, position, header):
-                match record:
-                    case KRaftVersionRecord():
-                        self.history.note_version(offset, record.k_raft_version)
-                    case VotersRecord():
-                        self.history.note_voters(offset, VoterSet.from_record(record))
+                self.history.note_record(offset, record)
 
     def _read_election(self) -> ElectionState:
         data = self.disk.read(self.directory / FILE_NAME)
         election = ElectionState() if data is None else ElectionState.from_json(data)
-        if election.epoch < self.last_epoch:
+        last_epoch = self.log_state().last_epoch
+        if election.epoch < last_epoch:
             # Only a log that was copied or a lost file explains it; the vote in it is void.
-            return ElectionState(epoch=self.last_epoch)
+            return ElectionState(epoch=last_epoch)
         return election

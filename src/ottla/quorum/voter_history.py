@@ -7,6 +7,8 @@ from bisect import bisect_left
 from typing import Generic, TypeVar
 
 from ottla.quorum.voters import VoterSet
+from ottla.wire.message import Message
+from ottla.wire.records.quorum import KRaftVersionRecord, VotersRecord
 
 T = TypeVar("T")
 
@@ -68,6 +70,14 @@ class VoterHistory:
 
     def note_version(self, offset: int, version: int) -> None:
         self._versions.note(offset, version)
+
+    def note_record(self, offset: int, record: Message) -> None:
+        """Heed a control record, if it is about voters."""
+        match record:
+            case KRaftVersionRecord():
+                self._versions.note(offset, record.k_raft_version)
+            case VotersRecord():
+                self._voters.note(offset, VoterSet.from_record(record))
 
     def cut_from(self, offset: int) -> None:
         self._voters.cut_from(offset)

@@ -1,0 +1,124 @@
+"""The roles a member can play, as data, and which may follow on which.
+
+A role says what its player waits for; what it does is in `elections`, `leading`, `following`.
+Epoch, vote and leader are not here: they outlive roles and crashes (`ElectionState`).
+"""
+
+from dataclasses import dataclass, field
+
+from ottla.quorum.events import AddVoter, Fetch, RemoveVoter, Token
+from ottla.quorum.snapshots import SnapshotId
+from ottla.quorum.voters import ReplicaKey
+
+
+@dataclass(slots=True)
+class Unattached:
+    """Knows no leader of this epoch. A voter stands at the deadline; all look for a leader."""
+
+    deadline: float
+
+
+@dataclass(slots=True)
+class Prospective:
+    """Asks whether others would vote for it, without a new epoch: a node that was cut off
+    disturbs nobody when it comes back."""
+
+    deadline: float
+    granted: set[int]
+    refused: set[int] = field(default_factory=set)
+    retries: int = 0
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Stands in an epoch of its own."""
+
+    deadline: float
+    granted: set[int]
+    refused: set[int] = field(default_factory=set)
+    retries: int = 0
+
+
+@dataclass(slots=True)
+class Download:
+    """A snapshot on its way from the leader."""
+
+    snapshot_id: SnapshotId
+    data: bytearray = field(default_factory=bytearray)
+
+
+@dataclass(slots=True)
+class Follower:
+    leader: int
+    address: tuple[str, int]
+    deadline: float  # without a fetch until then the leader counts as lost
+    has_fetched: bool = False
+    suspects: bool = False  # the leader's connection closed, or it resigned
+    download: Download | None = None
+    update_voter_at: float = 0.0
+    told: int = -1  # the high watermark the leader told, which our synced log may not reach yet
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far another replica is, as its leader sees it."""
+
+    key: ReplicaKey
+    end_offset: int = -1
+    fetched_at: float | None = None
+    caught_up_at: float | None = None
+
+
+@dataclass(slots=True)
+class Parked:
+    """A fetch that waits for something to tell."""
+
+    token: Token
+    fetch: Fetch
+    deadline: float
+
+
+@dataclass(slots=True)
+class VoterChange:
+    """The one change of voters under way; `offset` is that of its record, once written."""
+
+    token: Token | None
+    request: AddVoter | RemoveVoter
+    deadline: float
+    number: int = -1  # of the question for features
+    offset: int | None = None
+
+
+@dataclass(slots=True)
+class Leader:
+    epoch_start: int
+    granted: set[int]
+    check_quorum_at: float
+    begin_at: float  # when to tell voters again who leads
+    progress: dict[ReplicaKey, Progress] = field(default_factory=dict)
+    fetched: set[int] = field(default_factory=set)  # voters heard of since the last full round
+    parked: list[Parked] = field(default_factory=list)
+    change: VoterChange | None = None
+    announced: bool = False  # all of earlier epochs is committed, the listener knows
+
+
+@dataclass(slots=True)
+class Resigned:
+    """Led this epoch and does no more; tells the others, best successor first."""
+
+    deadline: float
+    unaware: set[int]
+    candidates: tuple[ReplicaKey, ...]
+    for_good: bool = False
+
+
+Role = Unattached | Prospective | Candidate | Follower | Leader | Resigned
+
+MAY_BECOME: dict[type[Role], tuple[type[Role], ...]] = {
+    Unattached: (Unattached, Prospective, Follower),
+    Prospective: (Unattached, Prospective, Candidate, Follower),
+    Candidate: (Unattached, Prospective, Follower, Leader),
+    Follower: (Unattached, Prospective, Follower),
+    Leader: (Unattached, Follower, Resigned),
+    Resigned: (Unattached, Prospective, Follower),
+}

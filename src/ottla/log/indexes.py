@@ -96,6 +96,14 @@ class OffsetIndex(SparseIndex):
         )
         return int(read(entries, slot * 8 - 8)[1]) if slot else 0
 
+    def position_before(self, position: int) -> int:
+        """The last known start of a batch at or before `position`."""
+        entries, read = self.entries, self.entry.unpack_from
+        slot = bisect_right(
+            range(len(entries) // 8), position, key=lambda n: read(entries, n * 8)[1]
+        )
+        return int(read(entries, slot * 8 - 8)[1]) if slot else 0
+
     def last_position(self) -> int:
         entries = self.entries
         return int(self.entry.unpack_from(entries, len(entries) - 8)[1]) if entries else 0

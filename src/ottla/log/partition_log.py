@@ -20,7 +20,7 @@ from ottla.log.flushing import FlushJob
 from ottla.log.health import DirectoryHealth
 from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
 from ottla.log.producers import ProducerStates
-from ottla.log.reading import NOTHING, Read, SegmentRead
+from ottla.log.reading import NOTHING, Read, SegmentRead, read_first
 from ottla.log.rebuilding import apply_to_producers, read_marker, rebuild_producers
 from ottla.log.retention import droppable
 from ottla.log.segment import Segment
@@ -310,19 +310,24 @@ class PartitionLog:
         return Read(b"", cold=True, job=partial(handle.read, start, stop - start))
 
     def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
+        spans: list[SegmentRead] = []
         for n in range(self.segment_number(offset), len(self.segments)):
             segment = self.segments[n]
-            ends = self.segments[n + 1].base_offset if n + 1 < len(self.segments) else None
-            limit = segment.size
-            if upto < (self.log_end_offset if ends is None else ends):
-                limit = self.position_in(segment, upto)
-            span = SegmentRead(
-                segment.handle, segment.index, offset, max_bytes, limit, at_least_one
+            if segment.base_offset >= upto or len(spans) == 2:
+                break
+            if segment.size == 0:  # cleaning may leave nothing of a segment
+                continue
+            last = n + 1 == len(self.segments)
+            ends = self.log_end_offset if last else self.segments[n + 1].base_offset
+            limit = segment.size if upto >= ends else self.position_in(segment, upto)
+            spans.append(
+                SegmentRead(segment.handle, segment.index, offset, max_bytes, limit, at_least_one)
             )
+        for span in spans:
             data = span.run_resident()
             if data is None:
-                return Read(b"", cold=True, job=span.run)
-            if len(data) or ends is None or upto <= ends:
+                return Read(b"", cold=True, job=partial(read_first, spans))
+            if len(data):
                 return Read(data)
         return NOTHING
 
@@ -376,9 +381,8 @@ class PartitionLog:
         del self.segments[keep:]
         self.active.truncate_to(offset)
         self._ends_at(offset)
-        rebuild_producers(
-            self.producers, self.snapshots, self.segments, self.log_start_offset, offset, now_ms
-        )
+        start = self.log_start_offset
+        rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Drop everything and begin anew: a follower fell behind its leader's first offset."""

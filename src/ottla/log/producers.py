@@ -10,7 +10,6 @@ from typing import NamedTuple
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.record_batch import (
     ABORT_MARKER,
-    NO_PRODUCER,
     NO_SEQUENCE,
     BatchHeader,
 )
@@ -170,16 +169,11 @@ class ProducerStates:
         batches = state.batches
         if len(batches) == BATCHES_KEPT:
             del batches[0]
-        base, last = header.base_offset, header.last_offset
-        batches.append(
-            SequencedBatch(
-                header.base_sequence, header.last_sequence, base, last, header.max_timestamp
-            )
-        )
+        batches.append(sequenced(header))
         state.last_timestamp = header.max_timestamp
         if header.is_transactional and state.transaction_start == NO_TRANSACTION:
-            state.transaction_start = base
-            self._ongoing[base] = producer_id
+            state.transaction_start = header.base_offset
+            self._ongoing[header.base_offset] = producer_id
 
     def apply_marker(self, header: BatchHeader, marker: Marker) -> CompletedTransaction | None:
         """A transaction ends here; None where it had written nothing to this partition."""
@@ -287,5 +281,7 @@ def _check_sequence(header: BatchHeader, state: ProducerState) -> None:
         )
 
 
-def has_producer(header: BatchHeader) -> bool:
-    return header.producer_id > NO_PRODUCER
+def sequenced(header: BatchHeader) -> SequencedBatch:
+    base, delta, first = header.base_offset, header.last_offset_delta, header.base_sequence
+    last = (first + delta) % _SEQUENCES if first >= 0 else NO_SEQUENCE
+    return SequencedBatch(first, last, base, base + delta, header.max_timestamp)

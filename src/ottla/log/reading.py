@@ -65,3 +65,12 @@ class SegmentRead(NamedTuple):
                 return memoryview(chunk)[at:stop]
             return read(position + at, stop - at)
         return b""
+
+
+def read_first(spans: list[SegmentRead]) -> Buffer:
+    """The first that is not empty: the batches looked for may begin in the next segment."""
+    for span in spans:
+        data = span.run()
+        if len(data):
+            return data
+    return b""

@@ -1,0 +1,162 @@
+"""Idempotent producers and transactions, as one partition sees them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.log.partition_log import Appended, Origin, PartitionLog
+from ottla.log.producer_snapshots import decode_snapshot, encode_snapshot
+from ottla.wire.record_batch import build_marker
+from support.log_batches import NOW, append, batch
+
+Open = Callable[..., PartitionLog]
+
+
+def send(log: PartitionLog, sequence: int, *, epoch: int = 0, count: int = 1) -> Appended:
+    return append(log, *[b"x"] * count, producer_id=1, producer_epoch=epoch, base_sequence=sequence)
+
+
+def write(log: PartitionLog, producer: int, *, epoch: int = 0, sequence: int = 0) -> Appended:
+    data = batch(
+        b"t",
+        producer_id=producer,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        transactional=True,
+    )
+    return log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
+
+
+def end(
+    log: PartitionLog,
+    producer: int,
+    *,
+    commit: bool,
+    epoch: int = 0,
+    coordinator: int = 0,
+    strict: bool = False,
+) -> None:
+    marker = build_marker(
+        commit=commit,
+        producer_id=producer,
+        producer_epoch=epoch,
+        coordinator_epoch=coordinator,
+        timestamp=NOW,
+    )
+    log.append_as_leader(
+        marker,
+        leader_epoch=0,
+        now_ms=NOW,
+        origin=Origin.COORDINATOR,
+        strict_marker_epoch=strict,
+    )
+    log.advance_high_watermark(log.log_end_offset)
+
+
+def code_of(call: Callable[[], object]) -> ErrorCode:
+    with pytest.raises(KafkaError) as refused:
+        call()
+    return refused.value.code
+
+
+def test_the_last_five_batches_are_known_again(open_orders: Open) -> None:
+    log = open_orders()
+    for n in range(8):
+        send(log, n * 2, count=2)
+    for n in range(3, 8):
+        again = send(log, n * 2, count=2)
+        assert (again.duplicate, again.first_offset, again.last_offset) == (True, n * 2, n * 2 + 1)
+    assert code_of(lambda: send(log, 4, count=2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert log.log_end_offset == 16
+
+
+def test_a_gap_in_the_sequence_is_refused(open_orders: Open) -> None:
+    log = open_orders()
+    send(log, 0)
+    assert code_of(lambda: send(log, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert send(log, 1).first_offset == 1
+
+
+def test_sequences_wrap_around(open_orders: Open) -> None:
+    log = open_orders()
+    send(log, 2**31 - 1)
+    assert send(log, 0).first_offset == 1
+    log = open_orders()
+
+
+def test_an_unknown_producer_may_begin_anywhere(open_orders: Open) -> None:
+    assert send(open_orders(), 17).first_offset == 0
+
+
+def test_a_new_epoch_begins_with_sequence_zero_and_fences_the_old(open_orders: Open) -> None:
+    log = open_orders()
+    send(log, 0)
+    assert code_of(lambda: send(log, 5, epoch=1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    send(log, 0, epoch=1)
+    assert code_of(lambda: send(log, 1, epoch=0)) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_producers_are_forgotten_after_a_day_unless_in_a_transaction(open_orders: Open) -> None:
+    log = open_orders()
+    send(log, 0)
+    write(log, producer=2)
+    log.producers.expire(NOW + 86_400_000)
+    assert set(log.producers.states) == {2}
+
+
+def test_the_stable_offset_waits_for_every_open_transaction(open_orders: Open) -> None:
+    log = open_orders()
+    write(log, producer=1)
+    write(log, producer=2)
+    log.advance_high_watermark(2)
+    assert log.last_stable_offset == 0
+    end(log, 1, commit=True)
+    assert log.last_stable_offset == 1
+    end(log, 2, commit=False)
+    assert log.last_stable_offset == 4
+    assert log.aborted_transactions(0, 4) == [(2, 1)]
+    assert log.aborted_transactions(0, 1) == []
+
+
+def test_a_marker_without_data_leaves_no_trace_in_the_index(open_orders: Open) -> None:
+    log = open_orders()
+    end(log, 1, commit=False)
+    assert log.aborted_transactions(0, 10) == []
+    assert log.last_stable_offset == 1
+
+
+def test_a_zombie_coordinator_and_a_stale_epoch_are_refused(open_orders: Open) -> None:
+    log = open_orders()
+    write(log, producer=1, epoch=3)
+    end(log, 1, commit=True, epoch=3, coordinator=5)
+    fenced = ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert code_of(lambda: end(log, 1, commit=True, epoch=3, coordinator=4)) is fenced
+    stale = ErrorCode.INVALID_PRODUCER_EPOCH
+    assert code_of(lambda: end(log, 1, commit=True, epoch=2, coordinator=5)) is stale
+    assert code_of(lambda: end(log, 1, commit=True, epoch=3, coordinator=5, strict=True)) is stale
+
+
+def test_writes_outside_of_the_open_transaction_are_refused(open_orders: Open) -> None:
+    log = open_orders()
+    write(log, producer=1)
+    assert code_of(lambda: send(log, 1)) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_coordinators_write_without_sequences(open_orders: Open) -> None:
+    log = open_orders()
+    data = batch(b"o", producer_id=4, producer_epoch=0, transactional=True)
+    for _ in range(3):
+        log.append_as_leader(data, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    assert log.log_end_offset == 3
+
+
+def test_snapshots_come_back_with_the_last_batch_of_each(open_orders: Open) -> None:
+    log = open_orders()
+    send(log, 0, count=3)
+    write(log, producer=2)
+    states = decode_snapshot(encode_snapshot(log.producers.states))
+    assert states[1].batches[-1] == (0, 2, 0, 2, NOW + 2)
+    assert states[2].transaction_start == 3
+    with pytest.raises(ValueError, match="checksum"):
+        decode_snapshot(encode_snapshot(log.producers.states)[:-1] + b"!")

@@ -1,0 +1,187 @@
+"""What is found after a crash: everything that was written whole, and nothing else."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.ids import TopicPartition
+from ottla.log.config import LogConfig
+from ottla.log.files import OpenFiles
+from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.recovery import open_log
+from ottla.log.tail import TailCache
+from ottla.wire.record_batch import build_marker
+from support.log_batches import NOW, append, batch, values_from
+
+Open = Callable[..., PartitionLog]
+SMALL = LogConfig(segment_bytes=500, index_interval_bytes=100)
+
+
+def files_of(log: PartitionLog, *suffixes: str) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in log.path.iterdir() if path.suffix in suffixes}
+
+
+def test_a_killed_log_comes_back_whole(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(40):
+        append(log, b"%d" % n)
+    log.abandon()
+    again = open_orders(SMALL, clean=False)
+    assert values_from(again, 0) == [b"%d" % n for n in range(40)]
+    assert again.recovery_point == 0
+    assert again.epochs.entries == ((0, 0),)
+
+
+def test_recovery_writes_the_same_indexes_as_the_appends_did(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(40):
+        append(log, b"%d" % n, at=NOW + n)
+    log.close()
+    written = files_of(log, ".index", ".timeindex", ".txnindex")
+    for name in written:
+        (log.path / name).unlink()
+    again = open_orders(SMALL, clean=False)
+    again.close()
+    assert files_of(again, ".index", ".timeindex", ".txnindex") == written
+
+
+def test_recovery_starts_at_the_recovery_point(open_orders: Open) -> None:
+    log = open_orders(LogConfig(index_interval_bytes=100))
+    for n in range(20):
+        append(log, b"%d" % n)
+    log.flush()
+    assert log.recovery_point == 20
+    for n in range(20, 40):
+        append(log, b"%d" % n)
+    log.abandon()
+    damaged = bytearray(Path(log.active.log_path).read_bytes())
+    damaged[60] ^= 1  # below the recovery point nobody looks
+    Path(log.active.log_path).write_bytes(damaged)
+    config = LogConfig(index_interval_bytes=100)
+    again = open_orders(config, clean=False, recovery_point=20)
+    assert again.log_end_offset == 40
+    assert open_orders(config, clean=False, recovery_point=0).log_end_offset == 0
+
+
+def test_damage_in_the_middle_ends_the_log_there(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(40):
+        append(log, b"%d" % n)
+    victim = log.segments[3]
+    log.close()
+    content = bytearray(Path(victim.log_path).read_bytes())
+    content[-1] ^= 1
+    Path(victim.log_path).write_bytes(content)
+    again = open_orders(SMALL, clean=False)
+    assert again.log_end_offset == log.segments[4].base_offset - 1
+    assert len(again.segments) == 4
+
+
+def test_leader_epochs_are_found_in_the_batches(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(30):
+        log.append_as_leader(batch(b"%d" % n), leader_epoch=n // 10, now_ms=NOW)
+    log.abandon()
+    again = open_orders(SMALL, clean=False)
+    assert again.epochs.entries == ((0, 0), (1, 10), (2, 20))
+
+
+def test_producers_are_remembered_with_all_their_last_batches(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    sent = [batch(b"x", producer_id=9, producer_epoch=0, base_sequence=n) for n in range(20)]
+    for one in sent:
+        log.append_as_leader(one, leader_epoch=0, now_ms=NOW)
+    log.close()
+    for clean in (True, False):
+        again = open_orders(SMALL, clean=clean)
+        for n in range(15, 20):
+            appended = again.append_as_leader(sent[n], leader_epoch=0, now_ms=NOW)
+            assert appended.duplicate
+            assert appended.first_offset == n
+        again.abandon()
+
+
+def test_an_open_transaction_is_still_open_after_a_crash(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    begun = {"producer_id": 1, "producer_epoch": 0, "transactional": True}
+    append(log, b"plain")
+    append(log, b"pending", base_sequence=0, **begun)
+    append(log, b"plain")
+    log.advance_high_watermark(3)
+    assert log.last_stable_offset == 1
+    log.abandon()
+    again = open_orders(SMALL, clean=False)
+    again.advance_high_watermark(3)
+    assert again.last_stable_offset == 1
+    marker = build_marker(
+        commit=False, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW
+    )
+    again.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    assert again.last_stable_offset == 1, "the marker is not committed yet"
+    again.advance_high_watermark(4)
+    assert again.last_stable_offset == 4
+    assert again.aborted_transactions(0, 4) == [(1, 1)]
+    again.abandon()
+    assert open_orders(SMALL, clean=False).aborted_transactions(0, 4) == [(1, 1)]
+
+
+def test_a_swap_that_was_complete_is_finished(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(20):
+        append(log, b"%d" % n)
+    first, second = log.segments[0], log.segments[1]
+    log.close()
+    kept = Path(second.log_path).read_bytes()
+    merged = Path(first.log_path).read_bytes() + kept
+    (log.path / (Path(first.log_path).name + ".swap")).write_bytes(merged)
+    again = open_orders(SMALL)
+    assert values_from(again, 0) == [b"%d" % n for n in range(20)]
+    assert [segment.base_offset for segment in again.segments[:2]] == [
+        0,
+        log.segments[2].base_offset,
+    ]
+
+
+def test_an_unfinished_cleaning_is_undone(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(20):
+        append(log, b"%d" % n)
+    log.close()
+    for name in ("00000000000000000000.log.cleaned", "00000000000000000000.index.cleaned"):
+        (log.path / name).write_bytes(b"half")
+    (log.path / "00000000000000000003.log.deleted").write_bytes(b"gone")
+    again = open_orders(SMALL)
+    assert values_from(again, 0) == [b"%d" % n for n in range(20)]
+    assert not [path for path in log.path.iterdir() if path.suffix in (".cleaned", ".deleted")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(0, 4000), sizes=st.lists(st.integers(0, 300), min_size=1, max_size=15))
+def test_wherever_a_write_was_torn_all_before_it_survives(cut: int, sizes: list[int]) -> None:
+    with TemporaryDirectory() as folder:
+        resources = LogResources(OpenFiles(4), TailCache())
+        path, name = Path(folder) / "orders-0", TopicPartition("orders", 0)
+        config = LogConfig(index_interval_bytes=200)
+        log = open_log(path, name, config, resources, now_ms=NOW)
+        ends = []
+        for size in sizes:
+            append(log, b"x" * size)
+            ends.append(log.size)
+        log.abandon()
+        file = Path(log.active.log_path)
+        cut = min(cut, log.size)
+        with file.open("r+b") as handle:
+            handle.truncate(cut)
+            handle.seek(0, 2)
+            handle.write(b"\x00" * 30)  # file systems like to leave zeros
+        again = open_log(path, name, config, resources, now_ms=NOW, clean=False)
+        survived = sum(end <= cut for end in ends)
+        assert again.log_end_offset == survived
+        assert values_from(again, 0) == [b"x" * size for size in sizes[:survived]]
+        assert append(again, b"next").first_offset == survived
+        again.abandon()
+        shutil.rmtree(path)

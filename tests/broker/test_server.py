@@ -46,7 +46,8 @@ async def connected(tmp_path, **options: str) -> AsyncIterator[Client]:
     static = single_node(("127.0.0.1", 0), tmp_path)
     static |= {name.replace("_", "."): value for name, value in options.items()}
     server = Server(Broker(Settings(static)), "PLAINTEXT", Listeners.BROKER)
-    port = await server.listen("127.0.0.1", 0)
+    port = await server.bind("127.0.0.1", 0)
+    await server.serve()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield Client(reader, writer)

@@ -16,8 +16,11 @@ from ottla.metadata.image import Image, Partition
 from ottla.replication.partitions import Partitions
 
 if TYPE_CHECKING:
-    from ottla.broker.internal_topics import TopicMaker
+    from ottla.broker.producer_ids import ProducerIds
+    from ottla.controller.controller import Controller
     from ottla.groups.coordinator import GroupCoordinator
+    from ottla.log.directory import LogDirectory
+    from ottla.quorum.driver import Quorum
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -32,11 +35,14 @@ class Broker:
     On a node without the broker's role `partitions` stays empty; `node` sets what it has.
     """
 
+    cluster_id: str
+    controller: "Controller"
+    quorum: "Quorum"
     partitions: Partitions
     waiting: Waiting
-    controller: "TopicMaker"
+    directories: "list[LogDirectory]"
+    producer_ids: "ProducerIds"
     groups: "GroupCoordinator"
-    cluster_id: str
 
     def __init__(self, settings: Settings, threads: Executor | None = None) -> None:
         self.settings = settings
@@ -57,6 +63,12 @@ class Broker:
     @property
     def image(self) -> Image:
         return self.partitions.image
+
+    @property
+    def controller_id(self) -> int:
+        """The active controller's; -1 while nobody knows."""
+        leader = self.quorum.leader_id
+        return -1 if leader is None else leader
 
     # What several handlers ask ---------------------------------------------------------------
 

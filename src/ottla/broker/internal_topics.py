@@ -1,14 +1,14 @@
 """Topics that the broker keeps its own state in: made when they are first needed."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
-    CreateTopicsResponse,
 )
 
 if TYPE_CHECKING:
@@ -18,12 +18,6 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 SHARE_GROUP_STATE = "__share_group_state"
 CREATE_TIMEOUT_MS = 30_000
-
-
-class TopicMaker(Protocol):
-    """The controller, as far as it is needed here."""
-
-    async def create_topics(self, ask: CreateTopicsRequest) -> CreateTopicsResponse: ...
 
 
 class InternalTopic(NamedTuple):
@@ -69,12 +63,12 @@ INTERNAL_TOPICS = {
 }
 
 
-async def create_internal_topic(broker: "Broker", name: str) -> None:
-    """Return when the topic is there; COORDINATOR_NOT_AVAILABLE where that must wait."""
-    made = INTERNAL_TOPICS[name]
-    settings = broker.settings
-    options = ((option, made.configs[option]) for option in made.configs)
-    topic = CreatableTopic(
+def new_topic(name: str, settings: Settings) -> CreatableTopic:
+    """What to ask the controller for: an internal topic, or one of a client's as it comes."""
+    made = INTERNAL_TOPICS.get(name)
+    if made is None:
+        return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+    return CreatableTopic(
         name=name,
         num_partitions=settings.int(made.partitions),
         replication_factor=settings.int(made.replication_factor),
@@ -82,9 +76,14 @@ async def create_internal_topic(broker: "Broker", name: str) -> None:
             CreatableTopicConfig(
                 name=option, value=str(settings.int(value)) if "." in value else value
             )
-            for option, value in options
+            for option, value in made.configs.items()
         ],
     )
+
+
+async def create_internal_topic(broker: "Broker", name: str) -> None:
+    """Return when the topic is there; COORDINATOR_NOT_AVAILABLE where that must wait."""
+    topic = new_topic(name, broker.settings)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
     response = await broker.controller.create_topics(request)
     code = response.topics[0].error_code

@@ -40,20 +40,29 @@ class Server:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
-    async def listen(self, host: str, port: int) -> int:
-        """Open the socket; the port, which the system chose if `port` is 0."""
+    async def bind(self, host: str, port: int) -> int:
+        """Take the port; the system chooses one for 0. Nobody is answered before `serve`."""
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                self._accept, host or None, port, backlog=BACKLOG, reuse_address=True
+                self._accept,
+                host or None,
+                port,
+                backlog=BACKLOG,
+                reuse_address=True,
+                start_serving=False,
             )
         except OSError as error:
             raise OttlaError(
                 f"Listener {self.name} cannot use {host}:{port}: {error.strerror or error}. "
                 "Is another broker running? Choose another port with --listen."
             ) from None
-        self._sweeper = loop.call_later(SWEEP_S, self._sweep)
         return int(self._server.sockets[0].getsockname()[1])
+
+    async def serve(self) -> None:
+        assert self._server is not None
+        await self._server.start_serving()
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
     async def close(self) -> None:
         """No new connections, and an end to the ones there are."""

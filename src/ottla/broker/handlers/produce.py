@@ -9,6 +9,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
+from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.later import Body, Later
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import RequestContext
 
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
 

@@ -1,0 +1,66 @@
+"""DescribeCluster: the brokers, or (from version 1) the controllers, of this cluster."""
+
+from ottla.broker.api import Listeners
+from ottla.broker.authorized import CLUSTER_OPERATIONS
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def handle(
+    request: DescribeClusterRequest, context: RequestContext, broker: Broker
+) -> DescribeClusterResponse:
+    served = BROKERS if context.peer.listener_kind is Listeners.BROKER else CONTROLLERS
+    if request.endpoint_type not in (BROKERS, CONTROLLERS):
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"There is no endpoint {request.endpoint_type}."
+        )
+    if request.endpoint_type != served:
+        raise KafkaError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The other kind of listener answers that."
+        )
+    response = DescribeClusterResponse(
+        endpoint_type=request.endpoint_type, cluster_id=broker.cluster_id
+    )
+    if served == BROKERS:
+        response.brokers = _brokers(request, context, broker)
+        response.controller_id = broker.node_id
+    else:
+        response.brokers = _controllers(context, broker)
+        response.controller_id = broker.controller_id
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
+
+
+def _brokers(
+    request: DescribeClusterRequest, context: RequestContext, broker: Broker
+) -> list[DescribeClusterBroker]:
+    return [
+        DescribeClusterBroker(
+            broker_id=node.id,
+            host=listener.host,
+            port=listener.port,
+            rack=node.rack,
+            is_fenced=node.fenced,
+        )
+        for node in broker.image.brokers.values()
+        if (request.include_fenced_brokers or not node.fenced)
+        and (listener := node.listener(context.listener_name)) is not None
+    ]
+
+
+def _controllers(context: RequestContext, broker: Broker) -> list[DescribeClusterBroker]:
+    return [
+        DescribeClusterBroker(broker_id=node.id, host=listener.host, port=listener.port)
+        for node in broker.image.controllers.values()
+        for listener in node.listeners
+        if listener.name == context.listener_name
+    ]

@@ -1,0 +1,52 @@
+"""DescribeLogDirs: which replicas lie in which directory, how large, and how much room is left."""
+
+import os
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode
+from ottla.log.directory import LogDirectory
+from ottla.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+Wanted = set[tuple[str, int]] | None  # None: all
+
+
+def handle(
+    request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
+) -> DescribeLogDirsResponse:
+    wanted: Wanted = None
+    if request.topics is not None:
+        wanted = {
+            (topic.topic, partition) for topic in request.topics for partition in topic.partitions
+        }
+    return DescribeLogDirsResponse(
+        results=[_describe(directory, wanted) for directory in broker.directories]
+    )
+
+
+def _describe(directory: LogDirectory, wanted: Wanted) -> DescribeLogDirsResult:
+    result = DescribeLogDirsResult(log_dir=str(directory.path.absolute()))
+    if directory.health.failure is not None:
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        return result
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for (topic, partition), log in directory.logs.items():
+        if wanted is None or (topic, partition) in wanted:
+            described = DescribeLogDirsPartition(
+                partition_index=partition, partition_size=log.size, offset_lag=0
+            )
+            topics.setdefault(topic, []).append(described)
+    result.topics = [
+        DescribeLogDirsTopic(name=name, partitions=partitions)
+        for name, partitions in topics.items()
+    ]
+    usage = os.statvfs(directory.path)
+    result.total_bytes = usage.f_blocks * usage.f_frsize
+    result.usable_bytes = usage.f_bavail * usage.f_frsize
+    return result

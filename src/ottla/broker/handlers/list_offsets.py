@@ -1,0 +1,131 @@
+"""ListOffsets: where a partition begins and ends, and where a moment lies in it.
+
+Instead of a time the client may name a place: latest (-1), earliest (-2), the record with the
+largest timestamp (-3, from version 7), earliest on this broker's disk (-4, from 8), latest and
+next to go in tiered storage (-5 from 9, -6 from 11), which there is none of.
+"""
+
+import asyncio
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode, KafkaError
+from ottla.replication.leader import Leader
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
+SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+CONSUMER = -1
+READ_COMMITTED = 1
+
+
+async def handle(
+    request: ListOffsetsRequest, context: RequestContext, broker: Broker
+) -> ListOffsetsResponse:
+    search = Search(request, context, broker)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    await search.partition(topic.name, partition) for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refuse(request: ListOffsetsRequest, error: KafkaError) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=partition.partition_index, error_code=error.code
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+class Search:
+    def __init__(
+        self, request: ListOffsetsRequest, context: RequestContext, broker: Broker
+    ) -> None:
+        self.request = request
+        self.version = context.api_version
+        self.broker = broker
+        names = [
+            (topic.name, partition.partition_index)
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+        self.twice = {name for name in names if names.count(name) > 1} if len(names) > 1 else set()
+
+    async def partition(
+        self, topic: str, wanted: ListOffsetsPartition
+    ) -> ListOffsetsPartitionResponse:
+        answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+        try:
+            if (topic, wanted.partition_index) in self.twice:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition is named twice.")
+            leader = self.broker.partitions.leader(topic, wanted.partition_index)
+            leader.check_epoch(wanted.current_leader_epoch)
+            found = await self._find(leader, wanted.timestamp)
+            answer.timestamp, answer.offset, answer.leader_epoch = found
+        except KafkaError as error:
+            answer.error_code = error.code
+        return answer
+
+    async def _find(self, leader: Leader, timestamp: int) -> tuple[int, int, int]:
+        """Timestamp, offset and the epoch of that record's leader; -1 for what there is none of."""
+        log = leader.log
+        if timestamp < 0 and self.version < SINCE_VERSION.get(timestamp, 0):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            return -1, log.log_start_offset, log.epochs.epoch_for(log.log_start_offset)
+        if timestamp == LATEST:
+            self._refuse_while_uncertain(leader)
+            return -1, self._readable_end(leader), leader.epoch
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
+            return -1, -1, -1
+        if timestamp < EARLIEST_PENDING:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        loop = asyncio.get_running_loop()
+        if timestamp == MAX_TIMESTAMP:
+            found = await loop.run_in_executor(None, log.max_timestamp)
+        else:
+            found = await loop.run_in_executor(None, log.offset_for_timestamp, timestamp)
+        if found is None:
+            return -1, -1, -1
+        if found.offset >= self._readable_end(leader):
+            self._refuse_while_uncertain(leader)
+            return -1, -1, -1
+        return found
+
+    def _readable_end(self, leader: Leader) -> int:
+        if self.request.replica_id != CONSUMER:
+            return leader.log.log_end_offset
+        if self.request.isolation_level == READ_COMMITTED:
+            return leader.log.last_stable_offset
+        return leader.log.high_watermark
+
+    def _refuse_while_uncertain(self, leader: Leader) -> None:
+        """A new leader may not know yet what its predecessor committed (KIP-207)."""
+        if self.request.replica_id == CONSUMER:
+            if leader.in_sync.high_watermark < leader.in_sync.epoch_start:
+                late = self.version >= 5
+                raise KafkaError(
+                    ErrorCode.OFFSET_NOT_AVAILABLE if late else ErrorCode.LEADER_NOT_AVAILABLE
+                )

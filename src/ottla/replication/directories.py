@@ -1,0 +1,55 @@
+"""All log directories of this node as one: where a partition's log lies, or is to be made."""
+
+from collections.abc import Callable, Sequence
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition, Uuid
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.log.partition_log import PartitionLog
+
+
+class Directories:
+    """Implements `partitions.Logs`. A new log goes where it is assigned, or where fewest are."""
+
+    def __init__(
+        self,
+        directories: Sequence[LogDirectory],
+        ids: Sequence[Uuid],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self.directories = list(directories)
+        self.ids = list(ids)
+        self._now_ms = now_ms
+
+    def find(self, topic_partition: TopicPartition) -> PartitionLog | None:
+        for directory in self.directories:
+            found = directory.logs.get(topic_partition)
+            if found is not None:
+                return found
+        return None
+
+    def create(
+        self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, directory: Uuid
+    ) -> PartitionLog:
+        chosen = self._choose(directory)
+        return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
+
+    def delete(self, partition_log: PartitionLog) -> None:
+        for directory in self.directories:
+            if directory.logs.get(partition_log.topic_partition) is partition_log:
+                directory.delete(partition_log.topic_partition, now_ms=self._now_ms())
+
+    def directory_of(self, partition_log: PartitionLog) -> Uuid:
+        for directory, directory_id in zip(self.directories, self.ids, strict=True):
+            if directory.logs.get(partition_log.topic_partition) is partition_log:
+                return directory_id
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _choose(self, directory: Uuid) -> LogDirectory:
+        usable = [one for one in self.directories if one.health.failure is None]
+        if directory in self.ids and self.directories[self.ids.index(directory)] in usable:
+            return self.directories[self.ids.index(directory)]
+        if not usable:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No log directory is usable.")
+        return min(usable, key=lambda one: len(one.logs))

@@ -123,9 +123,10 @@ class Search:
 
     def _refuse_while_uncertain(self, leader: Leader) -> None:
         """A new leader may not know yet what its predecessor committed (KIP-207)."""
-        if self.request.replica_id == CONSUMER:
-            if leader.in_sync.high_watermark < leader.in_sync.epoch_start:
-                late = self.version >= 5
-                raise KafkaError(
-                    ErrorCode.OFFSET_NOT_AVAILABLE if late else ErrorCode.LEADER_NOT_AVAILABLE
-                )
+        in_sync = leader.in_sync
+        is_consumer = self.request.replica_id == CONSUMER
+        if is_consumer and in_sync.high_watermark < in_sync.epoch_start:
+            late = self.version >= 5
+            raise KafkaError(
+                ErrorCode.OFFSET_NOT_AVAILABLE if late else ErrorCode.LEADER_NOT_AVAILABLE
+            )

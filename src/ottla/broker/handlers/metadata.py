@@ -32,9 +32,9 @@ def handle(
         for topic in request.topics or ()
         if topic.name is not None and topic.name not in broker.image.topics_by_name
     ]
-    if missing and request.allow_auto_topic_creation:
-        if broker.settings.flag("auto.create.topics.enable"):
-            return _create_and_describe(missing, request, context, broker)
+    may_create = request.allow_auto_topic_creation
+    if missing and may_create and broker.settings.flag("auto.create.topics.enable"):
+        return _create_and_describe(missing, request, context, broker)
     return describe(request, context, broker, {})
 
 

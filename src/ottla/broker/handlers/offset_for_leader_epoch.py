@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where an epoch ended here, so that a reader can tell if its log diverged."""
+"""OffsetForLeaderEpoch: where an epoch ended here, so that readers see if their logs diverged."""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext

@@ -1,0 +1,107 @@
+"""A new data directory made ready, as Apache Kafka's storage tool would; or an old one checked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.config import Settings
+from ottla.config.load import render_single_node
+from ottla.config.topology import Listener
+from ottla.errors import OttlaError
+from ottla.ids import Uuid, new_uuid, show_uuid
+from ottla.log.checkpoints import MetaProperties, write_meta_properties
+from ottla.log.directory import LogDirectory
+from ottla.log.files import write_durably
+from ottla.metadata.features import bootstrap_values
+from ottla.ports.disk import LocalDisk
+from ottla.quorum.snapshots import build_snapshot, read_snapshot
+from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
+from ottla.quorum.voters import Address, ReplicaKey, Voter
+
+SERVER_PROPERTIES = "server.properties"
+
+
+class Identity(NamedTuple):
+    """Who the node is, as its directories say."""
+
+    cluster_id: str
+    directory_ids: tuple[Uuid, ...]  # one for each log directory
+    metadata_directory_id: Uuid
+    bootstrap: tuple[bytes, ...]  # the records a new cluster begins with
+
+
+def identify(
+    settings: Settings,
+    directories: Sequence[LogDirectory],
+    controllers: Sequence[Listener],
+    now_ms: int,
+) -> Identity:
+    """Read who this node is; format what is new. The directories are locked by now.
+
+    Ports in the settings and in `controllers` are the real ones.
+    """
+    topology = settings.topology
+    found = [directory.meta_properties() for directory in directories]
+    cluster_id = _agreed_cluster(topology.node_id, directories, found)
+    is_new = cluster_id is None
+    cluster_id = cluster_id or show_uuid(new_uuid())
+    metas = [
+        meta or _format(directory.path, topology.node_id, cluster_id, now_ms)
+        for directory, meta in zip(directories, found, strict=True)
+    ]
+    paths = [directory.path for directory in directories]
+    metadata_dir = topology.metadata_dir
+    at = paths.index(metadata_dir) if metadata_dir in paths else 0
+    if is_new and topology.is_controller and not topology.voters:
+        key = ReplicaKey(topology.node_id, metas[at].directory_id)
+        endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
+        format_dynamic(LocalDisk(), metadata_dir, (Voter(key, endpoints),), now_ms)
+    if is_new:
+        _leave_properties(settings, paths[0])
+    return Identity(
+        cluster_id,
+        tuple(meta.directory_id for meta in metas),
+        metas[at].directory_id,
+        _read_bootstrap(metadata_dir),
+    )
+
+
+def _agreed_cluster(
+    node_id: int, directories: Sequence[LogDirectory], found: Sequence[MetaProperties | None]
+) -> str | None:
+    """The cluster that all formatted directories name; None where all are new."""
+    clusters = set()
+    for directory, meta in zip(directories, found, strict=True):
+        if meta is None:
+            continue
+        if meta.node_id != node_id:
+            raise OttlaError(
+                f"{directory.path} belongs to node {meta.node_id}, not to {node_id}. "
+                "Correct node.id, or name another directory in log.dirs."
+            )
+        clusters.add(meta.cluster_id)
+    if len(clusters) > 1:
+        raise OttlaError(f"log.dirs belong to different clusters: {', '.join(sorted(clusters))}.")
+    return clusters.pop() if clusters else None
+
+
+def _format(path: Path, node_id: int, cluster_id: str, now_ms: int) -> MetaProperties:
+    meta = MetaProperties(node_id, cluster_id, new_uuid())
+    write_durably(path / BOOTSTRAP_CHECKPOINT, build_snapshot(bootstrap_values(), now_ms=now_ms))
+    write_meta_properties(path, meta)
+    return meta
+
+
+def _read_bootstrap(metadata_dir: Path) -> tuple[bytes, ...]:
+    try:
+        data = (metadata_dir / BOOTSTRAP_CHECKPOINT).read_bytes()
+    except FileNotFoundError:
+        return tuple(bootstrap_values())
+    return tuple(read_snapshot(data).values())
+
+
+def _leave_properties(settings: Settings, directory: Path) -> None:
+    """A directory that Ottla formatted can be taken over by Apache Kafka with this file."""
+    file = directory / SERVER_PROPERTIES
+    if not file.exists():
+        file.write_text(render_single_node(settings))

@@ -1,0 +1,216 @@
+"""One node: its parts, and the order in which they start and stop."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from ottla.broker.api import Listeners
+from ottla.broker.broker import Broker
+from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.server import Server
+from ottla.broker.waiting import Waiting
+from ottla.config import Settings
+from ottla.config.topology import Listener
+from ottla.controller.controller import Controller
+from ottla.groups.coordinator import GroupCoordinator
+from ottla.log.directory import LogDirectory
+from ottla.log.files import OpenFiles
+from ottla.log.partition_log import LogResources
+from ottla.log.tail import TailCache
+from ottla.metadata.image import Delta, Image
+from ottla.metadata.publisher import Publisher
+from ottla.node.coordinators import Coordinators, partition_count, removed_topics
+from ottla.node.formatting import Identity, identify
+from ottla.node.registration import Registration
+from ottla.node.upkeep import Upkeep
+from ottla.quorum.config import QuorumConfig
+from ottla.quorum.driver import Quorum
+from ottla.quorum.voters import Address, VoterSet
+from ottla.replication.directories import Directories
+from ottla.replication.leader import Leader
+from ottla.replication.partitions import Partitions
+from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+
+THREADS = 4
+
+
+class Node:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.topology = settings.topology
+        self.threads = ThreadPoolExecutor(THREADS, "ottla")
+        self.broker = Broker(settings, self.threads)
+        self.servers: list[Server] = []
+        self.advertised: list[Listener] = []
+        self.directories: list[LogDirectory] = []
+        self._keeping_time: asyncio.Task[None] | None = None
+
+    # Start -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Serves when it returns."""
+        self._lock_directories()
+        controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
+        listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
+        self.advertised = fill_ports(self.topology.advertised, listeners)
+        settled = settle_ports(self.settings, [*listeners, *controllers])
+        identity = identify(settled, self.directories, controllers, self.broker.now_ms())
+        await self._start_quorum(identity, controllers)
+        self._make_broker(identity)
+        await self._join_cluster(identity)
+        for server in self.servers:
+            await server.serve()
+
+    def _lock_directories(self) -> None:
+        resources = LogResources(OpenFiles(), TailCache())
+        for path in self.topology.log_dirs:
+            directory = LogDirectory(path, resources)
+            directory.lock()
+            self.directories.append(directory)
+
+    async def _bind(self, wanted: tuple[Listener, ...], kind: Listeners) -> list[Listener]:
+        """Take the ports now, so that they can be told; nobody is answered before `serve`."""
+        bound = []
+        for listener in wanted:
+            server = Server(self.broker, listener.name, kind)
+            port = await server.bind(listener.host, listener.port)
+            self.servers.append(server)
+            bound.append(listener._replace(port=port))
+        return bound
+
+    async def _start_quorum(self, identity: Identity, controllers: list[Listener]) -> None:
+        topology, broker = self.topology, self.broker
+        self.publisher = Publisher()
+        self.quorum = Quorum(
+            QuorumConfig(
+                node_id=topology.node_id,
+                cluster_id=identity.cluster_id,
+                directory_id=identity.metadata_directory_id,
+                log_dir=topology.metadata_dir,
+                static_voters=VoterSet.static(
+                    (voter.node_id, Address(topology.controller_names[0], voter.host, voter.port))
+                    for voter in topology.voters
+                ),
+                bootstrap_servers=topology.bootstrap_controllers,
+                endpoints=tuple(Address(each.name, each.host, each.port) for each in controllers),
+                is_controller=topology.is_controller,
+                segment_bytes=self.settings.int("metadata.log.segment.bytes"),
+            ),
+            self.publisher,
+        )
+        self.controller = Controller(
+            self.quorum,
+            self.publisher,
+            self.settings,
+            node_id=topology.node_id,
+            cluster_id=identity.cluster_id,
+            bootstrap=identity.bootstrap,
+            now=broker.now,
+        )
+        broker.cluster_id = identity.cluster_id
+        broker.controller = self.controller
+        broker.quorum = self.quorum
+        await self.quorum.start()
+        self._keeping_time = asyncio.get_running_loop().create_task(self.controller.run())
+
+    def _make_broker(self, identity: Identity) -> None:
+        broker, settings = self.broker, self.settings
+        broker.waiting = Waiting()
+        broker.producer_ids = ProducerIds(self._producer_id_block)
+        broker.directories = self.directories
+        self.partitions = broker.partitions = Partitions(
+            self.topology.node_id,
+            Directories(self.directories, identity.directory_ids, broker.now_ms),
+            settings,
+            now=broker.now,
+            moved=broker.waiting.moved,
+            proposed=self._propose,
+        )
+        broker.groups = GroupCoordinator(settings)
+        coordinators = Coordinators(self.partitions, broker.now)
+        coordinators.add(CONSUMER_OFFSETS, broker.groups)
+        self._open_logs()
+        self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
+
+    async def _join_cluster(self, identity: Identity) -> None:
+        self.registration = Registration(
+            self.controller,
+            node_id=self.topology.node_id,
+            interval_s=self.settings.int("broker.heartbeat.interval.ms") / 1000,
+            metadata_offset=lambda: self.publisher.image.offset,
+        )
+        await self.registration.register(
+            identity.cluster_id,
+            self.advertised,
+            identity.directory_ids,
+            rack=self.settings.text("broker.rack") or None,
+            previous_epoch=self._previous_epoch(),
+        )
+        self._size_coordinators(self.publisher.image)
+        self.partitions.load(self.publisher.image)
+        self.publisher.subscribe(self._image_changed)
+        await self.registration.unfence()
+        self.upkeep.start()
+
+    def _open_logs(self) -> None:
+        self.partitions.image = self.publisher.image
+        now_ms = self.broker.now_ms()
+        for directory in self.directories:
+            directory.open_all(self.partitions.log_config, now_ms=now_ms)
+
+    def _image_changed(self, image: Image, delta: Delta) -> None:
+        self._size_coordinators(image)
+        self.partitions.apply(image, delta)
+        self.broker.settings = self.partitions.settings
+        gone = removed_topics(delta)
+        if gone:
+            self.broker.groups.topics_deleted(gone)
+
+    def _size_coordinators(self, image: Image) -> None:
+        count = partition_count(image, CONSUMER_OFFSETS)
+        if count is not None:
+            self.broker.groups.resize(count)
+
+    def _previous_epoch(self) -> int:
+        """The epoch of a clean stop, if all directories agree that there was one."""
+        epochs = {directory.previous_broker_epoch for directory in self.directories}
+        epoch = epochs.pop() if len(epochs) == 1 else None
+        return -1 if epoch is None else epoch
+
+    def _propose(self, leader: Leader, in_sync: frozenset[int]) -> None:
+        """A lone node has nobody to take in or leave out."""
+
+    async def _producer_id_block(self) -> tuple[int, int]:
+        response = await self.controller.allocate_producer_ids(
+            AllocateProducerIdsRequest(
+                broker_id=self.topology.node_id, broker_epoch=self.registration.epoch
+            )
+        )
+        return response.producer_id_start, response.producer_id_len
+
+    # Stop ------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """In good order: leave the cluster, stop serving, close what is stored."""
+        await self.registration.leave()
+        for server in self.servers:
+            await server.close()
+        await self.upkeep.stop()
+        if self._keeping_time is not None:
+            self._keeping_time.cancel()
+        await self.quorum.stop()
+        for directory in self.directories:
+            directory.close(self.registration.epoch)
+        self.threads.shutdown()
+
+
+def fill_ports(wanted: tuple[Listener, ...], bound: list[Listener]) -> list[Listener]:
+    """What clients are told; a port that the system chose is filled in."""
+    ports = {listener.name: listener.port for listener in bound}
+    return [each._replace(port=each.port or ports[each.name]) for each in wanted]
+
+
+def settle_ports(settings: Settings, bound: list[Listener]) -> Settings:
+    """The same settings with the ports that the system chose."""
+    listeners = ",".join(f"{each.name}://{each.host}:{each.port}" for each in bound)
+    return Settings({**settings.static, "listeners": listeners})

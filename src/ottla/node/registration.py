@@ -1,0 +1,127 @@
+"""This node's broker towards the controller: registered, alive, and leaving in good order."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from ottla.config.topology import Listener as Advertised
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid, new_uuid
+from ottla.metadata.features import SUPPORTED
+from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from ottla.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Feature,
+    Listener,
+)
+
+log = logging.getLogger(__name__)
+
+PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+SHUTDOWN_S_MAX = 1.0
+RETRY_S = 0.05
+
+
+class ActiveController(Protocol):
+    """The controller, here or elsewhere."""
+
+    async def register_broker(
+        self, ask: BrokerRegistrationRequest
+    ) -> BrokerRegistrationResponse: ...
+
+    async def broker_heartbeat(self, ask: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse: ...
+
+
+class Registration:
+    def __init__(
+        self,
+        controller: ActiveController,
+        *,
+        node_id: int,
+        interval_s: float,
+        metadata_offset: Callable[[], int],
+    ) -> None:
+        self.epoch = -1
+        self._controller = controller
+        self._node_id = node_id
+        self._interval_s = interval_s
+        self._metadata_offset = metadata_offset
+        self._heart: asyncio.Task[None] | None = None
+
+    async def register(
+        self,
+        cluster_id: str,
+        advertised: Sequence[Advertised],
+        directory_ids: Sequence[Uuid],
+        *,
+        rack: str | None,
+        previous_epoch: int,
+    ) -> None:
+        response = await self._controller.register_broker(
+            BrokerRegistrationRequest(
+                broker_id=self._node_id,
+                cluster_id=cluster_id,
+                incarnation_id=new_uuid(),
+                listeners=[
+                    Listener(
+                        name=each.name,
+                        host=each.host,
+                        port=each.port,
+                        security_protocol=PROTOCOLS[each.protocol],
+                    )
+                    for each in advertised
+                ],
+                features=[
+                    Feature(name=name, min_supported_version=least, max_supported_version=most)
+                    for name, (least, most) in SUPPORTED.items()
+                ],
+                rack=rack,
+                log_dirs=sorted(directory_ids),
+                previous_broker_epoch=previous_epoch,
+            )
+        )
+        if response.error_code:
+            raise KafkaError(ErrorCode(response.error_code), "The controller refused this broker.")
+        self.epoch = response.broker_epoch
+
+    async def unfence(self) -> None:
+        """Returns when the controller lets this broker lead and be found."""
+        while True:
+            response = await self._beat()
+            if not response.error_code and not response.is_fenced:
+                break
+            await asyncio.sleep(RETRY_S)
+        self._heart = asyncio.get_running_loop().create_task(self._keep_alive())
+
+    async def leave(self) -> None:
+        """Hand over what is led, within limits: a stop has to end."""
+        if self._heart is not None:
+            self._heart.cancel()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + SHUTDOWN_S_MAX
+        while loop.time() < deadline:
+            response = await self._beat(want_shut_down=True)
+            if response.error_code or response.should_shut_down:
+                return
+            await asyncio.sleep(RETRY_S)
+        log.warning("the controller did not let go in time; stopping all the same")
+
+    async def _keep_alive(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval_s)
+            try:
+                await self._beat()
+            except KafkaError as error:
+                log.warning("the controller did not take a heartbeat: %s", error)
+
+    async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+        return await self._controller.broker_heartbeat(
+            BrokerHeartbeatRequest(
+                broker_id=self._node_id,
+                broker_epoch=self.epoch,
+                current_metadata_offset=self._metadata_offset(),
+                want_shut_down=want_shut_down,
+            )
+        )

@@ -1,0 +1,127 @@
+"""What has to be done from time to time: flushes, retention, checkpoints, room on the disk.
+
+Decisions are made on the event loop; threads only run what the log hands out as jobs.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
+from typing import Any
+
+from ottla.config import Settings
+from ottla.log.directory import LogDirectory
+from ottla.log.partition_log import PartitionLog
+
+log = logging.getLogger(__name__)
+
+FLUSH_BYTES = 32 * 1024 * 1024
+FLUSH_CHECK_S = 0.2
+SPACE_CHECK_S = 1.0
+SWEEP_S = 5.0
+CHECKPOINT_S = 5.0
+PRODUCER_EXPIRY_S = 600.0
+
+
+class Upkeep:
+    def __init__(
+        self,
+        directories: list[LogDirectory],
+        settings: Settings,
+        threads: Executor,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._directories = directories
+        self._settings = settings
+        self._threads = threads
+        self._now_ms = now_ms
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        retention_s = self._settings.int("log.retention.check.interval.ms") / 1000
+        for interval_s, work in (
+            (FLUSH_CHECK_S, self._flush_overdue),
+            (SPACE_CHECK_S, self._check_space),
+            (SWEEP_S, self._sweep),
+            (CHECKPOINT_S, self._checkpoint),
+            (retention_s, self._retain),
+            (PRODUCER_EXPIRY_S, self._expire_producers),
+        ):
+            task = asyncio.get_running_loop().create_task(self._every(interval_s, work))
+            self._tasks.append(task)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
+
+    async def _every(
+        self, interval_s: float, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        while True:
+            await asyncio.sleep(interval_s)
+            try:
+                await work()
+            except Exception:
+                log.exception("upkeep failed: %s", work.__name__.strip("_"))
+
+    async def _in_thread(self, job: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, job)
+
+    async def _flush_overdue(self) -> None:
+        """Bounds what a recovery has to read, and keeps write-back from coming all at once."""
+        flushed = False
+        for directory in self._healthy():
+            for partition_log in list(directory.logs.values()):
+                if partition_log.needs_flush(FLUSH_BYTES):
+                    await self._flush(directory, partition_log)
+                    flushed = True
+        if flushed:
+            await self._checkpoint()
+
+    async def _flush(self, directory: LogDirectory, partition_log: PartitionLog) -> None:
+        job = partition_log.begin_flush()
+        try:
+            await self._in_thread(job.run)
+        except OSError as error:
+            directory.health.report(error)
+            log.error("%s cannot be flushed: %s", partition_log.path, error)
+            return
+        partition_log.end_flush(job)
+
+    async def _check_space(self) -> None:
+        for directory in self._healthy():
+            was_full = directory.health.full
+            has_room = directory.health.check_space()
+            if was_full and has_room:
+                log.warning("there is room again in %s: produce goes on", directory.path)
+            elif not was_full and not has_room:
+                log.error("the disk of %s is full: produce is refused", directory.path)
+
+    async def _sweep(self) -> None:
+        for directory in self._healthy():
+            await self._in_thread(directory.sweep(self._now_ms()))
+
+    async def _checkpoint(self) -> None:
+        for directory in self._healthy():
+            try:
+                await self._in_thread(directory.checkpoint().run)
+            except OSError as error:
+                directory.health.report(error)
+
+    async def _retain(self) -> None:
+        now_ms = self._now_ms()
+        for directory in self._healthy():
+            for partition_log in list(directory.logs.values()):
+                partition_log.enforce_retention(now_ms)
+                await asyncio.sleep(0)
+
+    async def _expire_producers(self) -> None:
+        now_ms = self._now_ms()
+        for directory in self._healthy():
+            for partition_log in list(directory.logs.values()):
+                partition_log.producers.expire(now_ms)
+
+    def _healthy(self) -> list[LogDirectory]:
+        return [one for one in self._directories if one.health.failure is None]

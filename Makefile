@@ -1,18 +1,43 @@
 PYTHON ?= python3
 BIN := .venv/bin
+ARGS ?=
 
-.PHONY: install run test
+.DEFAULT_GOAL := help
+.PHONY: help install run test lint interop bench wheel docs clean
 
-install: .venv/installed
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: .venv/installed ## Create .venv with the package, its extras and the tools of development
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,pipelines]'
 	@touch $@
 
-test: install
+run: install ## Start a broker, let sample events flow and show a group reading them
+	@$(BIN)/ottla demo $(ARGS)
+
+test: install lint ## Run every check and the tests
+	$(BIN)/python -m pytest tests --ignore=tests/interop $(ARGS)
+
+lint: install ## Style, types and the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
-	$(BIN)/python -m pytest tests
+
+interop: install ## Apache Kafka's own tools and clients of other languages against the broker
+	$(BIN)/python -m pytest tests/interop $(ARGS)
+
+bench: install ## Apache Kafka and Ottla side by side, as ratios
+	$(BIN)/python bench/compare.py $(ARGS)
+
+wheel: install ## Build the wheel into dist/
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+docs: install ## Write the generated pages anew
+	$(BIN)/python -m ottla.config.reference > docs/configuration.md
+
+clean: ## Remove what was built
+	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from confluent_kafka import KafkaException
 
-from ottla.cli import consume, dump, groups, produce, topics
+from ottla.cli import consume, demo, dump, groups, produce, topics
 from ottla.cli.cluster import explain
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -25,6 +25,7 @@ app.add_typer(groups.app, name="group")
 app.add_typer(dump.app, name="log")
 app.command()(produce.produce)
 app.command()(consume.consume)
+app.command()(demo.demo)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,6 +4,9 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+
+import uvloop
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
@@ -42,7 +45,7 @@ class Client:
 
 
 @asynccontextmanager
-async def connected(tmp_path, **options: str) -> AsyncIterator[Client]:
+async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     static = single_node(("127.0.0.1", 0), tmp_path)
     static |= {name.replace("_", "."): value for name, value in options.items()}
     server = Server(Broker(Settings(static)), "PLAINTEXT", Listeners.BROKER)
@@ -56,16 +59,16 @@ async def connected(tmp_path, **options: str) -> AsyncIterator[Client]:
         await server.close()
 
 
-def test_replies_to_pipelined_requests_come_in_order(tmp_path) -> None:
+def test_replies_to_pipelined_requests_come_in_order(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path) as client:
             client.writer.write(b"".join(versions_request(0, number) for number in range(200)))
             assert [(await client.reply())[0] for _ in range(200)] == list(range(200))
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())
 
 
-def test_a_request_that_comes_byte_by_byte_is_answered(tmp_path) -> None:
+def test_a_request_that_comes_byte_by_byte_is_answered(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path) as client:
             for byte in versions_request(3, 7):
@@ -74,10 +77,10 @@ def test_a_request_that_comes_byte_by_byte_is_answered(tmp_path) -> None:
                 await asyncio.sleep(0)
             assert (await client.reply())[0] == 7
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())
 
 
-def test_a_version_of_api_versions_that_is_too_new_is_answered_at_version_0(tmp_path) -> None:
+def test_a_version_of_api_versions_that_is_too_new_is_answered_at_version_0(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path) as client:
             client.writer.write(versions_request(99, 5))
@@ -87,32 +90,32 @@ def test_a_version_of_api_versions_that_is_too_new_is_answered_at_version_0(tmp_
             assert answer.error_code == 35
             assert [(key.api_key, key.max_version) for key in answer.api_keys] == [(18, 4)]
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())
 
 
-def test_a_frame_beyond_the_limit_closes_the_connection(tmp_path) -> None:
+def test_a_frame_beyond_the_limit_closes_the_connection(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path, socket_request_max_bytes="1000") as client:
             client.writer.write(struct.pack(">i", 1001))
             assert await client.is_closed()
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())
 
 
-def test_a_negative_frame_size_closes_the_connection(tmp_path) -> None:
+def test_a_negative_frame_size_closes_the_connection(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path) as client:
             client.writer.write(struct.pack(">i", -5))
             assert await client.is_closed()
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())
 
 
-def test_an_unknown_api_closes_the_connection_after_the_replies_before_it(tmp_path) -> None:
+def test_an_unknown_api_closes_the_connection_after_the_replies_before_it(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path) as client:
             client.writer.write(versions_request(0, 1) + request(999, 0, 2))
             assert (await client.reply())[0] == 1
             assert await client.is_closed()
 
-    asyncio.run(scenario())
+    uvloop.run(scenario())

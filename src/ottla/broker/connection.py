@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
@@ -55,14 +56,14 @@ class Connection(asyncio.BufferedProtocol):
     # What the event loop calls -------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
         address = transport.get_extra_info("peername")
         self.peer = self._make_peer(address[0] if address else "")
         if not self._opened(self):
             transport.abort()
             return
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._assembler.space()

@@ -47,7 +47,8 @@ async def load(machine: Machine, log: ShardLog, name: str) -> int:
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE, f"{name}: no whole batch could be read at {offset}."
             )
-    logger.info("%s: loaded %d records up to offset %d", name, records, offset)
+    if records:
+        logger.info("%s: loaded %d records up to offset %d", name, records, offset)
     return offset
 
 

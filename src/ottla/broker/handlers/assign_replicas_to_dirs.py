@@ -1,0 +1,14 @@
+"""AssignReplicasToDirs: a broker tells in which directory a replica is."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.wire.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+)
+
+
+async def handle(
+    request: AssignReplicasToDirsRequest, context: RequestContext, broker: Broker
+) -> AssignReplicasToDirsResponse:
+    return await broker.controller.assign_replicas_to_dirs(request)

@@ -1,0 +1,105 @@
+"""DescribeTopicPartitions: topics in the order of their names, page by page.
+
+A page holds so many partitions at most; its cursor names the first one of the next page.
+"""
+
+from ottla.broker.authorized import TOPIC_OPERATIONS
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.controller.naming import check_topic_name
+from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.image import NO_LEADER, Image, Partition, Topic
+from ottla.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+    ResponseCursor,
+)
+
+
+def handle(
+    request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
+) -> DescribeTopicPartitionsResponse:
+    image, response = broker.image, DescribeTopicPartitionsResponse()
+    left = min(
+        request.response_partition_limit,
+        broker.settings.int("max.request.partition.size.limit"),
+    )
+    for name, first in _asked(request, image):
+        topic = image.topics_by_name.get(name)
+        if topic is None:
+            response.topics.append(_missing(name))
+            continue
+        indexes = [index for index in sorted(topic.partitions) if index >= first]
+        if not left:
+            response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
+            break
+        page, rest = indexes[:left], indexes[left:]
+        response.topics.append(_described(image, topic, page))
+        left -= len(page)
+        if rest:
+            response.next_cursor = ResponseCursor(topic_name=name, partition_index=rest[0])
+            break
+    return response
+
+
+def _asked(request: DescribeTopicPartitionsRequest, image: Image) -> list[tuple[str, int]]:
+    """Names and the first partition wanted of each, from the cursor on."""
+    cursor = request.cursor
+    if cursor is not None and cursor.partition_index < 0:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A cursor's partition is not negative.")
+    names = sorted({topic.name for topic in request.topics} or image.topics_by_name)
+    if cursor is None:
+        return [(name, 0) for name in names]
+    return [
+        (name, cursor.partition_index if name == cursor.topic_name else 0)
+        for name in names
+        if name >= cursor.topic_name
+    ]
+
+
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except KafkaError as error:
+        code = error.code
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
+    )
+
+
+def _described(
+    image: Image, topic: Topic, indexes: list[int]
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_partition(image, index, topic.partitions[index]) for index in indexes],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(
+    image: Image, index: int, partition: Partition
+) -> DescribeTopicPartitionsResponsePartition:
+    led = partition.leader != NO_LEADER
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=[one for one in partition.replicas if not _online(image, one, partition)],
+    )
+
+
+def _online(image: Image, replica: int, partition: Partition) -> bool:
+    broker = image.brokers.get(replica)
+    return broker is not None and not broker.fenced and broker.holds(partition.directory(replica))

@@ -1,0 +1,14 @@
+"""UpdateFeatures: the cluster's feature levels, all asked for or none."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.wire.messages.update_features import (
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+
+async def handle(
+    request: UpdateFeaturesRequest, context: RequestContext, broker: Broker
+) -> UpdateFeaturesResponse:
+    return await broker.controller.update_features(request)

@@ -13,6 +13,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.server import Server
 from ottla.config import Settings
 from ottla.config.load import single_node
+from ottla.metadata.publisher import Publisher
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -48,7 +49,9 @@ class Client:
 async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     static = single_node(("127.0.0.1", 0), tmp_path)
     static |= {name.replace("_", "."): value for name, value in options.items()}
-    server = Server(Broker(Settings(static)), "PLAINTEXT", Listeners.BROKER)
+    broker = Broker(Settings(static))
+    broker.publisher = Publisher()
+    server = Server(broker, "PLAINTEXT", Listeners.BROKER)
     port = await server.bind("127.0.0.1", 0)
     await server.serve()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -13,6 +13,7 @@ from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Image, Partition
+from ottla.metadata.publisher import Publisher
 from ottla.replication.partitions import Partitions
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Broker:
     cluster_id: str
     controller: "Controller"
     quorum: "Quorum"
+    publisher: Publisher
     partitions: Partitions
     waiting: Waiting
     directories: "list[LogDirectory]"
@@ -62,7 +64,7 @@ class Broker:
 
     @property
     def image(self) -> Image:
-        return self.partitions.image
+        return self.publisher.image
 
     @property
     def controller_id(self) -> int:

@@ -80,7 +80,7 @@ class Node:
 
     async def _start_quorum(self, identity: Identity, controllers: list[Listener]) -> None:
         topology, broker = self.topology, self.broker
-        self.publisher = Publisher()
+        self.publisher = broker.publisher = Publisher()
         self.quorum = Quorum(
             QuorumConfig(
                 node_id=topology.node_id,

@@ -10,11 +10,16 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.dispatch import PRODUCE
 from ottla.errors import ErrorCode
+from ottla.metadata.features import SUPPORTED
 from ottla.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
+
+LEVEL_0_SINCE = 4  # older clients cannot read a feature whose least level is 0
 
 
 def handle(
@@ -27,7 +32,21 @@ def handle(
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.software = (request.client_software_name, request.client_software_version)
     shown = apis(context.peer.listener_kind).values()
-    return ApiVersionsResponse(api_keys=[_shown(api) for api in shown])
+    image = broker.image
+    return ApiVersionsResponse(
+        api_keys=[_shown(api) for api in shown],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=least, max_version=most)
+            for name, (least, most) in SUPPORTED.items()
+            if least > 0 or context.api_version >= LEVEL_0_SINCE
+        ],
+        finalized_features_epoch=image.offset,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in image.features.items()
+            if level > 0
+        ],
+    )
 
 
 def unsupported(api: Api) -> ApiVersionsResponse:

@@ -443,6 +443,17 @@ class PartitionLog:
             if segment.base_offset in self.snapshots.offsets:
                 self.snapshots.remove(segment.base_offset)
 
+    def replace_segments(self, at: int, count: int, new: Segment, now_ms: int) -> None:
+        """A cleaned segment stands for `count` others; their snapshots but the first's go too."""
+        old = self.segments[at : at + count]
+        for segment in old:
+            if segment.base_offset != new.base_offset:
+                self._drop([segment], now_ms)
+            else:
+                due = now_ms + self.config.file_delete_delay_ms
+                self._deleted += [(due, path) for path in segment.rename("", DELETED)]
+        self.segments[at : at + count] = [new]
+
     def take_deleted(self, now_ms: int) -> list[Path]:
         """Renamed files whose time has come; the caller removes them."""
         due = [path for at, path in self._deleted if at <= now_ms]

@@ -1,0 +1,23 @@
+"""The child in which a log is cleaned: a pickled plan on standard input, the result on output."""
+
+import ctypes
+import os
+import pickle
+import signal
+import sys
+
+from ottla.log.cleaning import CleaningPlan, clean
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    # Without its parent it must not go on writing into a directory that another node may open.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.nice(10)
+    plan: CleaningPlan = pickle.load(sys.stdin.buffer)
+    sys.stdout.buffer.write(pickle.dumps(clean(plan)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""When a compacted log is cleaned, and how the cleaned segments take their place.
+
+The cleaning itself runs in a child process (`cleaning_process`), so that appends and reads go on;
+only renames happen here.
+"""
+
+import asyncio
+import os
+import pickle
+import sys
+from collections.abc import Mapping
+from logging import getLogger
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.ids import TopicPartition
+from ottla.log.cleaning import (
+    CleanedGroup,
+    CleaningPlan,
+    CleaningResult,
+    ProducerEnd,
+    SourceSegment,
+)
+from ottla.log.directory import LogDirectory
+from ottla.log.files import CLEANED, SEGMENT_SUFFIXES, SWAP, file_name
+from ottla.log.partition_log import PartitionLog
+from ottla.log.segment import Segment
+
+logger = getLogger(__name__)
+
+
+class Dirtiness(NamedTuple):
+    """How much there is to clean: bytes that were never cleaned, among all that could be."""
+
+    ratio: float
+    first_dirty: int
+    first_uncleanable: int
+    overdue: bool  # max.compaction.lag.ms has passed for some of it
+
+
+def dirtiness(log: PartitionLog, cleaned_upto: int | None, now_ms: int) -> Dirtiness:
+    first_dirty = log.log_start_offset if cleaned_upto is None else cleaned_upto
+    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
+        first_dirty = log.log_start_offset
+    inactive = log.segments[:-1]
+    dirty = [s for n, s in enumerate(inactive) if log.segments[n + 1].base_offset > first_dirty]
+    limit = max(first_dirty, _uncleanable(log, dirty, now_ms))
+    first_uncleanable = log.active.base_offset
+    for n, segment in enumerate(inactive):
+        if log.segments[n + 1].base_offset > limit:
+            first_uncleanable = segment.base_offset
+            break
+    clean_bytes = sum(s.size for s in log.segments if s.base_offset < first_dirty)
+    dirty_bytes = sum(s.size for s in dirty if s.base_offset < first_uncleanable)
+    total = clean_bytes + dirty_bytes
+    starts = [s.load_first_timestamp() for s in dirty]
+    oldest = min((start for start in starts if start > 0), default=now_ms)
+    overdue = dirty_bytes > 0 and oldest < now_ms - max(log.config.max_compaction_lag_ms, 0)
+    ratio = dirty_bytes / total if total else 0.0
+    return Dirtiness(ratio, first_dirty, first_uncleanable, overdue)
+
+
+def _uncleanable(log: PartitionLog, dirty: list[Segment], now_ms: int) -> int:
+    """Open transactions, the active segment and what is too young stay as they are."""
+    limit = min(log.last_stable_offset, log.active.base_offset)
+    lag = log.config.min_compaction_lag_ms
+    if lag > 0:
+        young = [s for s in dirty if s.retention_timestamp() > now_ms - lag]
+        if young:
+            limit = min(limit, young[0].base_offset)
+    return limit
+
+
+def plan_cleaning(log: PartitionLog, found: Dirtiness, now_ms: int) -> CleaningPlan:
+    producers = {
+        producer_id: ProducerEnd(
+            state.batches[-1].last_offset if state.batches else -1, state.epoch
+        )
+        for producer_id, state in log.producers.states.items()
+    }
+    below = [s for s in log.segments[:-1] if s.base_offset < found.first_uncleanable]
+    return CleaningPlan(
+        str(log.path),
+        tuple(SourceSegment(s.base_offset, s.size) for s in below),
+        found.first_dirty,
+        found.first_uncleanable,
+        tuple(aborted for s in log.segments for aborted in s.aborted.entries),
+        producers,
+        log.config,
+        now_ms,
+    )
+
+
+def choose(
+    logs: Mapping[TopicPartition, PartitionLog], cleaned: Mapping[TopicPartition, int], now_ms: int
+) -> tuple[PartitionLog, Dirtiness] | None:
+    """The dirtiest log that is worth it."""
+    worth = []
+    for partition, log in logs.items():
+        if log.config.compact and len(log.segments) > 1:
+            found = dirtiness(log, cleaned.get(partition), now_ms)
+            if found.overdue or found.ratio > log.config.min_cleanable_dirty_ratio:
+                worth.append((log, found))
+    return max(worth, key=lambda one: one[1].ratio, default=None)
+
+
+def swap_in(log: PartitionLog, result: CleaningResult, now_ms: int) -> bool:
+    """Put cleaned segments in place; False where the log has changed so that they do not fit."""
+    present = {(segment.base_offset, segment.size) for segment in log.segments[:-1]}
+    fits = all(source in present for group in result.groups for source in group.replaced)
+    for group in result.groups:
+        if fits:
+            _swap(log, group, now_ms)
+        else:
+            discard(log.path, group)
+    return fits
+
+
+def _swap(log: PartitionLog, group: CleanedGroup, now_ms: int) -> None:
+    """`.cleaned` → `.swap`: from here on a crash finishes it. Old segments go, `.swap` stays."""
+    base = group.replaced[0].base_offset
+    _rename(log.path, base, CLEANED, SWAP)
+    replaced = {source.base_offset for source in group.replaced}
+    at = next(n for n, segment in enumerate(log.segments) if segment.base_offset == base)
+    new = Segment(
+        log.path, base, log.resources.files, log.config, now_ms=now_ms, size=group.size, fresh=False
+    )
+    log.replace_segments(at, len(replaced), new, now_ms)
+    _rename(log.path, base, SWAP, "")
+
+
+def _rename(directory: Path, base: int, old: str, new: str) -> None:
+    for suffix in reversed(SEGMENT_SUFFIXES):  # the log comes last: its name is what counts
+        source = directory / file_name(base, suffix + old)
+        if source.exists():
+            os.rename(source, directory / file_name(base, suffix + new))
+
+
+def discard(directory: Path, group: CleanedGroup) -> None:
+    for suffix in SEGMENT_SUFFIXES:
+        name = file_name(group.replaced[0].base_offset, suffix + CLEANED)
+        (directory / name).unlink(missing_ok=True)
+
+
+class Compactor:
+    """Cleans the logs of a directory, one at a time, each in a child process."""
+
+    def __init__(self, directory: LogDirectory) -> None:
+        self.directory = directory
+        self._child: asyncio.subprocess.Process | None = None
+
+    async def clean_dirtiest(self, now_ms: int) -> TopicPartition | None:
+        """Clean one log if one is dirty enough; which it was."""
+        chosen = choose(self.directory.logs, self.directory.cleaner_offsets, now_ms)
+        if chosen is None:
+            return None
+        log, found = chosen
+        partition = log.topic_partition
+        result = await self._run(plan_cleaning(log, found, now_ms))
+        if result is None or self.directory.logs.get(partition) is not log:
+            return None
+        if swap_in(log, result, now_ms):
+            self.directory.cleaner_offsets[partition] = result.end_offset
+        return partition
+
+    async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
+        pipe = asyncio.subprocess.PIPE
+        self._child = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "ottla.log.cleaning_process", stdin=pipe, stdout=pipe, stderr=pipe
+        )
+        try:
+            answer, complaint = await self._child.communicate(pickle.dumps(plan))
+            if self._child.returncode != 0:
+                logger.error("cleaning %s failed: %s", plan.directory, complaint.decode().strip())
+                return None
+            result: CleaningResult = pickle.loads(answer)
+            return result
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """End a cleaning that is under way; what it wrote is removed at the next start."""
+        if self._child is not None and self._child.returncode is None:
+            self._child.kill()
+        self._child = None

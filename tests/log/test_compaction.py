@@ -1,0 +1,272 @@
+"""Of every key the newest record stays; nothing else changes for a reader."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.ids import TopicPartition, new_uuid
+from ottla.log.cleaning import clean
+from ottla.log.compaction import Compactor, dirtiness, plan_cleaning, swap_in
+from ottla.log.config import LogConfig
+from ottla.log.directory import LogDirectory
+from ottla.log.files import OpenFiles
+from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.recovery import open_log
+from ottla.log.tail import TailCache
+from ottla.wire.compression import Codec
+from ottla.wire.record_batch import NewRecord, Record, build_batch, build_marker, iterate_batches
+from support.log_batches import NOW, records_in
+
+Open = Callable[..., PartitionLog]
+COMPACTED = LogConfig(compact=True, delete=False, segment_bytes=400, delete_retention_ms=1000)
+Pairs = list[tuple[bytes, bytes | None]]
+
+
+def put(log: PartitionLog, *pairs: tuple[bytes, bytes | None], **fields: int) -> None:
+    data = build_batch([NewRecord(NOW, *pair) for pair in pairs], **fields)  # type: ignore[arg-type]
+    log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
+    log.advance_high_watermark(log.log_end_offset)
+
+
+def end_transaction(log: PartitionLog, producer: int, *, commit: bool) -> None:
+    marker = build_marker(
+        commit=commit,
+        producer_id=producer,
+        producer_epoch=0,
+        coordinator_epoch=0,
+        timestamp=NOW,
+    )
+    log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    log.advance_high_watermark(log.log_end_offset)
+
+
+def compact(log: PartitionLog, *, cleaned_upto: int | None = None, now_ms: int = NOW) -> int:
+    result = clean(plan_cleaning(log, dirtiness(log, cleaned_upto, now_ms), now_ms))
+    assert swap_in(log, result, now_ms)
+    return result.end_offset
+
+
+def everything(log: PartitionLog) -> list[Record]:
+    """All records, control records too, by reading to the end as a replica would."""
+    records: list[Record] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        found = log.read(offset, 500, upto=log.log_end_offset)
+        data = bytes(found.fetch_cold() if found.cold else found.data)
+        here = records_in(data)
+        records += [record for record in here if record.offset >= offset]
+        offset = max(here[-1].offset + 1 if here else 0, end_of(data))
+    return records
+
+
+def end_of(data: bytes) -> int:
+    return max(header.next_offset for _, header in iterate_batches(data))
+
+
+def test_only_the_newest_of_each_key_stays(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(30):
+        put(log, (b"k%d" % (n % 3), b"%d" % n))
+    log.roll(NOW)
+    size = log.size
+    assert compact(log) == 30
+    assert log.size < size
+    assert [(r.offset, r.value) for r in everything(log)] == [(27, b"27"), (28, b"28"), (29, b"29")]
+    assert log.log_end_offset == 30
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_batches_shrink_within_their_codec_and_range(open_orders: Open, codec: Codec) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"1"), (b"b", b"2"), (b"a", b"3"), codec=codec)
+    put(log, (b"c", b"4"))
+    log.roll(NOW)
+    compact(log)
+    assert [(r.key, r.value, r.offset) for r in everything(log)] == [
+        (b"b", b"2", 1),
+        (b"a", b"3", 2),
+        (b"c", b"4", 3),
+    ]
+    log.close()
+    assert open_orders(COMPACTED).log_end_offset == 4
+
+
+def test_tombstones_stay_for_their_time_and_then_go(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"1"), (b"b", b"2"))
+    put(log, (b"a", None))
+    put(log, (b"z", b"keeps the end"))
+    log.roll(NOW)
+    upto = compact(log)
+    assert [r.key for r in everything(log)] == [b"b", b"a", b"z"]
+    compact(log, cleaned_upto=upto, now_ms=NOW + 999)
+    assert [r.key for r in everything(log)] == [b"b", b"a", b"z"]
+    assert everything(log)[1].timestamp == NOW
+    compact(log, cleaned_upto=upto, now_ms=NOW + 1000)
+    assert [r.key for r in everything(log)] == [b"b", b"z"]
+
+
+def test_records_of_aborted_transactions_go_and_their_markers_follow(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"committed"), producer_id=1, producer_epoch=0, base_sequence=0)
+    begun = {"producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    put(log, (b"a", b"aborted"), producer_id=2, **begun)
+    put(log, (b"b", b"kept"), producer_id=3, **begun)
+    end_transaction(log, 2, commit=False)
+    end_transaction(log, 3, commit=True)
+    put(log, (b"z", b"end"))
+    log.roll(NOW)
+    log.producers.states.clear()  # all idle for long: nothing is kept for their sake
+    upto = compact(log)
+    assert [r.value for r in everything(log) if r.key in (b"a", b"b")] == [b"committed", b"kept"]
+    assert log.aborted_transactions(0, 100) == [(2, 1)]
+    for now in (NOW, NOW + 5000):
+        compact(log, cleaned_upto=upto, now_ms=now)
+    assert log.aborted_transactions(0, 100) == []
+    kinds = [r.key for r in everything(log)]
+    assert kinds == [b"a", b"b", b"\0\0\0\1", b"z"], "the marker of what is left stays"
+
+
+def test_the_last_batch_of_an_active_producer_stays_if_only_empty(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=7)
+    put(log, (b"a", b"2"))
+    log.roll(NOW)
+    compact(log)
+    assert [r.value for r in everything(log)] == [b"2"]
+    log.close()
+    for path in log.path.glob("*.snapshot"):
+        path.unlink()
+    again = open_orders(COMPACTED, clean=False)
+    assert again.producers.states[1].last_sequence == 7
+
+
+def test_open_transactions_and_the_active_segment_are_left_alone(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(6):
+        put(log, (b"a", b"%d" % n))
+    start = log.log_end_offset
+    put(log, (b"t", b"open"), producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+    for n in range(20):
+        put(log, (b"a", b"later%d" % n))
+    log.roll(NOW)
+    found = dirtiness(log, None, NOW)
+    assert found.first_uncleanable <= start
+    compact(log)
+    assert sum(r.value is not None and r.value.startswith(b"later") for r in everything(log)) == 20
+
+
+def test_what_is_young_waits_for_the_lag(open_orders: Open) -> None:
+    config = LogConfig(compact=True, segment_bytes=200, min_compaction_lag_ms=1000)
+    log = open_orders(config)
+    for n in range(10):
+        put(log, (b"a", b"%d" % n))
+    assert dirtiness(log, None, NOW + 999).first_uncleanable == 0
+    assert dirtiness(log, None, NOW + 1000).first_uncleanable == log.active.base_offset
+
+
+def test_a_log_too_long_uncleaned_is_overdue(open_orders: Open) -> None:
+    config = LogConfig(compact=True, segment_bytes=200, max_compaction_lag_ms=1000)
+    log = open_orders(config)
+    for n in range(10):
+        put(log, (b"a", b"%d" % n))
+    assert not dirtiness(log, None, NOW + 1000).overdue
+    assert dirtiness(log, None, NOW + 1001).overdue
+    assert not dirtiness(log, log.active.base_offset, NOW + 1001).overdue
+
+
+def test_a_map_that_is_full_cleans_as_far_as_it_saw(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(30):
+        put(log, (b"k%d" % (n % 10), b"%d" % n))
+    log.roll(NOW)
+    plan = plan_cleaning(log, dirtiness(log, None, NOW), NOW)._replace(keys_max=5)
+    result = clean(plan)
+    assert result.end_offset == 5
+    assert swap_in(log, result, NOW)
+    assert len(everything(log)) == 30
+
+
+def test_a_cleaning_that_no_longer_fits_is_thrown_away(open_orders: Open) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(30):
+        put(log, (b"a", b"%d" % n))
+    result = clean(plan_cleaning(log, dirtiness(log, None, NOW), NOW))
+    log.truncate_to(3, now_ms=NOW)
+    assert not swap_in(log, result, NOW)
+    assert [r.value for r in everything(log)] == [b"0", b"1", b"2"]
+    assert list(log.path.glob("*.cleaned")) == []
+
+
+@pytest.mark.parametrize("stage", ["cleaned", "swap", "old gone"])
+def test_a_crash_during_the_swap_loses_nothing(open_orders: Open, stage: str) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(30):
+        put(log, (b"k%d" % (n % 3), b"%d" % n))
+    log.roll(NOW)
+    result = clean(plan_cleaning(log, dirtiness(log, None, NOW), NOW))
+    log.close()
+    if stage != "cleaned":
+        for path in list(log.path.glob("*.cleaned")):
+            path.rename(path.with_suffix(".swap"))
+    if stage == "old gone":
+        for source in result.groups[0].replaced:
+            for path in log.path.glob(f"{source.base_offset:020d}.*"):
+                if path.suffix != ".swap":
+                    path.rename(f"{path}.deleted")
+    again = open_orders(COMPACTED, clean=False)
+    newest = {r.key: r.value for r in everything(again)}
+    assert newest == {b"k0": b"27", b"k1": b"28", b"k2": b"29"}
+    assert again.log_end_offset == 30
+    leftovers = (".cleaned", ".swap", ".deleted")
+    assert [path for path in log.path.iterdir() if path.suffix in leftovers] == []
+
+
+def test_the_dirtiest_log_of_a_directory_is_cleaned_in_a_child(
+    tmp_path: Path, resources: LogResources
+) -> None:
+    directory = LogDirectory(tmp_path, resources)
+    directory.open_all(lambda topic: COMPACTED, now_ms=NOW)
+    name = TopicPartition("compacted", 0)
+    log = directory.create(name, new_uuid(), COMPACTED, now_ms=NOW)
+    for n in range(30):
+        put(log, (b"a", b"%d" % n))
+    compactor = Compactor(directory)
+    assert asyncio.run(compactor.clean_dirtiest(NOW)) == name
+    assert directory.cleaner_offsets[name] == log.active.base_offset
+    assert asyncio.run(compactor.clean_dirtiest(NOW)) is None
+    assert everything(log)[-1].value == b"29"
+    assert len(everything(log)) < 10
+
+
+pairs = st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.none() | st.binary(max_size=30))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    batches=st.lists(st.lists(pairs, min_size=1, max_size=4), min_size=1, max_size=25),
+    rounds=st.integers(1, 3),
+)
+def test_the_newest_value_of_every_key_is_never_lost(batches: list[Pairs], rounds: int) -> None:
+    with TemporaryDirectory() as folder:
+        resources = LogResources(OpenFiles(8), TailCache())
+        name = TopicPartition("c", 0)
+        log = open_log(Path(folder) / "c-0", name, COMPACTED, resources, now_ms=NOW)
+        newest: dict[bytes, bytes | None] = {}
+        for batch in batches:
+            put(log, *batch)
+            newest.update(batch)
+        upto = None
+        for n in range(rounds):
+            upto = compact(log, cleaned_upto=upto, now_ms=NOW + n * 2000)
+        found = {r.key: r.value for r in everything(log)}
+        alive = {key: value for key, value in newest.items() if value is not None}
+        assert {key: value for key, value in found.items() if value is not None} == alive
+        offsets = [r.offset for r in everything(log)]
+        assert offsets == sorted(set(offsets))
+        log.abandon()

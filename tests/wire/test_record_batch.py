@@ -108,3 +108,10 @@ def test_snappy_comes_bare_or_framed() -> None:
     assert framed[:8] == b"\x82SNAPPY\x00"
     assert decompress(Codec.SNAPPY, framed) == plain
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(plain))) == plain
+
+
+def test_lz4_frames_have_the_independent_blocks_that_kafka_asks_for() -> None:
+    plain = b"abc" * 50_000 + bytes(range(256)) * 300
+    framed = compress(Codec.LZ4, plain)
+    assert framed[:7] == b"\x04\x22\x4d\x18\x60\x40\x82"
+    assert decompress(Codec.LZ4, framed) == plain

@@ -41,6 +41,14 @@ _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2  # version, oldest read
 _XERIAL_BLOCK = 32 * 1024
 _LENGTH = Struct(">i")
 
+# Kafka's reader takes only frames of independent blocks: flags 0x60, blocks of 64 KiB, and the
+# checksum of these two bytes.
+_LZ4_HEADER = b"\x04\x22\x4d\x18\x60\x40\x82"
+_LZ4_BLOCK = 64 * 1024
+_LZ4_LENGTH = Struct("<I")
+_LZ4_STORED = 1 << 31  # the block is plain
+_LZ4_END = bytes(4)
+
 
 def output_limit(size: int) -> int:
     """How much a payload of `size` bytes may decompress to when nobody says otherwise."""
@@ -56,7 +64,7 @@ def compress(codec: Codec, payload: Buffer, level: int | None = None) -> bytes:
         case Codec.SNAPPY:
             return _compress_xerial(memoryview(payload))
         case Codec.LZ4:
-            return bytes(cramjam.lz4.compress(payload, level or 4))
+            return _compress_lz4(memoryview(payload))
         case Codec.ZSTD:
             return bytes(cramjam.zstd.compress(payload, 3 if level is None else level))
 
@@ -97,6 +105,19 @@ def _compress_xerial(payload: memoryview) -> bytes:
     for start in range(0, len(payload), _XERIAL_BLOCK):
         block = bytes(cramjam.snappy.compress_raw(payload[start : start + _XERIAL_BLOCK]))
         parts += (_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _compress_lz4(payload: memoryview) -> bytes:
+    parts = [_LZ4_HEADER]
+    for start in range(0, len(payload), _LZ4_BLOCK):
+        plain = payload[start : start + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(block) < len(plain):
+            parts += (_LZ4_LENGTH.pack(len(block)), block)
+        else:
+            parts += (_LZ4_LENGTH.pack(len(plain) | _LZ4_STORED), bytes(plain))
+    parts.append(_LZ4_END)
     return b"".join(parts)
 
 

@@ -3,25 +3,27 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import Uuid
+from ottla.ids import ZERO_UUID, TopicPartition, Uuid
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
 from ottla.replication.partitions import Partitions
 
 if TYPE_CHECKING:
     from ottla.broker.producer_ids import ProducerIds
+    from ottla.broker.transactional import Gate
     from ottla.controller.controller import Controller
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.log.directory import LogDirectory
     from ottla.quorum.driver import Quorum
+    from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -45,6 +47,8 @@ class Broker:
     directories: "list[LogDirectory]"
     producer_ids: "ProducerIds"
     groups: "GroupCoordinator"
+    transactions: "TransactionCoordinator"
+    transaction_gate: "Gate"
 
     def __init__(self, settings: Settings, threads: Executor | None = None) -> None:
         self.settings = settings
@@ -55,6 +59,7 @@ class Broker:
         )
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self._threads = threads
+        self._tasks: set[asyncio.Task[None]] = set()
 
     now = staticmethod(time.monotonic)
 
@@ -80,6 +85,14 @@ class Broker:
         topic = image.topics_by_name.get(name) if name else image.topics_by_id.get(topic_id)
         return None if topic is None else topic.partitions.get(index)
 
+    def has_partition(self, partition: TopicPartition) -> bool:
+        return self.partition_state(partition.topic, ZERO_UUID, partition.partition) is not None
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        """None: no leader is known, or no such partition."""
+        state = self.partition_state(partition.topic, ZERO_UUID, partition.partition)
+        return state.leader if state is not None and state.leader >= 0 else None
+
     def endpoints(self, ids: Iterable[int], listener_name: str) -> list[Endpoint]:
         """Where a client of this listener reaches these brokers, as far as they can be reached."""
         found = []
@@ -99,6 +112,17 @@ class Broker:
         """A fault of ours: told in full to the log, in general to the client."""
         log.error("failed while %s", doing, exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed; its log says how.")
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Go on with something while the event loop does other things; a fault is logged."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a request failed", exc_info=error)
 
     def in_thread(self, work: Callable[[], T], finished: "Callable[[T | Exception], None]") -> None:
         """Run what may block; `finished` is called on the event loop with result or error."""

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.server import Server
 from ottla.broker.waiting import Waiting
@@ -19,16 +19,19 @@ from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
+from ottla.node import transactions
 from ottla.node.coordinators import Coordinators, partition_count, removed_topics
 from ottla.node.formatting import Identity, identify
 from ottla.node.registration import Registration
 from ottla.node.upkeep import Upkeep
+from ottla.ports.network import TcpNetwork
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.voters import Address, VoterSet
 from ottla.replication.directories import Directories
 from ottla.replication.leader import Leader
 from ottla.replication.partitions import Partitions
+from ottla.replication.peers import Peers
 from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 
 THREADS = 4
@@ -129,6 +132,8 @@ class Node:
         broker.groups = GroupCoordinator(settings)
         coordinators = Coordinators(self.partitions, broker.now)
         coordinators.add(CONSUMER_OFFSETS, broker.groups)
+        self.peers = Peers(TcpNetwork(), self._address_of, f"broker-{broker.node_id}")
+        coordinators.add(TRANSACTION_STATE, transactions.attach(broker, self.peers))
         self._open_logs()
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
 
@@ -151,6 +156,7 @@ class Node:
         self.publisher.subscribe(self._image_changed)
         await self.registration.unfence()
         self.upkeep.start()
+        self.broker.spawn(self.broker.transactions.run())
 
     def _open_logs(self) -> None:
         self.partitions.image = self.publisher.image
@@ -170,6 +176,15 @@ class Node:
         count = partition_count(image, CONSUMER_OFFSETS)
         if count is not None:
             self.broker.groups.resize(count)
+        count = partition_count(image, TRANSACTION_STATE)
+        if count is not None:
+            self.broker.transactions.shards.resize(count)
+
+    def _address_of(self, node_id: int) -> tuple[str, int] | None:
+        name = self.topology.inter_broker
+        for _, host, port, _ in self.broker.endpoints([node_id], name):
+            return host, port
+        return None
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""
@@ -196,6 +211,8 @@ class Node:
         for server in self.servers:
             await server.close()
         await self.upkeep.stop()
+        await self.broker.transactions.stop()
+        self.peers.close()
         if self._keeping_time is not None:
             self._keeping_time.cancel()
         await self.quorum.stop()

@@ -162,7 +162,9 @@ def encode_value(w: Writer, field: Field, value: str, kind: str, nullable: bool)
     is_struct = not kind.startswith("[]") and kind not in ("string", "bytes", "records")
     short = "h" if kind == "string" else "i"
     variable = f"v{w.indent}"
-    w.emit(f"{variable} = {value}")
+    # Older versions know no null where newer ones do: they are told of nothing by an empty value.
+    empty = {"string": ' or ""', "bytes": ' or b""', "records": ' or b""'}.get(kind, "")
+    w.emit(f"{variable} = {value}{'' if nullable else empty}")
     if nullable:
         w.emit(f"if {variable} is None:")
         w.indent += 1

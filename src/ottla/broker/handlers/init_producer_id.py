@@ -9,14 +9,31 @@ from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
+PRODUCER_FENCED_SINCE = 4
+
 
 async def handle(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "No coordinator is running here.")
-    producer_id = await broker.producer_ids.next()
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    if request.transactional_id is None:
+        producer_id = await broker.producer_ids.next()
+        return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    known = (request.producer_id, request.producer_epoch)
+    if (known[0] < 0) != (known[1] < 0):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
+    try:
+        transaction = await broker.transactions.init_producer(
+            request.transactional_id,
+            request.transaction_timeout_ms,
+            expected=None if known[0] < 0 else known,
+        )
+    except KafkaError as error:
+        if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_SINCE:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, error.message) from None
+        raise
+    return InitProducerIdResponse(
+        producer_id=transaction.producer_id, producer_epoch=transaction.producer_epoch
+    )
 
 
 def refuse(request: InitProducerIdRequest, error: KafkaError) -> InitProducerIdResponse:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.later import Body, Later
+from ottla.broker.transactional import Admission, Codes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
 from ottla.replication.leader import ALL, Leader
@@ -44,7 +45,20 @@ def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
 ) -> Body | Later | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
-    work = Work(request, context, broker)
+    if request.transactional_id is not None:
+        admission = Admission(request, context.api_version, broker)
+        if admission.is_needed:
+            # What waits outlives the frame it came in.
+            kept = memoryview(bytes(frame))
+            request, _ = decode(ProduceRequest, context.api_version, kept, position)
+            return admission.then(lambda codes: append(request, context, broker, codes))
+    return append(request, context, broker, {})
+
+
+def append(
+    request: ProduceRequest, context: "RequestContext", broker: "Broker", refused: Codes
+) -> Body | Later | None:
+    work = Work(request, context, broker, refused)
     if request.acks == 0:
         work.close_on_error()
         return None
@@ -69,9 +83,10 @@ class Work:
     """One request from its appends to its reply."""
 
     def __init__(
-        self, request: ProduceRequest, context: "RequestContext", broker: "Broker"
+        self, request: ProduceRequest, context: "RequestContext", broker: "Broker", refused: Codes
     ) -> None:
         self.request = request
+        self.refused = refused
         self.version = context.api_version
         self.listener_name = context.listener_name
         self.broker = broker
@@ -89,6 +104,8 @@ class Work:
             if self.request.acks not in (ALL, 0, 1):
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             leader = outcome.leader = self._leader(topic, data.index)
+            if self.refused and (code := self.refused.get(leader.topic_partition)):
+                raise KafkaError(code, "The partition is not part of the transaction.")
             if data.records is None:
                 raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records.")
             outcome.appended = leader.append(

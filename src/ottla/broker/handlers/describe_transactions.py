@@ -1,0 +1,40 @@
+"""DescribeTransactions: how transactions stand that this broker coordinates."""
+
+from collections import defaultdict
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import KafkaError
+from ottla.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+def handle(
+    request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[describe(name, broker) for name in request.transactional_ids]
+    )
+
+
+def describe(transactional_id: str, broker: Broker) -> TransactionState:
+    try:
+        transaction = broker.transactions.describe(transactional_id)
+    except KafkaError as error:
+        return TransactionState(transactional_id=transactional_id, error_code=error.code)
+    by_topic: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(transaction.partitions):
+        by_topic[topic].append(partition)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.title,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.started_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[TopicData(topic=topic, partitions=ids) for topic, ids in by_topic.items()],
+    )

@@ -1,0 +1,43 @@
+"""ListTransactions: the transactional ids that this broker coordinates, by state, producer, age."""
+
+import time
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode
+from ottla.transactions.states import State, Transaction
+from ottla.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+TITLES = {state.title for state in State}
+
+
+def handle(
+    request: ListTransactionsRequest, context: RequestContext, broker: Broker
+) -> ListTransactionsResponse:
+    if broker.transactions.shards.loading:
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    now_ms = time.time_ns() // 1_000_000
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in TITLES],
+        transaction_states=[
+            TransactionState(
+                transactional_id=each.transactional_id,
+                producer_id=each.producer_id,
+                transaction_state=each.state.title,
+            )
+            for each in broker.transactions.transactions()
+            if is_wanted(each, request, now_ms)
+        ],
+    )
+
+
+def is_wanted(each: Transaction, request: ListTransactionsRequest, now_ms: int) -> bool:
+    if request.state_filters and each.state.title not in request.state_filters:
+        return False
+    if request.producer_id_filters and each.producer_id not in request.producer_id_filters:
+        return False
+    return request.duration_filter < 0 or now_ms - each.started_ms > request.duration_filter

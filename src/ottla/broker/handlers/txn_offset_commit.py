@@ -1,0 +1,70 @@
+"""TxnOffsetCommit: offsets of a group that count if the transaction commits.
+
+The transaction's coordinator is asked first whether the group's partition is part of it; a client
+of version 5 has not announced it, so asking adds it.
+"""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+FIRST_THAT_ADDS = 5
+FIRST_WITH_ABORTABLE = 4
+
+
+async def handle(
+    request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
+) -> TxnOffsetCommitResponse:
+    known = broker.image.topics_by_name
+    unknown = [topic for topic in request.topics if topic.name not in known]
+    refused = [refusal(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for topic in unknown]
+    request.topics = [topic for topic in request.topics if topic.name in known]
+    if not request.topics:
+        return TxnOffsetCommitResponse(topics=refused)
+    await admit(request, context.api_version, broker)
+    response = await broker.groups.commit_in_transaction(request)
+    response.topics = refused + response.topics
+    return response
+
+
+async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
+    shards = broker.groups.shards
+    partition = TopicPartition(shards.topic, shards.partition_of(request.group_id))
+    leader = broker.partitions.leader(*partition)
+    producer = (request.producer_id, request.producer_epoch)
+    if leader.log.producers.has_ongoing_transaction(*producer):
+        return
+    codes = await broker.transaction_gate.admit(
+        request.transactional_id, *producer, frozenset({partition}), add=version >= FIRST_THAT_ADDS
+    )
+    code = codes[partition]
+    if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:
+        code = ErrorCode.INVALID_TXN_STATE
+    elif code == ErrorCode.PRODUCER_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif code in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # tried again without a new look-up
+    if code != ErrorCode.NONE:
+        raise KafkaError(code)
+
+
+def refuse(request: TxnOffsetCommitRequest, error: KafkaError) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(topics=[refusal(topic, error.code) for topic in request.topics])
+
+
+def refusal(topic: TxnOffsetCommitRequestTopic, code: ErrorCode) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        name=topic.name,
+        partitions=[
+            TxnOffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code)
+            for part in topic.partitions
+        ],
+    )

@@ -1,0 +1,249 @@
+"""May this batch of a transaction be appended? The coordinator knows.
+
+A leader that has no open transaction of the producer asks before it appends the first batch: a
+late message of a transaction that has ended must not begin one that nobody will ever end
+(KIP-890). Clients of version 2 do not announce partitions: then asking also adds them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ottla.broker.later import Body, Later
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition
+from ottla.ports.network import LinkLost
+from ottla.replication.leader import Leader
+from ottla.replication.peers import Peers
+from ottla.transactions.coordinator import Coordinator
+from ottla.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.record_batch import BatchHeader, read_header
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+FIRST_THAT_ADDS = 12  # version of Produce
+FIRST_WITH_ABORTABLE = 11
+ASK_VERSION = 5
+ASK_TIMEOUT_S = 5.0
+RETRY_S = 0.002
+RETRY_S_MAX = 0.1
+
+RETRIABLE = {
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.NETWORK_EXCEPTION,
+}
+Codes = Mapping[TopicPartition, ErrorCode]
+
+
+class Gate:
+    """Asks the coordinator of a transactional id, on this broker or another."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        node_id: int,
+        leader_of: Callable[[TopicPartition], int | None],
+        peers: Peers,
+    ) -> None:
+        self._coordinator = coordinator
+        self._node_id = node_id
+        self._leader_of = leader_of
+        self._peers = peers
+        self._queues: dict[str, list[asyncio.Future[None]]] = {}
+
+    def is_busy(self, transactional_id: str) -> bool:
+        """Requests wait here: those that come after them must not overtake."""
+        return transactional_id in self._queues
+
+    @asynccontextmanager
+    async def in_turn(self, transactional_id: str) -> AsyncIterator[None]:
+        """A producer's batches are appended in the order in which they came."""
+        queue = self._queues.setdefault(transactional_id, [])
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue.append(mine)
+        try:
+            if len(queue) > 1:
+                await queue[-2]
+            yield
+        finally:
+            mine.set_result(None)
+            if queue[-1] is mine:
+                del self._queues[transactional_id]
+
+    async def admit(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: frozenset[TopicPartition],
+        *,
+        add: bool,
+    ) -> Codes:
+        """A code for each partition. The end of the transaction before is waited for a little."""
+        waited = 0.0
+        while True:
+            ask = (transactional_id, producer_id, producer_epoch, partitions)
+            try:
+                codes = await self._ask(*ask, add=add)
+            except KafkaError as error:
+                codes = dict.fromkeys(partitions, error.code)
+            if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited > RETRY_S_MAX:
+                return codes
+            await asyncio.sleep(RETRY_S)
+            waited += RETRY_S
+
+    async def _ask(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: frozenset[TopicPartition],
+        *,
+        add: bool,
+    ) -> Codes:
+        shards = self._coordinator.shards
+        shard = TopicPartition(shards.topic, shards.partition_of(transactional_id))
+        coordinator_id = self._leader_of(shard)
+        if coordinator_id is None:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if coordinator_id != self._node_id:
+            request = remote_question(
+                transactional_id, producer_id, producer_epoch, partitions, add=add
+            )
+            return await self._ask_remote(coordinator_id, request)
+        if not add:
+            return self._coordinator.verify_partitions(
+                transactional_id, producer_id, producer_epoch, partitions
+            )
+        await self._coordinator.add_partitions(
+            transactional_id, producer_id, producer_epoch, partitions, client_version=2
+        )
+        return dict.fromkeys(partitions, ErrorCode.NONE)
+
+    async def _ask_remote(self, node_id: int, request: AddPartitionsToTxnRequest) -> Codes:
+        try:
+            response = await self._peers.ask(
+                node_id, request, ASK_VERSION, AddPartitionsToTxnResponse, ASK_TIMEOUT_S
+            )
+        except LinkLost as error:
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION, str(error)) from None
+        if response.error_code:
+            raise KafkaError(ErrorCode(response.error_code))
+        return {
+            TopicPartition(topic.name, each.partition_index): ErrorCode(each.partition_error_code)
+            for result in response.results_by_transaction
+            for topic in result.topic_results
+            for each in topic.results_by_partition
+        }
+
+
+def remote_question(
+    transactional_id: str,
+    producer_id: int,
+    producer_epoch: int,
+    partitions: frozenset[TopicPartition],
+    *,
+    add: bool,
+) -> AddPartitionsToTxnRequest:
+    names = sorted({topic for topic, _ in partitions})
+    topics = [
+        AddPartitionsToTxnTopic(
+            name=name, partitions=[index for topic, index in sorted(partitions) if topic == name]
+        )
+        for name in names
+    ]
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=transactional_id,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        verify_only=not add,
+        topics=topics,
+    )
+    return AddPartitionsToTxnRequest(transactions=[transaction])
+
+
+class Admission:
+    """The partitions of one Produce request that need the coordinator's word first."""
+
+    def __init__(self, request: ProduceRequest, version: int, broker: "Broker") -> None:
+        self._request = request
+        self._version = version
+        self._broker = broker
+        self._producer = (-1, -1)
+        self._markers: dict[TopicPartition, tuple[Leader, int]] = {}
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                try:
+                    if version >= 13:
+                        leader = broker.partitions.leader_by_id(topic.topic_id, data.index)
+                    else:
+                        leader = broker.partitions.leader(topic.name, data.index)
+                    header = read_header(data.records or b"")
+                except KafkaError:
+                    continue  # the append says why it cannot be
+                if header.is_transactional and not is_open(leader, header):
+                    self._producer = (header.producer_id, header.producer_epoch)
+                    last = leader.log.producers.last_marker(header.producer_id)
+                    self._markers[leader.topic_partition] = leader, last
+
+    @property
+    def is_needed(self) -> bool:
+        gate = self._broker.transaction_gate
+        return bool(self._markers) or gate.is_busy(self._request.transactional_id or "")
+
+    def then(self, go_on: "Callable[[Codes], Body | Later | None]") -> Later:
+        """Ask; then go on with a code for each partition that was asked about."""
+        later = Later()
+
+        async def ask() -> None:
+            async with self._broker.transaction_gate.in_turn(self._request.transactional_id or ""):
+                body = go_on(await self._verdicts())
+            if isinstance(body, Later):
+                body.then(later.deliver)
+            elif body is not None:
+                later.deliver(body)
+
+        self._broker.spawn(ask())
+        return later
+
+    async def _verdicts(self) -> Codes:
+        if not self._markers:
+            return {}
+        codes = await self._broker.transaction_gate.admit(
+            self._request.transactional_id or "",
+            *self._producer,
+            frozenset(self._markers),
+            add=self._version >= FIRST_THAT_ADDS,
+        )
+        return {partition: self._told(partition, code) for partition, code in codes.items()}
+
+    def _told(self, partition: TopicPartition, code: ErrorCode) -> ErrorCode:
+        """The code as this client knows it."""
+        leader, marker = self._markers[partition]
+        if code == ErrorCode.NONE:
+            # A marker that came while we asked has ended the transaction: it may not begin anew.
+            ended = leader.log.producers.last_marker(self._producer[0]) != marker
+            return ErrorCode.INVALID_TXN_STATE if ended else code
+        if code == ErrorCode.TRANSACTION_ABORTABLE and self._version < FIRST_WITH_ABORTABLE:
+            return ErrorCode.INVALID_TXN_STATE
+        if code == ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        waits = code == ErrorCode.CONCURRENT_TRANSACTIONS and self._version < FIRST_THAT_ADDS
+        if waits or code in RETRIABLE:
+            return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer tries again
+        return code
+
+
+def is_open(leader: Leader, header: BatchHeader) -> bool:
+    """An open transaction was verified when it began."""
+    return leader.log.producers.has_ongoing_transaction(header.producer_id, header.producer_epoch)

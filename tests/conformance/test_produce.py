@@ -6,7 +6,6 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from support.batches import batch
-from support.confluent import wait_until
 from support.wire import Connection
 
 CONTROL, GZIP, LOG_APPEND_TIME = 0x20, 0x01, 0x08
@@ -118,29 +117,15 @@ def test_log_append_time_is_told_in_the_reply(make_raw_topic) -> None:
     assert reply.log_append_time.timestamp() > 1_700_000_000
 
 
-def new_producer_id(connection: Connection) -> int:
-    """Kafka asks for patience while it fetches its first block of ids."""
-    replies = []
-
-    def given() -> bool:
-        replies.append(connection.ask("init_producer_id", 4, transactional_id=None))
-        return replies[-1].error_code != ErrorCode.coordinator_load_in_progress
-
-    wait_until(given)
-    assert replies[-1].error_code == ErrorCode.none
-    assert replies[-1].producer_epoch == 0
-    return int(replies[-1].producer_id)
-
-
 class TestIdempotence:
     """Producer ids, epochs and sequences on one partition."""
 
     @pytest.fixture
     def producer_id(self, connection: Connection) -> int:
-        return new_producer_id(connection)
+        return connection.new_producer_id()
 
     def test_producer_ids_are_given_once(self, connection: Connection, producer_id: int) -> None:
-        assert new_producer_id(connection) != producer_id
+        assert connection.new_producer_id() != producer_id
 
     def test_a_batch_sent_again_is_acknowledged_with_its_first_offset(
         self, raw_topic, producer_id: int

@@ -13,7 +13,7 @@ SECONDS_MAX = 30
 def create_topic(
     bootstrap: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     topic = NewTopic(name, partitions, 1, config=dict(config or {}))
     admin.create_topics([topic])[name].result(SECONDS_MAX)
     wait_until(lambda: is_led(admin, name, partitions))

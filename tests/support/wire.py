@@ -9,11 +9,13 @@ import datetime
 import io
 import socket
 import struct
+import time
 import typing
 from types import NoneType, UnionType
 from typing import Any
 
 from kio.index import load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 from kio.serial import entity_reader, entity_writer
 
@@ -42,6 +44,15 @@ class Connection:
         received, reply = self.receive(api, version)
         assert received == sent, "a reply out of order"
         return reply
+
+    def new_producer_id(self) -> int:
+        """An id for an idempotent producer; Kafka asks for patience for its first block of ids."""
+        while True:
+            reply = self.ask("init_producer_id", 4, transactional_id=None)
+            if reply.error_code != ErrorCode.coordinator_load_in_progress:
+                assert (reply.error_code, reply.producer_epoch) == (ErrorCode.none, 0)
+                return int(reply.producer_id)
+            time.sleep(0.02)
 
     def send(self, api: str, version: int, **fields: Any) -> int:
         """Send without waiting; the correlation id."""

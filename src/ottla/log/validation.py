@@ -28,6 +28,12 @@ from ottla.wire.record_batch import (
 
 _RECORD_OVERHEAD = 14  # the least length any magic can have
 _MAGIC_AT = 16
+_RECORD_SIZE_MIN = 7  # seven fields of a byte each
+_FIRST_BYTES: dict[int, bytes] = {
+    Codec.GZIP: b"\x1f\x8b",
+    Codec.LZ4: b"\x04\x22\x4d\x18",
+    Codec.ZSTD: b"\x28\xb5\x2f\xfd",
+}
 
 
 class Origin(Enum):
@@ -68,10 +74,7 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     if left < LOG_OVERHEAD + length:
         return None
     if magic < MAGIC:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            f"Only batches of magic {MAGIC} are accepted, not {magic}.",
-        )
+        raise invalid(f"Only batches of magic {MAGIC} are accepted, not {magic}.")
     if length < HEADER_SIZE - LOG_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
     return read_header(view, position)
@@ -98,6 +101,7 @@ def accept(
         return Accepted(header, batch, -1)
     if origin is Origin.CLIENT:
         _check_client_header(header)
+        _check_payload(header, batch)
         _check_records(header, batch, config, now_ms)
     return _rewrite(header, batch, config, now_ms)
 
@@ -115,6 +119,18 @@ def _check_client_header(header: BatchHeader) -> None:
         raise invalid("Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
+
+
+def _check_payload(header: BatchHeader, batch: memoryview) -> None:
+    """What its first bytes and its size tell of the payload, without walking it."""
+    codec = header.codec
+    if codec == Codec.NONE and header.count * _RECORD_SIZE_MIN > len(batch) - HEADER_SIZE:
+        raise invalid(f"The batch claims {header.count} records, more than its bytes can hold.")
+    first = _FIRST_BYTES.get(codec, b"")
+    if batch[HEADER_SIZE : HEADER_SIZE + len(first)] != first:
+        raise KafkaError(
+            ErrorCode.CORRUPT_MESSAGE, f"The payload is not {Codec(codec).name.lower()}."
+        )
 
 
 def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:

@@ -42,6 +42,12 @@ class Timers(Generic[K]):
     def due(self, now: float) -> list[K]:
         """The names whose deadline has come, each once; they are forgotten."""
         names: list[K] = []
+        while (name := self.pop_due(now)) is not None:
+            names.append(name)
+        return names
+
+    def pop_due(self, now: float) -> K | None:
+        """One name whose deadline has come; it is forgotten."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             queued, _, name = heappop(heap)
@@ -55,8 +61,8 @@ class Timers(Generic[K]):
                 self._push(name, deadline)
                 continue
             del self._deadlines[name]
-            names.append(name)
-        return names
+            return name
+        return None
 
     def _push(self, name: K, deadline: float) -> None:
         self._queued[name] = deadline

@@ -6,7 +6,7 @@ ids into names, asking several groups at once, forgetting offsets of deleted top
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from uuid import uuid4
 
 from ottla.config import Settings
@@ -20,10 +20,17 @@ from ottla.groups.classic.heartbeats import heartbeat
 from ottla.groups.classic.joining import join
 from ottla.groups.classic.leaving import leave
 from ottla.groups.classic.syncing import sync
-from ottla.groups.limits import Limits
+from ottla.groups.consumer import heartbeats
+from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, fetching, removal
 from ottla.groups.outcome import Caller
+from ottla.metadata.image import Delta, Image, ResourceType
+from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from ottla.wire.messages.describe_groups import DescribedGroup
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -46,14 +53,17 @@ class GroupCoordinator:
     def __init__(
         self,
         settings: Settings,
+        image: Callable[[], Image] = Image,
         *,
         wall_ms: Callable[[], int] = wall_clock_ms,
         new_uuid: Callable[[], str] = lambda: str(uuid4()),
     ) -> None:
         self.limits = Limits.of(settings)
+        self._settings = settings
+        self._paces: dict[str, Pace] = {}  # of groups that have options of their own
         self.shards: Shards[Groups] = Shards(
             TOPIC,
-            lambda _: Groups(self.limits, new_uuid),
+            lambda _: Groups(self.limits, new_uuid, image, self._paces),
             wall_ms,
             commit_timeout_s=settings.int("offsets.commit.timeout.ms") / 1000,
         )
@@ -69,10 +79,30 @@ class GroupCoordinator:
     def resize(self, partition_count: int) -> None:
         self.shards.resize(partition_count)
 
-    def topics_deleted(self, names: Iterable[str]) -> None:
-        gone = frozenset(names)
-        for shard in self._active():
-            shard.submit(lambda groups, now, _: removal.topics_deleted(groups, gone))
+    def image_loaded(self, image: Image) -> None:
+        """The first image: what is set for single groups."""
+        for kind, name in image.configs:
+            if kind == ResourceType.GROUP:
+                self.configure(name, image.config(kind, name))
+
+    def image_changed(self, image: Image, delta: Delta) -> None:
+        gone = frozenset(topic.name for topic in delta.topics_removed.values())
+        if gone or any(was is None for was in delta.partitions.values()):
+            for shard in self._active():
+                shard.machine.topics_version += 1
+        if gone:
+            for shard in self._active():
+                shard.submit(lambda groups, now, _: removal.topics_deleted(groups, gone))
+        for kind, name in delta.configs:
+            if kind == ResourceType.GROUP:
+                self.configure(name, image.config(kind, name))
+
+    def configure(self, group_id: str, options: Mapping[str, str]) -> None:
+        """What was set for this one group; nothing takes it back to the broker's options."""
+        if options:
+            self._paces[group_id] = Pace.of_consumers(self._settings.for_group(options))
+        else:
+            self._paces.pop(group_id, None)
 
     # -- members ------------------------------------------------------------------------------
 
@@ -94,6 +124,13 @@ class GroupCoordinator:
     def leave(self, request: LeaveGroupRequest) -> Awaitable[LeaveGroupResponse]:
         return self._managed(request.group_id).submit(
             lambda groups, now, _: leave(groups, now, request)
+        )
+
+    def consumer_heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: heartbeats.heartbeat(groups, now, request, caller)
         )
 
     # -- offsets ------------------------------------------------------------------------------
@@ -137,6 +174,9 @@ class GroupCoordinator:
 
     def describe(self, group_id: str, api_version: int) -> DescribedGroup:
         return describing.describe(self.shards.of(group_id).machine, group_id, api_version)
+
+    def describe_consumer(self, group_id: str) -> DescribedConsumers:
+        return describing.describe_consumer(self.shards.of(group_id).machine, group_id)
 
     def listed(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
         if self.shards.loading:

@@ -1,24 +1,40 @@
-"""DescribeGroups and ListGroups: what a group looks like from outside."""
+"""DescribeGroups, ConsumerGroupDescribe and ListGroups: what a group looks like from outside."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.targets import preferred_assignor
+from ottla.ids import Uuid
+from ottla.metadata.image import Image
+from ottla.wire.messages.consumer_group_describe import (
+    Assignment,
+    TopicPartitions,
+)
+from ottla.wire.messages.consumer_group_describe import (
+    DescribedGroup as DescribedConsumers,
+)
+from ottla.wire.messages.consumer_group_describe import (
+    Member as ConsumerMember,
+)
 from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from ottla.wire.messages.list_groups import ListedGroup
 
 if TYPE_CHECKING:
-    from ottla.groups.machine import Groups
+    from ottla.groups.machine import Group, Groups
 
 NOT_FOUND_SINCE = 6
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGroup:
-    group = groups.find_classic(group_id)
-    if group is None:
-        return dead(group_id, api_version)
+    group = groups.find(group_id)
+    if not isinstance(group, ClassicGroup):
+        reason = "not found" if group is None else "is not a classic group"
+        return dead(group_id, api_version, f"Group {group_id} {reason}.")
     settled = group.state is State.STABLE
     return DescribedGroup(
         group_id=group_id,
@@ -39,11 +55,11 @@ def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGrou
     )
 
 
-def dead(group_id: str, api_version: int) -> DescribedGroup:
+def dead(group_id: str, api_version: int, reason: str) -> DescribedGroup:
     described = DescribedGroup(group_id=group_id, group_state="Dead")
     if api_version >= NOT_FOUND_SINCE:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        described.error_message = f"Group {group_id} not found."
+        described.error_message = reason
     return described
 
 
@@ -57,10 +73,69 @@ def listed(groups: "Groups", states: Collection[str], types: Collection[str]) ->
     ]
 
 
-def _listed(group: ClassicGroup) -> ListedGroup:
+def _listed(group: "Group") -> ListedGroup:
+    if isinstance(group, ConsumerGroup):
+        return ListedGroup(
+            group_id=group.id, protocol_type=CONSUMER, group_state=group.state, group_type=CONSUMER
+        )
     return ListedGroup(
         group_id=group.id,
         protocol_type=group.protocol_type or "",
         group_state=group.state.value,
         group_type=CLASSIC,
+    )
+
+
+# -- consumer groups --------------------------------------------------------------------------
+
+
+def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
+    group = groups.find_consumer(group_id)
+    if group is None:
+        return DescribedConsumers(
+            group_id=group_id,
+            group_state="Dead",
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} not found."
+            if groups.find(group_id) is None
+            else f"Group {group_id} is not a consumer group.",
+        )
+    image = groups.image()
+    return DescribedConsumers(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=preferred_assignor(groups, group),
+        members=[
+            ConsumerMember(
+                member_id=member.id,
+                instance_id=member.instance_id,
+                rack_id=member.rack,
+                member_epoch=member.epoch,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=list(member.topics),
+                subscribed_topic_regex=member.regex or None,
+                assignment=_assignment(member.held, image),
+                target_assignment=_assignment(group.targets.get(member.id, {}), image),
+                member_type=CLASSIC_MEMBER if member.classic is not None else CONSUMER_MEMBER,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def _assignment(partitions: Mapping[Uuid, Iterable[int]], image: Image) -> Assignment:
+    """Topics that are gone are left out: nobody could name them."""
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(
+                topic_id=topic_id,
+                topic_name=image.topics_by_id[topic_id].name,
+                partitions=sorted(indexes),
+            )
+            for topic_id, indexes in partitions.items()
+            if topic_id in image.topics_by_id
+        ]
     )

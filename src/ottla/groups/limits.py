@@ -1,8 +1,23 @@
 """What the broker's configuration says about groups, read once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ottla.config import Settings
+
+
+class Pace(NamedTuple):
+    """How often members of a group speak, and how long they may be silent."""
+
+    heartbeat_interval_ms: int = 5_000
+    session_timeout_ms: int = 45_000
+
+    @classmethod
+    def of_consumers(cls, group_settings: Settings) -> "Pace":
+        return cls(
+            group_settings.int("consumer.heartbeat.interval.ms"),
+            group_settings.int("consumer.session.timeout.ms"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +32,10 @@ class Limits:
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 10_080 * 60_000
     retention_check_interval_ms: int = 600_000
+    consumer_max_size: int = 2**31 - 1
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    consumer_migration: str = "bidirectional"
+    consumer: Pace = field(default_factory=Pace)
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":
@@ -28,4 +47,8 @@ class Limits:
             offset_metadata_max_bytes=settings.int("offset.metadata.max.bytes"),
             offsets_retention_ms=settings.int("offsets.retention.minutes") * 60_000,
             retention_check_interval_ms=settings.int("offsets.retention.check.interval.ms"),
+            consumer_max_size=settings.int("group.consumer.max.size"),
+            consumer_assignors=settings.names("group.consumer.assignors"),
+            consumer_migration=settings.text("group.consumer.migration.policy").lower(),
+            consumer=Pace.of_consumers(settings.for_group({})),
         )

@@ -4,7 +4,7 @@ It applies records and hands time-outs to whom they concern; what requests do is
 `classic`, `consumer` and `offsets`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ottla.coordination.machine import Decision, Instant, RecordTypes
@@ -13,18 +13,24 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
-from ottla.groups.limits import Limits
+from ottla.groups.consumer import leaving
+from ottla.groups.consumer import records as consumer_records
+from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets
 from ottla.groups.outcome import Outcome
+from ottla.metadata.image import Image
 from ottla.wire.message import Message
 from ottla.wire.records.groups import (
+    ConsumerGroupMetadataKey,
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
 
+Group: TypeAlias = ClassicGroup | ConsumerGroup
 TimerName: TypeAlias = tuple[str, str, str]
 """What is due, for which group, for which member."""
 
@@ -37,40 +43,64 @@ class Groups:
             0: (OffsetCommitKey, OffsetCommitValue),  # as Kafka wrote it long ago
             1: (OffsetCommitKey, OffsetCommitValue),
             2: (GroupMetadataKey, GroupMetadataValue),
+            **consumer_records.RECORDS,
         },
         {OffsetCommitValue: 4, GroupMetadataValue: 3},
     )
 
-    def __init__(self, limits: Limits, new_uuid: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        new_uuid: Callable[[], str],
+        image: Callable[[], Image] = Image,
+        paces: Mapping[str, Pace] | None = None,
+    ) -> None:
+        """`image` gives the cluster's topics, `paces` what is configured for single groups."""
         self.limits = limits
         self.new_uuid = new_uuid
-        self.groups: dict[str, ClassicGroup] = {}
+        self.image = image
+        self.topics_version = 0  # moves with every change of topics
+        self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
+        self._paces = {} if paces is None else paces
         self._to_check: list[str] = []  # groups whose offsets' age is looked at in this round
 
     # -- finding ------------------------------------------------------------------------------
 
-    def find(self, group_id: str) -> ClassicGroup | None:
+    def find(self, group_id: str) -> Group | None:
         return self.groups.get(group_id)
 
-    def find_classic(self, group_id: str) -> ClassicGroup | None:
-        return self.groups.get(group_id)
-
-    def existing(self, group_id: str) -> ClassicGroup:
+    def existing(self, group_id: str) -> Group:
         group = self.groups.get(group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
+    def find_classic(self, group_id: str) -> ClassicGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ClassicGroup) else None
+
+    def find_consumer(self, group_id: str) -> ConsumerGroup | None:
+        group = self.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) else None
+
     def classic(self, group_id: str, *, create: bool) -> ClassicGroup:
         group = self.groups.get(group_id)
-        if group is None:
-            if not create:
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        if group is None and create:
             group = self.groups[group_id] = ClassicGroup(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
+
+    def pace_of(self, group_id: str) -> Pace:
+        return self._paces.get(group_id, self.limits.consumer)
+
+    def note_topics_seen(self, group_id: str) -> None:
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            group.topics_seen = self.topics_version
 
     # -- applying -----------------------------------------------------------------------------
 
@@ -83,13 +113,31 @@ class Groups:
                 self.offsets.apply(producer_id, key, value)
             case GroupMetadataKey():
                 assert value is None or isinstance(value, GroupMetadataValue)
-                self._replay_group(key.group, value)
+                self._replay_classic(key.group, value)
+            case _:
+                self._replay_consumer(key, value)
 
-    def _replay_group(self, group_id: str, value: GroupMetadataValue | None) -> None:
+    def _replay_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
+        group = self.groups.get(group_id)
         if value is None:
-            self.groups.pop(group_id, None)
+            if isinstance(group, ClassicGroup):
+                del self.groups[group_id]
+            return
+        if not isinstance(group, ClassicGroup):
+            group = self.groups[group_id] = ClassicGroup(group_id)
+        classic_records.apply(group, value)
+
+    def _replay_consumer(self, key: Message, value: Message | None) -> None:
+        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = ConsumerGroup(group_id)
+        if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            del self.groups[group_id]
         else:
-            classic_records.apply(self.classic(group_id, create=True), value)
+            consumer_records.apply(group, key, value)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
@@ -99,6 +147,10 @@ class Groups:
     def loaded(self, now: Instant) -> Decision[None]:
         out = Outcome()
         for group in self.groups.values():
+            if isinstance(group, ConsumerGroup):
+                for member_id in group.members:
+                    self.expect_member(group.id, member_id, now)
+                continue
             for member in group.members.values():
                 self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
             if len(group.members) > self.limits.classic_max_size:
@@ -112,25 +164,45 @@ class Groups:
     ) -> None:
         self.timers.set(("session", group_id, member_id), now.seconds + timeout_ms / 1000)
 
+    def expect_member(self, group_id: str, member_id: str, now: Instant) -> None:
+        timeout_s = self.pace_of(group_id).session_timeout_ms / 1000
+        self.timers.set(("member", group_id, member_id), now.seconds + timeout_s)
+
     def deadline(self) -> float | None:
         return self.timers.next()
 
     def tick(self, now: Instant) -> Decision[None]:
+        """What is due, one at a time: a decision must see what the one before it wrote."""
         out = Outcome()
-        for kind, group_id, member_id in self.timers.due(now.seconds):
+        while not out.records and (name := self.timers.pop_due(now.seconds)) is not None:
+            kind, group_id, member_id = name
             if kind == "retention":
                 self._check_ages(now, out)
                 continue
             group = self.groups.get(group_id)
-            if group is None:
-                continue
-            if kind == "session":
-                heartbeats.session_ended(self, group, member_id, now, out)
-            elif kind == "join":
-                rebalance.join_time_is_up(self, group, now, out)
-            elif kind == "sync":
-                rebalance.sync_time_is_up(self, group, now, out)
+            if isinstance(group, ClassicGroup):
+                self._tick_classic(kind, group, member_id, now, out)
+            elif isinstance(group, ConsumerGroup):
+                self._tick_consumer(kind, group, member_id, now, out)
         return out.decision(None)
+
+    def _tick_classic(
+        self, kind: str, group: ClassicGroup, member_id: str, now: Instant, out: Outcome
+    ) -> None:
+        if kind == "session":
+            heartbeats.session_ended(self, group, member_id, now, out)
+        elif kind == "join":
+            rebalance.join_time_is_up(self, group, now, out)
+        elif kind == "sync":
+            rebalance.sync_time_is_up(self, group, now, out)
+
+    def _tick_consumer(
+        self, kind: str, group: ConsumerGroup, member_id: str, now: Instant, out: Outcome
+    ) -> None:
+        if kind == "member":
+            leaving.session_ended(self, group, member_id, now, out)
+        elif kind == "revoke":
+            leaving.revocation_is_late(self, group, member_id, now, out)
 
     def _check_ages_later(self, now: Instant) -> None:
         interval_s = self.limits.retention_check_interval_ms / 1000

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.coordination.log import ShardLog
-from ottla.metadata.image import Delta, Image
+from ottla.metadata.image import Image
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.partitions import Partitions, Replica
 
@@ -44,7 +44,3 @@ class Coordinators:
 def partition_count(image: Image, topic: str) -> int | None:
     found = image.topics_by_name.get(topic)
     return None if found is None else len(found.partitions)
-
-
-def removed_topics(delta: Delta) -> list[str]:
-    return [topic.name for topic in delta.topics_removed.values()]

@@ -20,7 +20,7 @@ from ottla.log.tail import TailCache
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.node import transactions
-from ottla.node.coordinators import Coordinators, partition_count, removed_topics
+from ottla.node.coordinators import Coordinators, partition_count
 from ottla.node.formatting import Identity, identify
 from ottla.node.registration import Registration
 from ottla.node.upkeep import Upkeep
@@ -129,7 +129,7 @@ class Node:
             moved=broker.waiting.moved,
             proposed=self._propose,
         )
-        broker.groups = GroupCoordinator(settings)
+        broker.groups = GroupCoordinator(settings, lambda: self.publisher.image)
         coordinators = Coordinators(self.partitions, broker.now)
         coordinators.add(CONSUMER_OFFSETS, broker.groups)
         self.peers = Peers(TcpNetwork(), self._address_of, f"broker-{broker.node_id}")
@@ -152,6 +152,7 @@ class Node:
             previous_epoch=self._previous_epoch(),
         )
         self._size_coordinators(self.publisher.image)
+        self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)
         self.publisher.subscribe(self._image_changed)
         await self.registration.unfence()
@@ -168,9 +169,7 @@ class Node:
         self._size_coordinators(image)
         self.partitions.apply(image, delta)
         self.broker.settings = self.partitions.settings
-        gone = removed_topics(delta)
-        if gone:
-            self.broker.groups.topics_deleted(gone)
+        self.broker.groups.image_changed(image, delta)
 
     def _size_coordinators(self, image: Image) -> None:
         count = partition_count(image, CONSUMER_OFFSETS)

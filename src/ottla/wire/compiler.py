@@ -168,8 +168,8 @@ def encode_value(w: Writer, field: Field, value: str, kind: str, nullable: bool)
     if nullable:
         w.emit(f"if {variable} is None:")
         w.indent += 1
-        if is_struct:
-            w.emit("out += b'\\xff'")
+        if is_struct:  # Kafka has two ways to say null
+            w.emit("out += b'\\x00'" if field in w.tagged else "out += b'\\xff'")
         else:
             encode_null(w, short)
         w.indent -= 1
@@ -275,7 +275,8 @@ def decode_value(w: Writer, field: Field, target: str, kind: str, nullable: bool
     elif nullable:
         w.emit("present, = " + w.struct("b") + ".unpack_from(b, p)")
         w.emit("p += 1")
-        w.emit(f"if present < 0: {target} = None")
+        absent = "present < 1" if field in w.tagged else "present < 0"
+        w.emit(f"if {absent}: {target} = None")
         w.emit("else:")
         w.indent += 1
         decode_struct(w, target, kind)

@@ -51,9 +51,12 @@ def _take_out_unknown(
                 refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_ID))
                 continue
             topic.name = found.name
-        elif topic.name not in image.topics_by_name:
-            refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            continue
+        else:
+            found = image.topics_by_name.get(topic.name)
+            if found is None:
+                refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                continue
+            topic.topic_id = found.id
         known.append(topic)
     request.topics = known
     return refused

@@ -39,7 +39,9 @@ async def _fetch(
     group: OffsetFetchRequestGroup, request: OffsetFetchRequest, version: int, broker: Broker
 ) -> OffsetFetchResponseGroup:
     everything = group.topics is None
-    unknown = [] if version < TOPIC_IDS_SINCE else _take_out_unknown(group, broker)
+    unknown = _take_out_unknown(group, broker) if version >= TOPIC_IDS_SINCE else []
+    if version < TOPIC_IDS_SINCE:
+        _find_ids(group, broker)
     try:
         fetching: Awaitable[OffsetFetchResponseGroup] = broker.groups.fetch(
             group, require_stable=request.require_stable
@@ -51,6 +53,14 @@ async def _fetch(
         _name_by_id(response, broker)
     response.topics += unknown
     return response
+
+
+def _find_ids(group: OffsetFetchRequestGroup, broker: Broker) -> None:
+    """So that offsets of an earlier topic of the same name are not shown."""
+    for topic in group.topics or ():
+        found = broker.image.topics_by_name.get(topic.name)
+        if found is not None:
+            topic.topic_id = found.id
 
 
 def _take_out_unknown(

@@ -1,11 +1,14 @@
 """OffsetCommit and TxnOffsetCommit: a member, or anyone for an empty group, says how far it is."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision, Entry, Instant, Producer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import commit_value
+from ottla.ids import Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 GROUP_ID_NOT_FOUND_SINCE = 9
+MEMBER_EPOCHS_SINCE = 9
+IsStale = Callable[[Uuid, int], bool]
 TOO_LARGE = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
@@ -31,7 +36,7 @@ def commit(
     groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int
 ) -> Decision[OffsetCommitResponse]:
     """The topics exist: the caller has seen to that."""
-    _check(groups, now, request, api_version)
+    stale = _check(groups, now, request, api_version)
     group_id, now_ms = request.group_id, now.wall_ms
     limit = groups.limits.offset_metadata_max_bytes
     expires = now_ms + request.retention_time_ms if request.retention_time_ms >= 0 else -1
@@ -50,6 +55,9 @@ def commit(
             if metadata and len(metadata) > limit:
                 answer.error_code = TOO_LARGE
                 continue
+            if stale is not None and stale(topic_id, index):
+                answer.error_code = ErrorCode.STALE_MEMBER_EPOCH
+                continue
             key = OffsetCommitKey(group=group_id, topic=name, partition=index)
             value = commit_value(
                 part.committed_offset, part.committed_leader_epoch, metadata, now_ms, topic_id
@@ -59,23 +67,30 @@ def commit(
     return Decision(records, OffsetCommitResponse(topics=topics))
 
 
-def _check(groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int) -> None:
+def _check(
+    groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int
+) -> IsStale | None:
     generation = request.generation_id_or_member_epoch
     group = groups.find(request.group_id)
     if group is None:
         if generation < 0:
-            return  # nobody manages that group: replaying the record makes it
+            return None  # nobody manages that group: replaying the record makes it
         if api_version >= GROUP_ID_NOT_FOUND_SINCE:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    member_id = request.member_id
-    check_classic_commit(group, member_id, request.group_instance_id, generation)
-    member = group.members.get(member_id)
+    if isinstance(group, ConsumerGroup):
+        stale = _check_consumer(group, request.member_id, generation, api_version)
+        if request.member_id in group.members:
+            groups.expect_member(group.id, request.member_id, now)
+        return stale
+    _check_classic(group, request.member_id, request.group_instance_id, generation)
+    member = group.members.get(request.member_id)
     if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
-        groups.expect_heartbeat(group.id, member_id, now, member.session_timeout_ms)
+        groups.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
+    return None
 
 
-def check_classic_commit(
+def _check_classic(
     group: ClassicGroup,
     member_id: str,
     instance_id: str | None,
@@ -95,22 +110,57 @@ def check_classic_commit(
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
+def _check_consumer(
+    group: ConsumerGroup, member_id: str, epoch: int, api_version: int
+) -> IsStale | None:
+    """A member in its epoch may commit what it likes. One that has not yet heard of its newest
+    epoch may commit what it has had since the epoch it knows; zombies have nothing (KIP-1251)."""
+    if epoch < 0 and group.is_empty:
+        return None
+    member = group.member(member_id)
+    if member.classic is not None:
+        if epoch != member.epoch:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return None
+    if api_version < MEMBER_EPOCHS_SINCE:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "OffsetCommit version 9 or above must be used by members of the consumer protocol.",
+        )
+    if epoch > member.epoch or epoch < 0:
+        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+    if epoch == member.epoch:
+        return None
+    held, revoking = member.held, member.revoking
+
+    def is_stale(topic_id: Uuid, partition: int) -> bool:
+        since = held.get(topic_id, {}).get(partition)
+        if since is None:
+            since = revoking.get(topic_id, {}).get(partition)
+        return since is None or since > epoch
+
+    return is_stale
+
+
+def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> None:
+    group = groups.find(request.group_id)
+    member_id, generation = request.member_id, request.generation_id
+    if group is None:
+        if generation >= 0:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    elif isinstance(group, ClassicGroup):
+        instance_id = request.group_instance_id
+        _check_classic(group, member_id, instance_id, generation, transactional=True)
+    elif (generation >= 0 or member_id) and group.member(member_id).epoch != generation:
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+
+
 def commit_in_transaction(
     groups: "Groups", now: Instant, request: TxnOffsetCommitRequest
 ) -> Decision[TxnOffsetCommitResponse]:
     """The offsets count when the transaction's marker comes. Who may write in it is checked by
     the transaction's coordinator before."""
-    group = groups.find(request.group_id)
-    if group is not None:
-        check_classic_commit(
-            group,
-            request.member_id,
-            request.group_instance_id,
-            request.generation_id,
-            transactional=True,
-        )
-    elif request.generation_id >= 0:
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    _check_in_transaction(groups, request)
     limit = groups.limits.offset_metadata_max_bytes
     records: list[Entry] = []
     response = TxnOffsetCommitResponse(topics=[])

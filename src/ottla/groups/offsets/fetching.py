@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.offsets.store import Place
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_fetch import (
@@ -23,6 +23,7 @@ def fetch(
     groups: "Groups", request: OffsetFetchRequestGroup, *, require_stable: bool
 ) -> Decision[OffsetFetchResponseGroup]:
     """`topics=None` asks for all that was committed. Unknown groups have committed nothing."""
+    _check(groups, request)
     if request.topics is None:
         by_topic: dict[tuple[str, Uuid], list[int]] = {}
         for (topic, partition), known in groups.offsets.of(request.group_id).items():
@@ -42,6 +43,16 @@ def fetch(
         for topic, topic_id, indexes in asked
     ]
     return Decision((), OffsetFetchResponseGroup(group_id=request.group_id, topics=topics))
+
+
+def _check(groups: "Groups", request: OffsetFetchRequestGroup) -> None:
+    """A member of the consumer protocol says in which epoch it asks, so that zombies notice."""
+    group = groups.find_consumer(request.group_id)
+    if group is None or (request.member_id is None and request.member_epoch < 0):
+        return
+    member = group.member(request.member_id or "")
+    if request.member_epoch != member.epoch:
+        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
 
 def _partition(

@@ -6,6 +6,8 @@ from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.classic.records import tombstone as group_tombstone
+from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.offsets.store import Committed, Place
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -16,7 +18,7 @@ from ottla.wire.messages.offset_delete import (
 from ottla.wire.records.groups import OffsetCommitKey
 
 if TYPE_CHECKING:
-    from ottla.groups.machine import Groups
+    from ottla.groups.machine import Group, Groups
 
 
 def tombstone(group_id: str, place: Place) -> Entry:
@@ -28,7 +30,8 @@ def delete_offsets(
 ) -> Decision[OffsetDeleteResponse]:
     """Only for topics that nobody in the group is subscribed to."""
     group = groups.existing(request.group_id)
-    if not group.is_empty and not group.uses_consumer_protocol:
+    uses_consumer_protocol = isinstance(group, ConsumerGroup) or group.uses_consumer_protocol
+    if not group.is_empty and not uses_consumer_protocol:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     records: list[Entry] = []
     response = OffsetDeleteResponse(topics=[])
@@ -59,7 +62,13 @@ def delete_group(groups: "Groups", group_id: str) -> Decision[None]:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     places = {*groups.offsets.of(group_id), *groups.offsets.pending_places(group_id)}
     records = [tombstone(group_id, place) for place in sorted(places)]
-    return Decision([*records, group_tombstone(group_id)], None)
+    return Decision([*records, *_tombstones_of(group)], None)
+
+
+def _tombstones_of(group: "Group") -> list[Entry]:
+    if isinstance(group, ConsumerGroup):
+        return group_tombstones(group)
+    return [group_tombstone(group.id)]
 
 
 def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
@@ -73,7 +82,7 @@ def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
     return Decision(records, None)
 
 
-def expire(groups: "Groups", group: ClassicGroup, now: Instant) -> list[Entry]:
+def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:
     """Tombstones for what is too old; for the group too, if nothing of it is left."""
     records: list[Entry] = []
     offsets = groups.offsets.of(group.id)
@@ -87,18 +96,18 @@ def expire(groups: "Groups", group: ClassicGroup, now: Instant) -> list[Entry]:
     if (
         len(records) == len(offsets)
         and group.is_empty
-        and not group.pending_joins
+        and not (isinstance(group, ClassicGroup) and group.pending_joins)
         and not groups.offsets.has_open_transactions(group.id)
     ):
-        records.append(group_tombstone(group.id))
+        records += _tombstones_of(group)
     return records
 
 
-def _is_too_old(groups: "Groups", group: ClassicGroup, offset: Committed, now_ms: int) -> bool:
+def _is_too_old(groups: "Groups", group: "Group", offset: Committed, now_ms: int) -> bool:
     """The clock starts when the group became empty, or with the commit where nobody joined."""
     if offset.expire_ms >= 0:
         return now_ms >= offset.expire_ms
-    if group.is_simple:
+    if isinstance(group, ConsumerGroup) or group.is_simple:
         since = offset.commit_ms
     elif group.is_empty:
         since = group.state_since_ms if group.state_since_ms >= 0 else offset.commit_ms

@@ -1,0 +1,113 @@
+"""Who should have which partitions: `uniform` and `range`, as the coordinator offers them.
+
+Pure functions from members with their topics, partition counts, and the target so far. The same
+input gives the same output, and a target that is good already stays.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ottla.ids import Uuid
+
+Place = tuple[Uuid, int]
+Targets = dict[str, dict[Uuid, set[int]]]
+
+
+class Subscriber(NamedTuple):
+    """A member, as far as an assignor looks at it."""
+
+    id: str
+    rank: str  # static members keep their place among the others by their instance id
+    topics: frozenset[Uuid]
+    has: frozenset[Place]  # its target so far
+
+
+Assignor = Callable[[list[Subscriber], Mapping[Uuid, int]], Targets]
+
+
+def assign_ranges(members: list[Subscriber], counts: Mapping[Uuid, int]) -> Targets:
+    """Each topic is cut into as many runs as it has subscribers: equal topics are cut equally."""
+    targets: Targets = {member.id: {} for member in members}
+    ordered = sorted(members, key=lambda member: member.rank)
+    for topic_id, count in counts.items():
+        subscribers = [member for member in ordered if topic_id in member.topics]
+        if not subscribers:
+            continue
+        least, more = divmod(count, len(subscribers))
+        start = 0
+        for position, member in enumerate(subscribers):
+            end = start + least + (position < more)
+            if end > start:
+                targets[member.id][topic_id] = set(range(start, end))
+            start = end
+    return targets
+
+
+def assign_uniformly(members: list[Subscriber], counts: Mapping[Uuid, int]) -> Targets:
+    """As equal shares as subscriptions allow, with as few moves as that allows."""
+    ordered = sorted(members, key=lambda member: member.rank)
+    candidates = {
+        topic_id: [member.id for member in ordered if topic_id in member.topics]
+        for topic_id in counts
+    }
+    holdings = _keep(ordered, counts, candidates)
+    taken = {place for places in holdings.values() for place in places}
+    free = [
+        (topic_id, index)
+        for topic_id, count in counts.items()
+        for index in range(count)
+        if candidates[topic_id] and (topic_id, index) not in taken
+    ]
+    free.sort(key=lambda place: len(candidates[place[0]]))  # those with little choice first
+    for place in free:
+        least = min(candidates[place[0]], key=lambda member: len(holdings[member]))
+        holdings[least].append(place)
+    _even_out(holdings, candidates)
+    return {member: _by_topic(places) for member, places in holdings.items()}
+
+
+def _keep(
+    members: list[Subscriber], counts: Mapping[Uuid, int], candidates: Mapping[Uuid, list[str]]
+) -> dict[str, list[Place]]:
+    """What members have and may keep. With equal subscriptions nobody keeps more than a share."""
+    total = sum(count for topic_id, count in counts.items() if candidates[topic_id])
+    equal = len({member.topics for member in members}) == 1
+    least, more = divmod(total, len(members)) if members else (0, 0)
+    holdings: dict[str, list[Place]] = {}
+    for member in members:
+        places = [
+            place
+            for place in sorted(member.has)
+            if place[0] in member.topics and place[1] < counts.get(place[0], 0)
+        ]
+        if equal and len(places) > least:
+            allowed = least + (more > 0)
+            more -= more > 0
+            places = places[:allowed]
+        holdings[member.id] = places
+    return holdings
+
+
+def _even_out(holdings: dict[str, list[Place]], candidates: Mapping[Uuid, list[str]]) -> None:
+    """Move single partitions from the richest to the poorest until that helps nobody."""
+    moved = True
+    while moved:
+        moved = False
+        for giver in sorted(holdings, key=lambda member: -len(holdings[member])):
+            for place in reversed(holdings[giver]):
+                taker = min(candidates[place[0]], key=lambda member: len(holdings[member]))
+                if len(holdings[giver]) - len(holdings[taker]) >= 2:
+                    holdings[giver].remove(place)
+                    holdings[taker].append(place)
+                    moved = True
+                    break
+
+
+def _by_topic(places: list[Place]) -> dict[Uuid, set[int]]:
+    topics: dict[Uuid, set[int]] = {}
+    for topic_id, index in places:
+        topics.setdefault(topic_id, set()).add(index)
+    return topics
+
+
+ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniformly, "range": assign_ranges}

@@ -1,0 +1,28 @@
+"""A decision in the making: what it writes is seen by its own next step, and by nobody else."""
+
+from collections.abc import Iterable
+
+from ottla.coordination.machine import Entry
+from ottla.groups.consumer import records
+from ottla.groups.consumer.group import ConsumerGroup, Member
+
+
+class Draft:
+    """A copy of a group with the records that lead there."""
+
+    __slots__ = ("group", "records")
+
+    def __init__(self, group: ConsumerGroup) -> None:
+        self.group = group.copy()
+        self.records: list[Entry] = []
+
+    def write(self, *entries: Entry) -> None:
+        for entry in entries:
+            records.apply(self.group, *entry)
+            self.records.append(entry)
+
+    def write_all(self, entries: Iterable[Entry]) -> None:
+        self.write(*entries)
+
+    def member(self, member_id: str) -> Member:
+        return self.group.members[member_id]

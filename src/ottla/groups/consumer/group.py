@@ -1,0 +1,160 @@
+"""A consumer group: members, what each has and should have. Changed by `records.apply` only."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NoReturn
+
+from msgspec import Struct
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.history import Rebalance
+from ottla.ids import Uuid
+from ottla.wire.records.groups import ClassicMemberMetadata
+
+Target = Mapping[Uuid, frozenset[int]]
+"""Partitions by topic."""
+Held = Mapping[Uuid, Mapping[int, int]]
+"""Partitions by topic, each with the member epoch in which it was given."""
+
+JOINING, LEAVING, LEAVING_STATIC = 0, -1, -2
+"""Member epochs with a meaning of their own."""
+FIRST_EPOCH = 1
+
+
+class MemberState(IntEnum):
+    """The numbers are those of the records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1  # it has to give up some first
+    UNRELEASED_PARTITIONS = 2  # it waits for others to give up some
+    UNKNOWN = 127
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    id: str
+    instance_id: str | None = None
+    rack: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topics: tuple[str, ...] = ()
+    regex: str = ""
+    rebalance_timeout_ms: int = -1
+    assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None  # None: it speaks the consumer protocol
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: MemberState = MemberState.STABLE
+    held: Held = {}
+    revoking: Held = {}
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+
+class ResolvedRegex(Struct, frozen=True):
+    topics: tuple[str, ...]
+    version: int
+    timestamp: int
+
+
+NOTHING: Target = {}
+
+
+class ConsumerGroup:
+    __slots__ = (
+        "assigned_at_ms",
+        "assignment_epoch",
+        "epoch",
+        "history",
+        "id",
+        "members",
+        "metadata_hash",
+        "owners",
+        "regexes",
+        "static_ids",
+        "targets",
+        "topics_seen",
+    )
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        self.assigned_at_ms = 0
+        self.members: dict[str, Member] = {}
+        self.static_ids: dict[str, str] = {}  # instance id → member id
+        self.targets: dict[str, Target] = {}
+        self.owners: dict[tuple[Uuid, int], str] = {}  # also of what is being given up
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.topics_seen = -1  # the version of the metadata that was looked at
+        self.history = Rebalance()
+
+    def copy(self) -> "ConsumerGroup":
+        twin = ConsumerGroup(self.id)
+        twin.epoch, twin.metadata_hash = self.epoch, self.metadata_hash
+        twin.assignment_epoch, twin.assigned_at_ms = self.assignment_epoch, self.assigned_at_ms
+        twin.members, twin.static_ids = dict(self.members), dict(self.static_ids)
+        twin.targets, twin.owners = dict(self.targets), dict(self.owners)
+        twin.regexes = dict(self.regexes)
+        twin.topics_seen, twin.history = self.topics_seen, self.history
+        return twin
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state(self) -> str:
+        """As clients are shown it."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        reconciled = all(
+            member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()
+        )
+        return "Stable" if reconciled else "Reconciling"
+
+    def subscribed_topics(self) -> set[str]:
+        names = {topic for member in self.members.values() for topic in member.topics}
+        for member in self.members.values():
+            if member.regex in self.regexes:
+                names.update(self.regexes[member.regex].topics)
+        return names
+
+    def topics_of(self, member: Member) -> set[str]:
+        resolved = self.regexes.get(member.regex)
+        return {*member.topics, *(resolved.topics if resolved else ())}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribed_topics()
+
+    def member(self, member_id: str) -> Member:
+        member = self.members.get(member_id)
+        if member is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.id}.",
+            )
+        return member
+
+    def static_member(self, instance_id: str, member_id: str) -> Member:
+        known = self.static_ids.get(instance_id)
+        if known is None:
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+        if known != member_id:
+            raise KafkaError(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by "
+                f"member {known}.",
+            )
+        return self.members[known]
+
+    def is_free(self, topic_id: Uuid, partition: int, member_id: str) -> bool:
+        """Nobody else has it, or is still giving it up."""
+        return self.owners.get((topic_id, partition), member_id) == member_id
+
+
+def no_consumer_group(group_id: str) -> NoReturn:
+    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")

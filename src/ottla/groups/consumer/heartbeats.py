@@ -1,0 +1,315 @@
+"""ConsumerGroupHeartbeat: a member joins, lives, changes what it wants, gives up, gets."""
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.classic.records import tombstone
+from ottla.groups.consumer import leaving, records, regex, targets
+from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.group import (
+    JOINING,
+    LEAVING,
+    LEAVING_STATIC,
+    NOTHING,
+    ConsumerGroup,
+    Held,
+    Member,
+    MemberState,
+    no_consumer_group,
+)
+from ottla.groups.consumer.reconciling import Owned, reconcile
+from ottla.groups.outcome import Caller
+from ottla.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ResponseTopicPartitions,
+)
+
+if TYPE_CHECKING:
+    from ottla.groups.machine import Groups
+
+Response = ConsumerGroupHeartbeatResponse
+
+
+def heartbeat(
+    groups: "Groups", now: Instant, request: ConsumerGroupHeartbeatRequest, caller: Caller
+) -> Decision[Response]:
+    _check(groups, request, caller.api_version)
+    if request.member_epoch in (LEAVING, LEAVING_STATIC):
+        return leaving.leave(groups, now, request)
+    group, given_up = _group(groups, request)
+    owned = _owned(request)
+    if _nothing_new(groups, group, request, caller):
+        member = group.members[request.member_id]
+        if member.is_reconciled_to(group.assignment_epoch):
+            groups.expect_member(group.id, member.id, now)
+            return Decision((), _response(groups, group, member, request, changed=False))
+    draft = Draft(group)
+    draft.records += given_up
+    member = _known_or_new(groups, draft, request, owned)
+    before = member
+    member = _update_subscription(groups, draft, member, request, caller, now)
+    targets.refresh(groups, draft, now, _why(before, member))
+    member = step(groups, draft, draft.member(member.id), owned, now)
+    groups.expect_member(group.id, member.id, now)
+    changed = member.held != before.held
+    response = _response(groups, draft.group, member, request, changed=changed)
+    return Decision(draft.records, response)
+
+
+def _group(
+    groups: "Groups", request: ConsumerGroupHeartbeatRequest
+) -> tuple[ConsumerGroup, list[Entry]]:
+    """The group; a new one for who joins, in place of a classic one that nobody is in."""
+    group = groups.find(request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return group, []
+    if request.member_epoch == JOINING and (group is None or group.is_empty):
+        written = group is not None and group.written
+        return ConsumerGroup(request.group_id), [tombstone(request.group_id)] if written else []
+    return no_consumer_group(request.group_id)
+
+
+def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, api_version: int) -> None:
+    epoch = request.member_epoch
+    problem = None
+    if not request.group_id:
+        problem = "GroupId can't be empty."
+    elif request.instance_id == "":
+        problem = "InstanceId can't be empty."
+    elif request.rack_id == "":
+        problem = "RackId can't be empty."
+    elif not request.member_id and (epoch != JOINING or api_version >= 1):
+        problem = "MemberId can't be empty."
+    elif epoch < LEAVING_STATIC:
+        problem = "MemberEpoch is invalid."
+    elif epoch == LEAVING_STATIC and request.instance_id is None:
+        problem = "InstanceId can't be null."
+    elif epoch == JOINING:
+        if request.rebalance_timeout_ms == -1:
+            problem = "RebalanceTimeoutMs must be provided in first request."
+        elif request.topic_partitions is None or request.topic_partitions:
+            problem = "TopicPartitions must be empty when (re-)joining."
+        elif request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+            problem = "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null."
+    if problem is not None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
+    offered = groups.limits.consumer_assignors
+    if request.server_assignor is not None and request.server_assignor not in offered:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. "
+            f"Supported assignors: {', '.join(offered)}.",
+        )
+    if request.subscribed_topic_regex:
+        regex.check(request.subscribed_topic_regex)
+
+
+def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
+    if request.topic_partitions is None:
+        return None
+    return {place.topic_id: frozenset(place.partitions) for place in request.topic_partitions}
+
+
+def _nothing_new(
+    groups: "Groups", group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, caller: Caller
+) -> bool:
+    """The usual heartbeat: a known member in its epoch, wanting what it wanted."""
+    member = group.members.get(request.member_id)
+    return (
+        member is not None
+        and member.epoch == request.member_epoch != JOINING
+        and member.instance_id == request.instance_id
+        and member.classic is None
+        and group.topics_seen == groups.topics_version
+        and group.epoch == group.assignment_epoch
+        and _updated(member, request, caller) == member
+    )
+
+
+# -- members ----------------------------------------------------------------------------------
+
+
+def _known_or_new(
+    groups: "Groups", draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Owned
+) -> Member:
+    group = draft.group
+    member_id = request.member_id or groups.new_uuid()
+    joins = request.member_epoch == JOINING
+    if request.instance_id is not None:
+        known_id = group.static_ids.get(request.instance_id)
+        if not joins:
+            member = group.static_member(request.instance_id, member_id)
+            check_epoch(member, request.member_epoch, owned)
+            return member
+        if known_id is not None and known_id != member_id:
+            return _replace_static(draft, group.members[known_id], member_id)
+    member_or_none = group.members.get(member_id)
+    if member_or_none is None:
+        if not joins:
+            group.member(member_id)  # raises
+        if len(group.members) >= groups.limits.consumer_max_size:
+            raise KafkaError(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                f"The consumer group has reached its maximum capacity of "
+                f"{groups.limits.consumer_max_size} members.",
+            )
+        return Member(id=member_id)
+    if not joins:
+        check_epoch(member_or_none, request.member_epoch, owned)
+    return member_or_none
+
+
+def check_epoch(member: Member, epoch: int, owned: Owned) -> None:
+    """The current epoch, or the one before it if the answer that told of this one was lost."""
+    if epoch == member.epoch:
+        return
+    if epoch > member.epoch:
+        compared = "greater"
+    elif epoch == member.previous_epoch and _is_part_of(owned, member.held):
+        return
+    else:
+        compared = "smaller"
+    raise KafkaError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {compared} member epoch ({epoch}) than the one known "
+        f"by the group coordinator ({member.epoch}). The member must abandon all its partitions "
+        "and rejoin.",
+    )
+
+
+def _is_part_of(owned: Owned, held: Held) -> bool:
+    if owned is None:
+        return False
+    return all(parts <= held.get(topic, {}).keys() for topic, parts in owned.items())
+
+
+def _replace_static(draft: Draft, old: Member, new_id: str) -> Member:
+    """An instance that has left, or was restarted, comes back: it gets what it had."""
+    if old.classic is None and old.epoch != LEAVING_STATIC:
+        raise KafkaError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"Static member {new_id} with instance id {old.instance_id} cannot join because the "
+            f"instance id is owned by {old.id} member.",
+        )
+    group_id = draft.group.id
+    target = draft.group.targets.get(old.id, NOTHING)
+    member = replace(old, id=new_id, epoch=0, previous_epoch=0)
+    draft.write_all(records.member_tombstones(group_id, old.id))
+    draft.write(
+        records.member_metadata(group_id, member),
+        records.target(group_id, new_id, target),
+        records.current(group_id, member),
+    )
+    return member
+
+
+def _update_subscription(
+    groups: "Groups",
+    draft: Draft,
+    member: Member,
+    request: ConsumerGroupHeartbeatRequest,
+    caller: Caller,
+    now: Instant,
+) -> Member:
+    updated = _updated(member, request, caller)
+    if updated != member or updated.id not in draft.group.members:
+        draft.write(records.member_metadata(draft.group.id, updated))
+    return updated
+
+
+def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Member:
+    """The member as it describes itself now; what it does not say stays."""
+    names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
+    joins = request.member_epoch == JOINING
+    return replace(
+        member,
+        instance_id=request.instance_id if joins else member.instance_id,
+        rack=request.rack_id if request.rack_id is not None or joins else member.rack,
+        rebalance_timeout_ms=(
+            request.rebalance_timeout_ms
+            if request.rebalance_timeout_ms != -1
+            else member.rebalance_timeout_ms
+        ),
+        assignor=request.server_assignor if request.server_assignor else member.assignor,
+        topics=tuple(sorted(names)) if names is not None else member.topics,
+        regex=pattern if pattern is not None else member.regex,
+        client_id=caller.client_id,
+        client_host=caller.client_host,
+        classic=None,
+    )
+
+
+def _why(before: Member, after: Member) -> str:
+    if before.epoch == 0 and not before.held:
+        return f"{after.id} joined"
+    if (before.topics, before.regex) != (after.topics, after.regex):
+        return f"{after.id} changed its subscription"
+    if before.assignor != after.assignor:
+        return f"{after.id} asked for another assignor"
+    return "the topics it reads have changed"
+
+
+# -- moving on --------------------------------------------------------------------------------
+
+
+def step(groups: "Groups", draft: Draft, member: Member, owned: Owned, now: Instant) -> Member:
+    """Lead the member one step towards its target, and watch how long it takes to give up."""
+    group = draft.group
+    moved = reconcile(
+        member,
+        group.targets.get(member.id, NOTHING),
+        group.assignment_epoch,
+        owned,
+        lambda topic_id, index: group.is_free(topic_id, index, member.id),
+    )
+    if moved == member:
+        return member
+    draft.write(records.current(group.id, moved))
+    name = ("revoke", group.id, member.id)
+    if moved.state is MemberState.UNREVOKED_PARTITIONS and moved.classic is None:
+        groups.timers.set(name, now.seconds + moved.rebalance_timeout_ms / 1000)
+    else:
+        groups.timers.cancel(name)
+    if moved.is_reconciled_to(group.assignment_epoch):
+        group.history.member_joined(member.id, now.seconds)
+        if group.state == "Stable":
+            group.history.end(group.id, group.epoch, now.seconds)
+    return moved
+
+
+def _response(
+    groups: "Groups",
+    group: ConsumerGroup,
+    member: Member,
+    request: ConsumerGroupHeartbeatRequest,
+    *,
+    changed: bool,
+) -> Response:
+    full = request.member_epoch == JOINING or (
+        request.rebalance_timeout_ms != -1
+        and request.topic_partitions is not None
+        and (
+            request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        )
+    )
+    return Response(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=groups.pace_of(group.id).heartbeat_interval_ms,
+        assignment=_assignment(member) if full or changed else None,
+    )
+
+
+def _assignment(member: Member) -> Assignment:
+    return Assignment(
+        topic_partitions=[
+            ResponseTopicPartitions(topic_id=topic_id, partitions=sorted(partitions))
+            for topic_id, partitions in member.held.items()
+            if partitions
+        ]
+    )

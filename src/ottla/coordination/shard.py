@@ -82,6 +82,7 @@ class Shard(Generic[M]):
         self._loading: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
         self._flush_due = False
         self._records: list[NewRecord] = []  # decided in this turn
         self._records_bytes = 0
@@ -162,7 +163,11 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision[Any], ticket: "asyncio.Future[Any] | None") -> None:
         machine = self.machine
         if decision.records:
-            self._apply(machine, decision.records, decision.producer)
+            try:
+                self._apply(machine, decision.records, decision.producer)
+            except KafkaError as error:
+                self._refuse(decision.answers, error)
+                raise
         answers = list(decision.answers)
         if ticket is not None:
             if decision.reply is LATER:
@@ -303,10 +308,11 @@ class Shard(Generic[M]):
         if deadline is None:
             return
         if self._timer is not None:
-            if self._timer.when() <= deadline:
+            if self._timer_due <= deadline:
                 return
             self._timer.cancel()
         self._timer = self._loop.call_at(deadline, self._tick)
+        self._timer_due = deadline
 
     def _tick(self) -> None:
         self._timer = None
@@ -316,7 +322,8 @@ class Shard(Generic[M]):
             self._take(self.machine.tick(self._now()), None)
         except Exception:
             logger.exception("%s: a time-out could not be handled", self.name)
-            self._timer = self._loop.call_later(RETRY_TICK_S, self._tick)
+            self._timer_due = self._loop.time() + RETRY_TICK_S
+            self._timer = self._loop.call_at(self._timer_due, self._tick)
 
     # -- loading --------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+"""The option table against the definitions of Apache Kafka 4.3.1, and how values are checked.
+
+`golden/kafka-4.3.1-options.tsv` was written from the configuration definitions in Kafka's jars:
+scope, name, type, default, update mode, importance.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from ottla.config import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Option
+
+GOLDEN = Path(__file__).parent / "golden" / "kafka-4.3.1-options.tsv"
+SCOPES = {"broker": BROKER_OPTIONS, "topic": TOPIC_OPTIONS, "group": GROUP_OPTIONS}
+ONLY_AT_RUN_TIME = {  # Kafka knows these as changes, not as lines of a file
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+}
+
+
+def row(scope: str, option: Option) -> tuple[str, ...]:
+    default = "(none)" if option.required else option.default
+    return (
+        scope,
+        option.name,
+        option.kind.name.lower(),
+        "(null)" if default is None else default,
+        option.update.value if scope == "broker" else "-",
+        option.importance,
+    )
+
+
+def test_the_table_is_kafka_s() -> None:
+    kafka = {tuple(line.split("\t")) for line in GOLDEN.read_text().splitlines()}
+    ottla = {
+        row(scope, option)
+        for scope, options in SCOPES.items()
+        for option in options.values()
+        if option.name not in ONLY_AT_RUN_TIME
+    }
+    assert ottla == kafka
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("num.partitions", " 7 ", 7),
+        ("num.partitions", "+7", 7),
+        ("log.cleaner.min.cleanable.ratio", "1e-1", 0.1),
+        ("auto.create.topics.enable", "FALSE", False),
+        ("log.cleanup.policy", " compact , delete ", ("compact", "delete")),
+        ("log.dirs", "/a,,/b", ("/a", "/b")),
+        ("group.consumer.migration.policy", "Upgrade", "Upgrade"),
+        ("ssl.key.password", " as it is ", " as it is "),
+    ],
+)
+def test_a_value_is_read_as_kafka_reads_it(name: str, text: str, value: object) -> None:
+    assert BROKER_OPTIONS[name].parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("num.partitions", "1_000", "a whole number"),
+        ("num.partitions", "٣", "a whole number"),
+        ("num.partitions", "2147483648", "32 bits"),
+        ("num.partitions", "0", "at least 1"),
+        ("log.cleaner.min.cleanable.ratio", "nan", "at least 0"),
+        ("log.cleaner.min.cleanable.ratio", "2", "at most 1"),
+        ("compression.lz4.level", "18", "at most 17"),
+        ("auto.create.topics.enable", "yes", "true or false"),
+        ("log.cleanup.policy", "compact,compact", "named once"),
+        ("log.cleanup.policy", "compact,shrink", "one of compact, delete"),
+        ("controller.quorum.voters", "", "must not be empty"),
+    ],
+)
+def test_a_bad_value_is_refused_with_a_reason(name: str, text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        BROKER_OPTIONS[name].parse(text)

@@ -2,11 +2,11 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from ottla.config.load import load, parse_listen
 from ottla.errors import OttlaError
+from ottla.node import serve
 
 
 class Start:
@@ -61,8 +61,8 @@ def start(asked: Start) -> int:
         )
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        _ = settings.topology  # contradictions are told before the server is imported
-        import_module("ottla.node").serve(settings)
+        _ = settings.topology  # contradictions are told before the server is loaded
+        serve(settings)
     except OttlaError as error:
         print(f"ottla: {error}", file=sys.stderr)
         return 1

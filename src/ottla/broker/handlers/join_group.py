@@ -1,6 +1,7 @@
-"""JoinGroup: a member of a classic group wants to take part in its next generation."""
+"""JoinGroup: a member of a classic group wants to take part in its next generation.
 
-from collections.abc import Awaitable
+Up to version 6 a missing protocol name is an empty one on the wire.
+"""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
@@ -8,7 +9,10 @@ from ottla.broker.group_caller import caller_of
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
-def handle(
+async def handle(
     request: JoinGroupRequest, context: RequestContext, broker: Broker
-) -> Awaitable[JoinGroupResponse]:
-    return broker.groups.join(request, caller_of(context))
+) -> JoinGroupResponse:
+    response = await broker.groups.join(request, caller_of(context))
+    if context.api_version < 7 and response.protocol_name is None:
+        response.protocol_name = ""
+    return response

@@ -52,7 +52,7 @@ class Described(NamedTuple):
     value: str | None
     source: Source
     synonyms: tuple[Synonym, ...]
-    kind: Kind
+    kind: Kind | None  # None: not an option of ours
     sensitive: bool
     read_only: bool
     doc: str

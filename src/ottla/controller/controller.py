@@ -254,14 +254,16 @@ class Controller:
     ) -> "alter_configs.AlterConfigsResponse":
         from ottla.controller.settings import alter_configs
 
-        return await self._writer.decide(lambda image: alter_configs(image, ask))
+        return await self._writer.decide(lambda image: alter_configs(image, self.settings, ask))
 
     async def incremental_alter_configs(
         self, ask: "incremental_alter_configs.IncrementalAlterConfigsRequest"
     ) -> "incremental_alter_configs.IncrementalAlterConfigsResponse":
         from ottla.controller.settings import incremental_alter_configs
 
-        return await self._writer.decide(lambda image: incremental_alter_configs(image, ask))
+        return await self._writer.decide(
+            lambda image: incremental_alter_configs(image, self.settings, ask)
+        )
 
     async def update_features(
         self, ask: "update_features.UpdateFeaturesRequest"

@@ -6,6 +6,7 @@ from functools import partial
 
 from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Kind, Option
 from ottla.config.settings import (
+    Settings,
     validate_broker_config,
     validate_group_config,
     validate_topic_configs,
@@ -52,7 +53,7 @@ def created_topic_records(image: Image, name: str, configs: Mapping[str, str]) -
 
 
 def incremental_alter_configs(
-    image: Image, ask: IncrementalAlterConfigsRequest
+    image: Image, settings: Settings, ask: IncrementalAlterConfigsRequest
 ) -> Decision[IncrementalAlterConfigsResponse]:
     response = IncrementalAlterConfigsResponse()
     records: list[Record] = []
@@ -60,7 +61,7 @@ def incremental_alter_configs(
     for one in ask.resources:
         resource = one.resource_type, one.resource_name
         wanted = partial(_incremental, image, resource, one.configs)
-        error = _alter(image, resource, named[resource], records, wanted)
+        error = _alter(image, settings, resource, named[resource], records, wanted)
         response.responses.append(
             IncrementalResourceResponse(
                 error_code=error.code if error else 0,
@@ -72,7 +73,9 @@ def incremental_alter_configs(
     return Decision([] if ask.validate_only else records, response, atomic=False)
 
 
-def alter_configs(image: Image, ask: AlterConfigsRequest) -> Decision[AlterConfigsResponse]:
+def alter_configs(
+    image: Image, settings: Settings, ask: AlterConfigsRequest
+) -> Decision[AlterConfigsResponse]:
     """The old way: what is not named is no longer set."""
     response = AlterConfigsResponse()
     records: list[Record] = []
@@ -81,7 +84,7 @@ def alter_configs(image: Image, ask: AlterConfigsRequest) -> Decision[AlterConfi
         resource = one.resource_type, one.resource_name
         given = {config.name: config.value for config in one.configs}
         wanted = partial(_replacing, image, resource, given)
-        error = _alter(image, resource, named[resource], records, wanted)
+        error = _alter(image, settings, resource, named[resource], records, wanted)
         response.responses.append(
             AlterConfigsResourceResponse(
                 error_code=error.code if error else 0,
@@ -95,6 +98,7 @@ def alter_configs(image: Image, ask: AlterConfigsRequest) -> Decision[AlterConfi
 
 def _alter(
     image: Image,
+    settings: Settings,
     resource: Resource,
     times_named: int,
     records: list[Record],
@@ -105,7 +109,7 @@ def _alter(
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
         _check_resource(image, resource)
         wanted = changes()
-        _validate(image, resource, wanted)
+        _validate(image, settings, resource, wanted)
         records += _records(image, resource, wanted)
     except KafkaError as error:
         return error
@@ -121,7 +125,7 @@ def _check_resource(image: Image, resource: Resource) -> None:
         if name and not name.isdigit():
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
         if name and int(name) not in image.brokers:
-            raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"There is no broker {name}.")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no broker {name}.")
     elif kind == ResourceType.GROUP:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
@@ -172,21 +176,48 @@ def _replacing(image: Image, resource: Resource, given: Mapping[str, str | None]
     return {**gone, **given}
 
 
-def _validate(image: Image, resource: Resource, changes: Changes) -> None:
+def _validate(image: Image, settings: Settings, resource: Resource, changes: Changes) -> None:
     kind, name = resource
-    after = {**image.config(kind, name), **changes}
     if kind == ResourceType.TOPIC:
+        after = {**image.config(kind, name), **changes}
         validate_topic_configs({key: value for key, value in after.items() if value is not None})
-        return
-    if kind == ResourceType.BROKER and image.elr_enabled and MIN_ISR in changes:
+    elif kind == ResourceType.GROUP:
+        for key, value in changes.items():
+            if value is not None:
+                validate_group_config(key, value)
+                _check_group_bounds(settings, key, _number(value))
+    else:
+        _validate_broker(image, name, changes)
+
+
+def _validate_broker(image: Image, name: str, changes: Changes) -> None:
+    """A name that nobody knows is taken, as Apache Kafka does: it may be a plug-in's."""
+    if image.elr_enabled and MIN_ISR in changes:
         _check_min_isr(name, changes[MIN_ISR])
     for key, value in changes.items():
-        if value is None:
+        if value is not None and key in BROKER_OPTIONS:
+            try:
+                validate_broker_config(key, value, cluster_wide=name == "")
+            except KafkaError as error:
+                raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def _check_group_bounds(settings: Settings, name: str, value: int | None) -> None:
+    """`consumer.session.timeout.ms` lies between the broker's `group.consumer.min.…` and max."""
+    kind, _, rest = name.partition(".")
+    for bound, sign in (("min", 1), ("max", -1)):
+        option = f"group.{kind}.{bound}.{rest}"
+        if value is None or option not in BROKER_OPTIONS:
             continue
-        if kind == ResourceType.GROUP:
-            validate_group_config(key, value)
-        else:
-            validate_broker_config(key, value, cluster_wide=name == "")
+        limit = settings.int(option)
+        if (value - limit) * sign < 0:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"{name} is {value}, but {option} is {limit}."
+            )
 
 
 def _check_min_isr(broker: str, value: str | None) -> None:

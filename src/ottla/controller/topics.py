@@ -41,15 +41,13 @@ Assignment = Sequence[int]
 def create_topics(
     image: Image, settings: Settings, ask: CreateTopicsRequest, random: Random
 ) -> Decision[CreateTopicsResponse]:
+    _refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
     creation = _Creation(image, settings, random)
     named = Counter(topic.name for topic in ask.topics)
     results = []
-    for topic in ask.topics:
+    for topic in {topic.name: topic for topic in ask.topics}.values():
         try:
-            if named[topic.name] > 1:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, f"The topic '{topic.name}' is named twice."
-                )
+            _refuse_repetition(named, topic.name)
             results.append(creation.create(topic))
         except KafkaError as error:
             results.append(
@@ -59,6 +57,19 @@ def create_topics(
             )
     records = [] if ask.validate_only else creation.records
     return Decision(records, CreateTopicsResponse(topics=results))
+
+
+def _refuse_too_many(partitions: int) -> None:
+    if partitions > RECORDS_MAX:
+        raise KafkaError(
+            ErrorCode.POLICY_VIOLATION,
+            f"One request may create at most {RECORDS_MAX} partitions: split it.",
+        )
+
+
+def _refuse_repetition(named: Mapping[str, int], name: str) -> None:
+    if named[name] > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"The topic '{name}' is named twice.")
 
 
 class _Creation:
@@ -134,7 +145,6 @@ class _Creation:
         factor = topic.replication_factor
         count = settings.int("num.partitions") if count == -1 else count
         factor = settings.int("default.replication.factor") if factor == -1 else factor
-        self._refuse_too_many(count)
         return self.placer.place(count, factor)
 
     def _manual(self, topic: CreatableTopic) -> Sequence[Assignment]:
@@ -143,7 +153,6 @@ class _Creation:
                 ErrorCode.INVALID_REQUEST,
                 "With an assignment by hand, the numbers of partitions and replicas must be -1.",
             )
-        self._refuse_too_many(len(topic.assignments))
         by_index: dict[int, Assignment] = {}
         factor: int | None = None
         for given in topic.assignments:
@@ -155,13 +164,6 @@ class _Creation:
         if set(by_index) != set(range(len(by_index))):
             raise _bad_assignment("The partitions must be numbered from 0 on without a gap.")
         return [by_index[index] for index in range(len(by_index))]
-
-    def _refuse_too_many(self, partitions: int) -> None:
-        if len(self.records) + partitions + 1 > RECORDS_MAX:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION,
-                f"One request may create at most {RECORDS_MAX - 1} partitions.",
-            )
 
     def _describe(self, configs: Mapping[str, str]) -> list[CreatableTopicConfigs]:
         """Topics of one request mostly share their settings: described once."""
@@ -251,19 +253,15 @@ def create_partitions(
     records: list[Record] = []
     results = []
     named = Counter(topic.name for topic in ask.topics)
-    for topic in ask.topics:
+    for topic in {topic.name: topic for topic in ask.topics}.values():
         result = CreatePartitionsTopicResult(name=topic.name)
         results.append(result)
         try:
-            if named[topic.name] > 1:
-                raise KafkaError(
-                    ErrorCode.INVALID_REQUEST, f"The topic '{topic.name}' is named twice."
-                )
-            new = _more_partitions(rules, placer, topic)
-            refuse_excess([*records, *new])
-            records += new
+            _refuse_repetition(named, topic.name)
+            records += _more_partitions(rules, placer, topic)
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
+    refuse_excess(records)
     return Decision([] if ask.validate_only else records, CreatePartitionsResponse(results=results))
 
 
@@ -278,8 +276,7 @@ def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -
             f"Topic '{ask.name}' has {present} partition(s): {ask.count} is not an increase.",
         )
     added = ask.count - present
-    if added >= RECORDS_MAX:
-        refuse_excess([TopicRecord()] * (added + 1))
+    _refuse_too_many(added)
     factor = len(topic.partitions[0].replicas)
     assignments: Sequence[Assignment]
     if ask.assignments is None:
@@ -337,6 +334,8 @@ def delete_topics(
 def _find(image: Image, name: str | None, topic_id: Uuid) -> Topic:
     if name is not None and topic_id != ZERO_UUID:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Give a topic's name or its id, not both.")
+    if name is None and topic_id == ZERO_UUID:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has neither a name nor an id.")
     if name is None:
         topic = image.topics_by_id.get(topic_id)
         if topic is None:

@@ -1,10 +1,11 @@
 """DescribeConfigs: what holds for a topic, a broker, all brokers or a group, and why."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.config.settings import Described, Settings
+from ottla.config import BROKER_OPTIONS, Described, Settings, Source, Synonym
 from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
@@ -17,10 +18,15 @@ from ottla.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+UNKNOWN_KIND = 0
+
 
 def handle(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
 ) -> DescribeConfigsResponse:
+    for resource in request.resources:
+        if resource.resource_type not in set(ResourceType):
+            raise _no_settings(resource.resource_type)
     return DescribeConfigsResponse(
         results=[_describe(resource, request, broker) for resource in request.resources]
     )
@@ -44,23 +50,23 @@ def _describe(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
-        resource_type=resource.resource_type, resource_name=resource.resource_name
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        error_message="",
     )
+    wanted = resource.configuration_keys
     try:
-        settings, names = _scope(resource, broker)
-        wanted = resource.configuration_keys
         result.configs = [
-            _shown(settings.describe(name), request)
-            for name in names
-            if (wanted is None or name in wanted) and not settings.options[name].internal
+            _shown(one, request)
+            for one in _told(resource, broker)
+            if wanted is None or one.name in wanted
         ]
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message
     return result
 
 
-def _scope(resource: DescribeConfigsResource, broker: Broker) -> tuple[Settings, Iterable[str]]:
-    """The settings asked about, and which of them are told."""
+def _told(resource: DescribeConfigsResource, broker: Broker) -> Iterator[Described]:
     kind, name, image = resource.resource_type, resource.resource_name, broker.image
     cluster = image.config(*CLUSTER_DEFAULTS)
     own = image.config(ResourceType.BROKER, str(broker.node_id))
@@ -69,23 +75,51 @@ def _scope(resource: DescribeConfigsResource, broker: Broker) -> tuple[Settings,
         check_topic_name(name)
         if name not in image.topics_by_name:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
-        settings = settings.for_topic(image.config(kind, name))
-    elif kind == ResourceType.GROUP:
+        return _all(settings.for_topic(image.config(kind, name)))
+    if kind == ResourceType.GROUP:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
-        settings = settings.for_group(image.config(kind, name))
-    elif kind == ResourceType.BROKER and not name:
-        defaults = broker.settings.with_dynamic(cluster, {})
-        return defaults, [one for one in cluster if one in defaults.options]
-    elif kind != ResourceType.BROKER:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here."
-        )
-    elif name != str(broker.node_id):
+        return _all(settings.for_group(image.config(kind, name)))
+    if kind != ResourceType.BROKER:
+        raise _no_settings(kind)
+    if not name:
+        return _cluster_defaults(broker.settings.with_dynamic(cluster, {}), cluster)
+    if name != str(broker.node_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
         )
-    return settings, settings.options
+    return chain(
+        _all(settings),
+        _foreign(own, Source.DYNAMIC_BROKER_CONFIG),
+        _foreign(cluster, Source.DYNAMIC_DEFAULT_BROKER_CONFIG),
+    )
+
+
+def _no_settings(kind: int) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here.")
+
+
+def _all(settings: Settings) -> Iterator[Described]:
+    return (settings.describe(name) for name, one in settings.options.items() if not one.internal)
+
+
+def _cluster_defaults(settings: Settings, cluster: Mapping[str, str]) -> Iterator[Described]:
+    """Only what is set for all brokers, and of its synonyms only that."""
+    source = Source.DYNAMIC_DEFAULT_BROKER_CONFIG
+    for name in cluster:
+        if name in BROKER_OPTIONS:
+            one = settings.describe(name)
+            synonyms = tuple(same for same in one.synonyms if same.source is source)
+            yield one._replace(synonyms=synonyms)
+    yield from _foreign(cluster, source)
+
+
+def _foreign(given: Mapping[str, str], source: Source) -> Iterator[Described]:
+    """Names that are no options of ours: they could be secrets of a plug-in."""
+    for name in given:
+        if name not in BROKER_OPTIONS:
+            same = (Synonym(name, None, source),)
+            yield Described(name, None, source, same, None, True, True, "")
 
 
 def _shown(one: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
@@ -95,7 +129,7 @@ def _shown(one: Described, request: DescribeConfigsRequest) -> DescribeConfigsRe
         read_only=one.read_only,
         config_source=one.source,
         is_sensitive=one.sensitive,
-        config_type=one.kind,
+        config_type=one.kind or UNKNOWN_KIND,
     )
     if request.include_synonyms:
         result.synonyms = [

@@ -1,4 +1,4 @@
-"""What a leader refuses, with Kafka's codes, and what it rewrites."""
+"""What a leader refuses, with the codes that a running Kafka gave, and what it rewrites."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,10 @@ def altered(**fields: int) -> bytes:
         (altered(last_offset_delta=-1), ErrorCode.INVALID_RECORD),
         (altered(count=2), ErrorCode.INVALID_RECORD),
         (altered(producer_id=1, base_sequence=-1), ErrorCode.INVALID_RECORD),
+        (altered(count=2, last_offset_delta=1), ErrorCode.INVALID_RECORD),
         (altered(attributes=5), ErrorCode.INVALID_RECORD),
+        (batch(b"x")[:16] + b"\x01" + batch(b"x")[17:], ErrorCode.INVALID_RECORD),
+        (batch(b"x")[:16] + b"\x03" + batch(b"x")[17:], ErrorCode.CORRUPT_MESSAGE),
         (batch(b"x" * 2000), ErrorCode.MESSAGE_TOO_LARGE),
         (
             build_marker(

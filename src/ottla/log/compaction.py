@@ -150,7 +150,7 @@ class Compactor:
         self._child: asyncio.subprocess.Process | None = None
 
     async def clean_dirtiest(self, now_ms: int) -> TopicPartition | None:
-        """Clean one log if one is dirty enough; which it was."""
+        """Clean one log if one is dirty enough; which it was. None: nothing (more) to do."""
         chosen = choose(self.directory.logs, self.directory.cleaner_offsets, now_ms)
         if chosen is None:
             return None
@@ -159,9 +159,10 @@ class Compactor:
         result = await self._run(plan_cleaning(log, found, now_ms))
         if result is None or self.directory.logs.get(partition) is not log:
             return None
-        if swap_in(log, result, now_ms):
-            self.directory.cleaner_offsets[partition] = result.end_offset
-        return partition
+        if not swap_in(log, result, now_ms):
+            return None
+        self.directory.cleaner_offsets[partition] = result.end_offset
+        return partition if result.end_offset > found.first_dirty else None
 
     async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
         pipe = asyncio.subprocess.PIPE

@@ -8,6 +8,7 @@ import os
 from collections import OrderedDict
 from errno import EAGAIN, EINTR, EOPNOTSUPP
 from pathlib import Path
+from threading import Lock
 
 LOG = ".log"
 INDEX = ".index"
@@ -82,21 +83,27 @@ class FileHandle:
 
 
 class OpenFiles:
-    """The most recently used handles of segments; one bound for the whole process."""
+    """The most recently used handles of segments; one bound for the whole process.
+
+    The one thing here that searches in threads share with the loop, hence the lock.
+    """
 
     def __init__(self, limit: int = 1024) -> None:
         self.limit = limit
+        self._lock = Lock()
         self._handles: OrderedDict[str, FileHandle] = OrderedDict()
 
     def get(self, path: str) -> FileHandle:
-        handle = self._handles.get(path)
-        if handle is not None:
-            self._handles.move_to_end(path)
+        with self._lock:
+            handle = self._handles.get(path)
+            if handle is not None:
+                self._handles.move_to_end(path)
+                return handle
+            while len(self._handles) >= self.limit:
+                self._handles.popitem(last=False)
+            handle = self._handles[path] = FileHandle(path)
             return handle
-        while len(self._handles) >= self.limit:
-            self._handles.popitem(last=False)
-        handle = self._handles[path] = FileHandle(path)
-        return handle
 
     def forget(self, path: str) -> None:
-        self._handles.pop(path, None)
+        with self._lock:
+            self._handles.pop(path, None)

@@ -3,10 +3,12 @@
 import asyncio
 import os
 from concurrent.futures import Executor
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ottla.log.files import FileHandle, sync_directory
+from ottla.log.health import DirectoryHealth
 
 
 class FlushJob(NamedTuple):
@@ -26,10 +28,20 @@ class FlushJob(NamedTuple):
         for path in self.paths:
             _sync_file(path)
         if self.snapshot_path is not None:
-            with open(self.snapshot_path, "wb", buffering=0) as file:
-                file.write(self.snapshot)
-                os.fdatasync(file.fileno())
+            _write_snapshot(self.snapshot_path, self.snapshot)
         sync_directory(self.directory)
+
+
+def _write_snapshot(path: Path, content: bytes) -> None:
+    """On a full disk there is none: recovery then reads a little more."""
+    try:
+        with open(path, "wb", buffering=0) as file:
+            file.write(content)
+            os.fdatasync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
 
 
 def _sync_file(path: Path) -> None:
@@ -45,6 +57,7 @@ def _sync_file(path: Path) -> None:
 
 class Flushable(Protocol):
     recovery_point: int
+    health: DirectoryHealth
 
     def begin_flush(self) -> FlushJob: ...
     def end_flush(self, job: FlushJob) -> None: ...
@@ -57,19 +70,25 @@ class GroupCommit:
         self._log = log
         self._executor = executor
         self._running: asyncio.Future[None] | None = None
-        self._next: asyncio.Future[None] | None = None
 
     async def flushed(self, offset: int) -> None:
-        """Returns once everything below `offset` is on disk; raises OSError if it cannot be."""
+        """Returns once everything below `offset` is on disk; OSError if the directory failed."""
         while self._log.recovery_point < offset:
+            self._log.health.refuse(client=False)
             if self._running is None:
                 self._running = asyncio.ensure_future(self._flush())
             await asyncio.shield(self._running)
 
     async def _flush(self) -> None:
         try:
-            job = self._log.begin_flush()
+            try:
+                job = self._log.begin_flush()
+            except OSError as error:
+                raise self._log.health.report(error) from error
             await asyncio.get_running_loop().run_in_executor(self._executor, job.run)
             self._log.end_flush(job)
+        except OSError as error:
+            self._log.health.fail(error)
+            raise
         finally:
             self._running = None

@@ -27,11 +27,16 @@ class DirectoryHealth:
         """The refusal for a write that failed; running out of room is no failure."""
         if error.errno in (ENOSPC, EDQUOT):
             self.full = True
-        elif self.failure is None:
-            self.failure = error
+        else:
+            self.fail(error)
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"Cannot write to {self.path}: {error.strerror}."
         )
+
+    def fail(self, error: OSError) -> None:
+        """An fsync failed, for whatever reason: pages may be lost, and a retry would hide it."""
+        if self.failure is None:
+            self.failure = error
 
     def check_space(self) -> bool:
         """Look how much is left; True if clients may write. Some is kept for the node itself."""

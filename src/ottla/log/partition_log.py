@@ -91,6 +91,8 @@ class PartitionLog:
         self.recovery_point = recovery_point
         self.health = health
         self.unflushed_bytes = 0
+        self._flushing: list[FlushJob] = []
+        self._flush_asked_ms: int | None = None  # when unflushed batches were first noticed
         self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
 
@@ -255,7 +257,10 @@ class PartitionLog:
                 f"{self.config.segment_bytes} bytes.",
             )
         if self.active.should_roll(self.config, size, timestamp, last_offset, now_ms):
-            self.roll(now_ms, at=at)
+            try:
+                self.roll(now_ms, at=at)
+            except OSError as error:
+                raise self.health.report(error) from error
 
     def roll(self, now_ms: int, at: int | None = None) -> None:
         """Begin a new segment at the log's end (or further on, where a leader's log has a gap)."""
@@ -473,15 +478,22 @@ class PartitionLog:
 
     # --- durability
 
-    def needs_flush(self, bytes_max: int) -> bool:
-        """Whether `bytes_max` were written since the last flush, or a segment was completed."""
-        return self.unflushed_bytes >= bytes_max or (
-            len(self.segments) > 1 and self.segments[-2].unsynced
+    def needs_flush(self, bytes_max: int, now_ms: int) -> bool:
+        """By bytes since the last flush, by flush.ms, or because a segment was completed."""
+        if self.recovery_point == self.log_end_offset:
+            return False
+        if self._flush_asked_ms is None:
+            self._flush_asked_ms = now_ms
+        return (
+            self.unflushed_bytes >= bytes_max
+            or now_ms - self._flush_asked_ms >= self.config.flush_ms
+            or (len(self.segments) > 1 and self.segments[-2].unsynced)
         )
 
     def begin_flush(self) -> FlushJob:
         """All that was appended until now, as a job for a thread; then `end_flush`."""
         self.unflushed_bytes = 0
+        self._flush_asked_ms = None
         segments = [segment for segment in self.segments if segment.unsynced]
         for segment in segments:
             segment.index.save()
@@ -490,17 +502,22 @@ class PartitionLog:
         self.epochs.save_if_changed()
         offset = self.log_end_offset
         self.producers.end_offset = offset
-        return FlushJob(
-            tuple(segment.handle for segment in segments),
+        # A flush that has not ended proves nothing yet: this one syncs its files again.
+        handles = {handle for running in self._flushing for handle in running.handles}
+        job = FlushJob(
+            tuple(handles.union(segment.handle for segment in segments)),
             (*(path for segment in segments for path in segment.index_paths()), self.epochs.path),
             offset,
             self.snapshots.path(offset) if offset > self.log_start_offset else None,
             encode_snapshot(self.producers.states),
             self.path,
         )
+        self._flushing.append(job)
+        return job
 
     def end_flush(self, job: FlushJob) -> None:
         """The job has run: recovery may start where it began."""
+        self._flushing.remove(job)
         if job.offset > self.log_end_offset:  # truncated meanwhile
             if job.snapshot_path is not None:
                 job.snapshot_path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What has to be done from time to time: flushes, retention, checkpoints, room on the disk.
+"""What has to be done from time to time: flushes, retention, compaction, checkpoints, disk room.
 
 Decisions are made on the event loop; threads only run what the log hands out as jobs.
 """
@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from ottla.config import Settings
+from ottla.log.compaction import Compactor
 from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
 
@@ -35,6 +36,8 @@ class Upkeep:
         self._settings = settings
         self._threads = threads
         self._now_ms = now_ms
+        cleaned = directories if settings.flag("log.cleaner.enable") else []
+        self._compactors = [Compactor(directory) for directory in cleaned]
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -46,6 +49,7 @@ class Upkeep:
             (CHECKPOINT_S, self._checkpoint),
             (retention_s, self._retain),
             (PRODUCER_EXPIRY_S, self._expire_producers),
+            (self._settings.int("log.cleaner.backoff.ms") / 1000, self._compact),
         ):
             task = asyncio.get_running_loop().create_task(self._every(interval_s, work))
             self._tasks.append(task)
@@ -55,6 +59,8 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        for compactor in self._compactors:
+            compactor.stop()
 
     async def _every(
         self, interval_s: float, work: Callable[[], Coroutine[Any, Any, None]]
@@ -71,10 +77,10 @@ class Upkeep:
 
     async def _flush_overdue(self) -> None:
         """Bounds what a recovery has to read, and keeps write-back from coming all at once."""
-        flushed = False
+        flushed, now_ms = False, self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
-                if partition_log.needs_flush(FLUSH_BYTES):
+                if partition_log.needs_flush(FLUSH_BYTES, now_ms):
                     await self._flush(directory, partition_log)
                     flushed = True
         if flushed:
@@ -85,7 +91,7 @@ class Upkeep:
         try:
             await self._in_thread(job.run)
         except OSError as error:
-            directory.health.report(error)
+            directory.health.fail(error)
             log.error("%s cannot be flushed: %s", partition_log.path, error)
             return
         partition_log.end_flush(job)
@@ -116,6 +122,15 @@ class Upkeep:
             for partition_log in list(directory.logs.values()):
                 partition_log.enforce_retention(now_ms)
                 await asyncio.sleep(0)
+
+    async def _compact(self) -> None:
+        """Clean until nothing is dirty enough; each log in a child process."""
+        for compactor in self._compactors:
+            while (
+                compactor.directory.health.failure is None
+                and await compactor.clean_dirtiest(self._now_ms()) is not None
+            ):
+                pass
 
     async def _expire_producers(self) -> None:
         now_ms = self._now_ms()

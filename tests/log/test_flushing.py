@@ -1,0 +1,137 @@
+"""Durability: jobs beside appends, and one fsync for all who wait."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from ottla.log.config import LogConfig
+from ottla.log.flushing import GroupCommit
+from ottla.log.partition_log import PartitionLog
+from support.log_batches import NOW, append, values_from
+
+Open = Callable[..., PartitionLog]
+SMALL = LogConfig(segment_bytes=500, index_interval_bytes=100)
+
+
+def test_a_flush_is_due_by_bytes_and_when_a_segment_is_complete(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    append(log, b"x")
+    assert not log.needs_flush(1000, NOW)
+    assert log.needs_flush(50, NOW)
+    log.flush()
+    assert not log.needs_flush(50, NOW)
+    log.roll(NOW)
+    append(log, b"y")
+    log.flush()
+    log.roll(NOW)
+    assert not log.needs_flush(1000, NOW), "the roll had nothing new to sync"
+    while len(log.segments) < 5:
+        append(log, b"z")
+    assert log.needs_flush(1 << 30, NOW)
+
+
+def test_a_flush_is_due_when_its_time_has_passed(open_orders: Open) -> None:
+    log = open_orders(LogConfig(flush_ms=1000))
+    append(log, b"x")
+    assert not log.needs_flush(1 << 30, NOW)
+    assert not log.needs_flush(1 << 30, NOW + 999)
+    assert log.needs_flush(1 << 30, NOW + 1000)
+    log.flush()
+    assert not log.needs_flush(1 << 30, NOW + 2000)
+
+
+def test_appends_during_a_flush_belong_to_the_next(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    append(log, b"a")
+    job = log.begin_flush()
+    append(log, b"b")
+    job.run()
+    log.end_flush(job)
+    assert log.recovery_point == 1
+    assert log.snapshots.latest == 1
+    log.abandon()
+    again = open_orders(SMALL, clean=False, recovery_point=1)
+    assert values_from(again, 0) == [b"a", b"b"]
+
+
+def test_a_second_flush_does_not_trust_one_that_has_not_ended(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    append(log, b"a")
+    first = log.begin_flush()
+    log.roll(NOW)
+    append(log, b"b")
+    second = log.begin_flush()
+    assert set(first.handles) < set(second.handles)
+    second.run()
+    log.end_flush(second)
+    assert log.recovery_point == 2
+    first.run()
+    log.end_flush(first)
+    assert log.recovery_point == 2
+
+
+def test_a_flush_that_a_truncation_overtook_counts_for_nothing(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(10):
+        append(log, b"%d" % n)
+    job = log.begin_flush()
+    log.truncate_to(4, now_ms=NOW)
+    job.run()
+    log.end_flush(job)
+    assert log.recovery_point <= 4
+    assert not (log.path / "00000000000000000010.snapshot").exists()
+
+
+def test_old_snapshots_make_room_for_the_newest(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(30):
+        append(log, b"%d" % n)
+        log.flush()
+    bases = [segment.base_offset for segment in log.segments[1:]]
+    assert log.snapshots.offsets == [*bases, 30]
+
+
+def test_everybody_who_waits_shares_one_flush(
+    open_orders: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_orders(LogConfig(flush_messages=1))
+    flushes = []
+    begin = log.begin_flush
+    monkeypatch.setattr(log, "begin_flush", lambda: flushes.append(1) or begin())
+
+    async def produce() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            commits = GroupCommit(log, executor)
+            appended = [append(log, b"%d" % n) for n in range(50)]
+            assert all(one.flush_due for one in appended)
+            await asyncio.gather(*(commits.flushed(one.last_offset + 1) for one in appended))
+
+    asyncio.run(produce())
+    assert log.recovery_point == 50
+    assert len(flushes) == 1
+
+
+def test_a_failed_fsync_reaches_all_who_wait(
+    open_orders: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_orders()
+
+    def broken(fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def produce() -> list[BaseException | None]:
+        with ThreadPoolExecutor(1) as executor:
+            commits = GroupCommit(log, executor)
+            offsets = [append(log, b"x").last_offset + 1 for _ in range(3)]
+            waiting = (commits.flushed(offset) for offset in offsets)
+            return await asyncio.gather(*waiting, return_exceptions=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", broken)
+        results = asyncio.run(produce())
+    assert all(isinstance(result, OSError) for result in results)
+    assert log.recovery_point == 0
+    assert log.health.failure is not None, "what was lost is never asked for again"

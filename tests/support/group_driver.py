@@ -13,6 +13,7 @@ from ottla.groups.classic.syncing import sync
 from ottla.groups.limits import Limits
 from ottla.groups.machine import Groups
 from ottla.groups.outcome import Caller
+from ottla.metadata.image import Image, Partition, Topic
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,
@@ -47,6 +48,7 @@ class Driver:
     def __init__(self, **limits: int) -> None:
         self.limits = Limits(**{"initial_rebalance_delay_ms": 0, **limits})  # type: ignore[arg-type]
         self._ids = count(1)
+        self.image = Image()
         self.groups = self._machine()
         self.seconds = 1_000.0
         self.written: list[Entry] = []
@@ -54,7 +56,7 @@ class Driver:
         self.groups.loaded(self.now)
 
     def _machine(self) -> Groups:
-        return Groups(self.limits, lambda: f"{next(self._ids)}")
+        return Groups(self.limits, lambda: f"{next(self._ids)}", lambda: self.image)
 
     @property
     def now(self) -> Instant:
@@ -93,6 +95,19 @@ class Driver:
         for entry in self.written:
             self.groups.replay(-1, -1, *entry)
         self.take(self.groups.loaded(self.now), Ticket())
+
+    def make_topic(self, name: str, partitions: int) -> bytes:
+        """Make it, or make it larger."""
+        topic_id = name.encode().ljust(16, b".")
+        whole = {index: Partition(replicas=(1,), isr=(1,), leader=1) for index in range(partitions)}
+        topic = Topic(topic_id, name, whole)
+        self.image.topics_by_name[name] = self.image.topics_by_id[topic_id] = topic
+        self.groups.topics_version += 1
+        return topic_id
+
+    def delete_topic(self, name: str) -> None:
+        del self.image.topics_by_id[self.image.topics_by_name.pop(name).id]
+        self.groups.topics_version += 1
 
     # -- the classic protocol -----------------------------------------------------------------
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 Response = ConsumerGroupHeartbeatResponse
+WAITING_INTERVAL_MS = 500
+"""Who waits for partitions of others asks again soon, instead of idling a whole interval."""
 
 
 def heartbeat(
@@ -297,10 +299,13 @@ def _response(
             request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         )
     )
+    interval_ms = groups.pace_of(group.id).heartbeat_interval_ms
+    if member.state is MemberState.UNRELEASED_PARTITIONS:
+        interval_ms = min(interval_ms, WAITING_INTERVAL_MS)
     return Response(
         member_id=member.id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=groups.pace_of(group.id).heartbeat_interval_ms,
+        heartbeat_interval_ms=interval_ms,
         assignment=_assignment(member) if full or changed else None,
     )
 

@@ -43,8 +43,7 @@ def demo(
     began = time.monotonic()
     with Node() as node:
         board = Board(node.bootstrap_servers, time.monotonic() - began)
-        admin = AdminClient({"bootstrap.servers": node.bootstrap_servers})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(10)
+        create_topic(node.bootstrap_servers)
         stopping = threading.Event()
         workers = [threading.Thread(target=feed, args=(board, rate, stopping))]
         workers += [
@@ -62,6 +61,11 @@ def demo(
             for worker in workers:
                 worker.join()
     out.print(f"{board.sent:,} events sent, {board.read:,} read. The broker has stopped.")
+
+
+def create_topic(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(10)
 
 
 class Board:

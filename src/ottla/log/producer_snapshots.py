@@ -5,10 +5,9 @@ from collections.abc import Collection
 from pathlib import Path
 from struct import Struct
 
-from crc32c import crc32c
-
 from ottla.log.files import SNAPSHOT, file_name
 from ottla.log.producers import NO_TRANSACTION, ProducerState, SequencedBatch
+from ottla.wire.checksum import crc32c
 
 VERSION = 1
 _HEAD = Struct(">hI")

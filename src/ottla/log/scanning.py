@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from crc32c import crc32c
-
 from ottla.log.files import FileHandle
+from ottla.wire.checksum import crc32c
 from ottla.wire.record_batch import CRC_START, HEADER, HEADER_SIZE, MAGIC, BatchHeader
 
 CHUNK = 4 * 1024 * 1024

@@ -7,10 +7,9 @@ depends on them: keys on compacted topics, timestamps outside the topic's limits
 from enum import Enum
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import NEVER_MS, LogConfig
+from ottla.wire.checksum import crc32c
 from ottla.wire.compression import Buffer, Codec, compress
 from ottla.wire.record_batch import (
     CODEC_MASK,

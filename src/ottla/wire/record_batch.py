@@ -9,9 +9,8 @@ from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple
 
-from crc32c import crc32c
-
 from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.checksum import crc32c
 from ottla.wire.compression import Buffer, Codec, compress, decompress
 from ottla.wire.varint import read_varint, varint
 

@@ -1,0 +1,38 @@
+"""`ottla demo`: what `make run` shows."""
+
+import signal
+import subprocess
+import sys
+import time
+
+
+def test_events_flow_through_the_group_until_the_time_is_over() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "ottla", "demo", "--seconds", "5", "--rate", "50"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    first, *events, last = done.stdout.splitlines()
+    assert first.startswith("broker at 127.0.0.1:")
+    assert len(events) > 20
+    assert {event.split()[0] for event in events} == {"reader-1", "reader-2"}
+    assert last.endswith("The broker has stopped.")
+
+
+def test_ctrl_c_stops_everything_cleanly() -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "ottla", "demo"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert demo.stdout is not None
+    assert demo.stdout.readline().startswith("broker at")
+    time.sleep(0.5)  # somewhere in the middle of it
+    demo.send_signal(signal.SIGINT)
+    said, complained = demo.communicate(timeout=60)
+    assert demo.returncode == 0, complained
+    assert said.splitlines()[-1].endswith("The broker has stopped.")

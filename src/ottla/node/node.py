@@ -19,10 +19,13 @@ from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
+from ottla.metadata.snapshot import refuse_access_rules
+from ottla.metadata.snapshotting import Snapshotting
 from ottla.node import transactions
+from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators, partition_count
 from ottla.node.formatting import Identity, identify
-from ottla.node.registration import Registration
+from ottla.node.registration import Registration, register_controller
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
 from ottla.quorum.config import QuorumConfig
@@ -114,6 +117,16 @@ class Node:
         broker.controller = self.controller
         broker.quorum = self.quorum
         await self.quorum.start()
+        refuse_access_rules(self.publisher.image)
+        Snapshotting(
+            self.publisher,
+            self.quorum,
+            bytes_max=self.settings.int("metadata.log.max.record.bytes.between.snapshots"),
+            interval_ms=self.settings.int("metadata.log.max.snapshot.interval.ms"),
+            now=broker.now,
+        )
+        if self.controller.active:
+            broker.spawn(register_controller(self.controller, topology.node_id, controllers))
         self._keeping_time = asyncio.get_running_loop().create_task(self.controller.run())
 
     def _make_broker(self, identity: Identity) -> None:
@@ -121,9 +134,10 @@ class Node:
         broker.waiting = Waiting()
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.directories
+        logs = Directories(self.directories, identity.directory_ids, broker.now_ms)
         self.partitions = broker.partitions = Partitions(
             self.topology.node_id,
-            Directories(self.directories, identity.directory_ids, broker.now_ms),
+            logs,
             settings,
             now=broker.now,
             moved=broker.waiting.moved,
@@ -134,6 +148,13 @@ class Node:
         coordinators.add(CONSUMER_OFFSETS, broker.groups)
         self.peers = Peers(TcpNetwork(), self._address_of, f"broker-{broker.node_id}")
         coordinators.add(TRANSACTION_STATE, transactions.attach(broker, self.peers))
+        self.assignments = Assignments(
+            self.controller,
+            self.partitions,
+            logs,
+            epoch=lambda: self.registration.epoch,
+            spawn=broker.spawn,
+        )
         self._open_logs()
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
 
@@ -143,6 +164,13 @@ class Node:
             node_id=self.topology.node_id,
             interval_s=self.settings.int("broker.heartbeat.interval.ms") / 1000,
             metadata_offset=lambda: self.publisher.image.offset,
+            lost_directories=lambda: [
+                directory_id
+                for directory, directory_id in zip(
+                    self.directories, identity.directory_ids, strict=True
+                )
+                if directory.health.failure is not None
+            ],
         )
         await self.registration.register(
             identity.cluster_id,
@@ -156,6 +184,7 @@ class Node:
         self.partitions.load(self.publisher.image)
         self.publisher.subscribe(self._image_changed)
         await self.registration.unfence()
+        self.assignments.loaded()
         self.upkeep.start()
         self.broker.spawn(self.broker.transactions.run())
 
@@ -169,6 +198,7 @@ class Node:
         self._size_coordinators(image)
         self.partitions.apply(image, delta)
         self.broker.settings = self.partitions.settings
+        self.assignments.image_changed(image, delta)
         self.broker.groups.image_changed(image, delta)
 
     def _size_coordinators(self, image: Image) -> None:

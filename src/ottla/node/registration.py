@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
@@ -16,6 +16,14 @@ from ottla.wire.messages.broker_registration import (
     Feature,
     Listener,
 )
+from ottla.wire.messages.controller_registration import (
+    ControllerRegistrationRequest,
+)
+from ottla.wire.messages.controller_registration import Feature as ControllerFeature
+from ottla.wire.messages.controller_registration import Listener as ControllerListener
+
+if TYPE_CHECKING:
+    from ottla.controller.controller import Controller
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +50,14 @@ class Registration:
         node_id: int,
         interval_s: float,
         metadata_offset: Callable[[], int],
+        lost_directories: Callable[[], list[Uuid]],
     ) -> None:
         self.epoch = -1
         self._controller = controller
         self._node_id = node_id
         self._interval_s = interval_s
         self._metadata_offset = metadata_offset
+        self._lost_directories = lost_directories
         self._heart: asyncio.Task[None] | None = None
 
     async def register(
@@ -123,5 +133,32 @@ class Registration:
                 broker_epoch=self.epoch,
                 current_metadata_offset=self._metadata_offset(),
                 want_shut_down=want_shut_down,
+                offline_log_dirs=self._lost_directories(),
+                cordoned_log_dirs=[],
             )
         )
+
+
+async def register_controller(
+    controller: "Controller", node_id: int, listeners: Sequence[Advertised]
+) -> None:
+    """Like every member of the quorum, the active one tells what it supports."""
+    await controller.register_controller(
+        ControllerRegistrationRequest(
+            controller_id=node_id,
+            incarnation_id=new_uuid(),
+            listeners=[
+                ControllerListener(
+                    name=each.name,
+                    host=each.host,
+                    port=each.port,
+                    security_protocol=PROTOCOLS[each.protocol],
+                )
+                for each in listeners
+            ],
+            features=[
+                ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in SUPPORTED.items()
+            ],
+        )
+    )

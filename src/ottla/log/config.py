@@ -48,10 +48,13 @@ class LogConfig:
     @classmethod
     def from_settings(cls, settings: TopicSettings) -> "LogConfig":
         policy = settings.names("cleanup.policy")
+        segment_ms, lag_ms = settings.int("segment.ms"), settings.int("max.compaction.lag.ms")
+        if "compact" in policy and lag_ms > 0:  # only what is not active can be cleaned in time
+            segment_ms = min(segment_ms, lag_ms)
         compression = settings.text("compression.type")
         return cls(
             segment_bytes=settings.int("segment.bytes"),
-            segment_ms=settings.int("segment.ms"),
+            segment_ms=segment_ms,
             segment_jitter_ms=settings.int("segment.jitter.ms"),
             index_bytes_max=settings.int("segment.index.bytes"),
             index_interval_bytes=settings.int("index.interval.bytes"),
@@ -70,6 +73,6 @@ class LogConfig:
             delete_retention_ms=settings.int("delete.retention.ms"),
             min_cleanable_dirty_ratio=settings.real("min.cleanable.dirty.ratio"),
             min_compaction_lag_ms=settings.int("min.compaction.lag.ms"),
-            max_compaction_lag_ms=settings.int("max.compaction.lag.ms"),
+            max_compaction_lag_ms=lag_ms,
             preallocate=settings.flag("preallocate"),
         )

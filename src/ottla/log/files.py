@@ -8,6 +8,7 @@ import os
 from collections import OrderedDict
 from errno import EAGAIN, EINTR, EOPNOTSUPP
 from pathlib import Path
+from resource import RLIMIT_NOFILE, getrlimit
 from threading import Lock
 
 LOG = ".log"
@@ -56,9 +57,10 @@ class FileHandle:
 
     __slots__ = ("fd",)
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, create: bool = False) -> None:
         self.fd = -1
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        self.fd = os.open(path, flags, 0o644)
 
     def __del__(self) -> None:
         if self.fd >= 0:
@@ -88,12 +90,13 @@ class OpenFiles:
     The one thing here that searches in threads share with the loop, hence the lock.
     """
 
-    def __init__(self, limit: int = 1024) -> None:
-        self.limit = limit
+    def __init__(self, limit: int | None = None) -> None:
+        """Without a limit: half of what the process may open, the rest is for connections."""
+        self.limit = limit or max(64, getrlimit(RLIMIT_NOFILE)[0] // 2)
         self._lock = Lock()
         self._handles: OrderedDict[str, FileHandle] = OrderedDict()
 
-    def get(self, path: str) -> FileHandle:
+    def get(self, path: str, *, create: bool = False) -> FileHandle:
         with self._lock:
             handle = self._handles.get(path)
             if handle is not None:
@@ -101,7 +104,7 @@ class OpenFiles:
                 return handle
             while len(self._handles) >= self.limit:
                 self._handles.popitem(last=False)
-            handle = self._handles[path] = FileHandle(path)
+            handle = self._handles[path] = FileHandle(path, create=create)
             return handle
 
     def forget(self, path: str) -> None:

@@ -6,6 +6,7 @@ outside, through the high watermark.
 """
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,9 @@ from ottla.wire.record_batch import (
 )
 
 __all__ = ["Appended", "LogResources", "Origin", "PartitionLog", "Read"]
+
+
+WARM_SEGMENTS = 3
 
 
 class Appended(NamedTuple):
@@ -91,6 +95,7 @@ class PartitionLog:
         self.recovery_point = recovery_point
         self.health = health
         self.unflushed_bytes = 0
+        self._warm: deque[Segment] = deque()
         self._flushing: list[FlushJob] = []
         self._flush_asked_ms: int | None = None  # when unflushed batches were first noticed
         self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
@@ -270,6 +275,7 @@ class PartitionLog:
             old.created_ms = now_ms
             return
         old.seal()
+        self._keep_warm(old)
         self.segments.append(
             Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
         )
@@ -325,6 +331,8 @@ class PartitionLog:
             last = n + 1 == len(self.segments)
             ends = self.log_end_offset if last else self.segments[n + 1].base_offset
             limit = segment.size if upto >= ends else self.position_in(segment, upto)
+            if not last:
+                self._keep_warm(segment)
             spans.append(
                 SegmentRead(segment.handle, segment.index, offset, max_bytes, limit, at_least_one)
             )
@@ -335,6 +343,13 @@ class PartitionLog:
             if len(data):
                 return Read(data)
         return NOTHING
+
+    def _keep_warm(self, segment: Segment) -> None:
+        """Of the segments that take no more batches only those last read keep indexes in memory."""
+        if segment not in self._warm:
+            self._warm.append(segment)
+            if len(self._warm) > WARM_SEGMENTS:
+                self._warm.popleft().release()
 
     def position_in(self, segment: Segment, offset: int) -> int:
         """Where in `segment` the batch with `offset` begins; its size if there is none."""

@@ -40,6 +40,7 @@ class Segment:
         "first_timestamp",
         "index",
         "index_is_full",
+        "is_new",
         "jitter_ms",
         "log_path",
         "max_timestamp",
@@ -77,6 +78,7 @@ class Segment:
         self.created_ms = now_ms
         self.bytes_since_index_entry = 0
         self.index_is_full = False
+        self.is_new = fresh
         self.unsynced = False
         self.first_timestamp: int | None = None  # of the first batch; None until known
         self.max_timestamp: int | None = -1 if fresh else None  # None: ask the time index
@@ -86,6 +88,11 @@ class Segment:
 
     @property
     def handle(self) -> FileHandle:
+        """The open file. Only a new segment makes it: one that was dropped must not come back."""
+        if self.is_new:
+            handle = self.files.get(self.log_path, create=True)
+            self.is_new = False
+            return handle
         return self.files.get(self.log_path)
 
     # --- writing
@@ -166,6 +173,11 @@ class Segment:
     def index_paths(self) -> list[Path]:
         paths = [self.index.path, self.times.path]
         return [*paths, self.aborted.path] if self.aborted.entries else paths
+
+    def release(self) -> None:
+        """Let go of the indexes' memory; they are loaded again when somebody reads here."""
+        self.index.release()
+        self.times.release()
 
     def truncate_to(self, offset: int) -> None:
         found = self.find(offset)

@@ -17,16 +17,26 @@ def find_by_timestamp(
     segments: list[Segment], timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
     """The first record at or after `start_offset` that is as late as `timestamp`."""
-    for segment in segments:
+    for segment in list(segments):
         if segment.largest_timestamp() < timestamp:
             continue
-        known = max(segment.times.lookup(timestamp), start_offset)
-        for position, header in scan(segment.handle, segment.index.lookup(known), segment.size):
-            if header.max_timestamp < timestamp or header.last_offset < start_offset:
-                continue
-            for record in _records(segment, position, header):
-                if record.timestamp >= timestamp and record.offset >= start_offset:
-                    return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
+        try:
+            found = _find_in(segment, timestamp, start_offset)
+        except FileNotFoundError:  # retention dropped it while this ran beside the loop
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _find_in(segment: Segment, timestamp: int, start_offset: int) -> TimestampOffset | None:
+    known = max(segment.times.lookup(timestamp), start_offset)
+    for position, header in scan(segment.handle, segment.index.lookup(known), segment.size):
+        if header.max_timestamp < timestamp or header.last_offset < start_offset:
+            continue
+        for record in _records(segment, position, header):
+            if record.timestamp >= timestamp and record.offset >= start_offset:
+                return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
     return None
 
 

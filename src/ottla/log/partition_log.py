@@ -1,14 +1,10 @@
-"""One replica of one partition: append, read, truncate, over a row of segments.
+"""One replica of one partition: what may be appended, what is committed, what may go.
 
-Not here: opening and recovery (`recovery`), searching by time (`timestamps`), what retention drops
-(`retention`), durable flushes (`flushing`), cleaning. Who leads and what is committed is told from
-outside, through the high watermark.
+Not here: reading (`segmented_log`), opening and recovery (`recovery`), what retention drops
+(`retention`), how flushes run (`flushing`), cleaning (`compaction`). Who leads and what is
+committed is told from outside, through the high watermark.
 """
 
-from bisect import bisect_right
-from collections import deque
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,17 +12,16 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.log.config import LogConfig
 from ottla.log.epochs import LeaderEpochs
-from ottla.log.files import DELETED, OpenFiles
 from ottla.log.flushing import FlushJob
 from ottla.log.health import DirectoryHealth
 from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
 from ottla.log.producers import ProducerStates
-from ottla.log.reading import NOTHING, Read, SegmentRead, read_first
+from ottla.log.reading import Read
 from ottla.log.rebuilding import apply_to_producers, read_marker, rebuild_producers
 from ottla.log.retention import droppable
 from ottla.log.segment import Segment
-from ottla.log.tail import LARGEST_KEPT, Tail, TailCache
-from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
+from ottla.log.segmented_log import LogResources, SegmentedLog
+from ottla.log.tail import LARGEST_KEPT
 from ottla.log.validation import Accepted, Origin, accept, invalid, next_batch
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
@@ -42,9 +37,6 @@ from ottla.wire.record_batch import (
 __all__ = ["Appended", "LogResources", "Origin", "PartitionLog", "Read"]
 
 
-WARM_SEGMENTS = 3
-
-
 class Appended(NamedTuple):
     first_offset: int
     last_offset: int
@@ -54,15 +46,7 @@ class Appended(NamedTuple):
     flush_due: bool = False  # flush.messages: acknowledge only after a flush
 
 
-class LogResources(NamedTuple):
-    """What all logs of a process share."""
-
-    files: OpenFiles
-    tails: TailCache
-    producer_expiration_ms: int = 86_400_000
-
-
-class PartitionLog:
+class PartitionLog(SegmentedLog):
     def __init__(
         self,
         path: Path,
@@ -80,30 +64,25 @@ class PartitionLog:
         recovery_point: int,
         health: DirectoryHealth,
     ) -> None:
-        self.path = path
-        self.topic_partition = topic_partition
+        super().__init__(
+            path,
+            topic_partition,
+            config,
+            resources,
+            segments,
+            log_start_offset=log_start_offset,
+            log_end_offset=log_end_offset,
+            health=health,
+        )
         self.topic_id = topic_id
-        self.config = config
-        self.resources = resources
-        self.segments = segments
         self.epochs = epochs
         self.producers = producers
         self.snapshots = snapshots
-        self.log_start_offset = log_start_offset
-        self.log_end_offset = log_end_offset
         self.high_watermark = log_start_offset
         self.recovery_point = recovery_point
-        self.health = health
         self.unflushed_bytes = 0
-        self._warm: deque[Segment] = deque()
         self._flushing: list[FlushJob] = []
         self._flush_asked_ms: int | None = None  # when unflushed batches were first noticed
-        self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
-        self.tail = Tail(resources.tails, log_end_offset, self.active.size)
-
-    @property
-    def active(self) -> Segment:
-        return self.segments[-1]
 
     @property
     def last_stable_offset(self) -> int:
@@ -112,10 +91,6 @@ class PartitionLog:
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
         return max(unstable, self.log_start_offset)
-
-    @property
-    def size(self) -> int:
-        return sum(segment.size for segment in self.segments)
 
     # --- append
 
@@ -186,12 +161,6 @@ class PartitionLog:
             apply_to_producers(self.producers, self.active, stored, marker)
         flush_due = last_offset + 1 - self.recovery_point >= self.config.flush_messages
         return Appended(base, last_offset, append_time, self.log_start_offset, False, flush_due)
-
-    def _write(self, buffers: Sequence[Buffer], size: int) -> None:
-        try:
-            self.active.write(buffers, size)
-        except OSError as error:
-            raise self.health.report(error) from error
 
     def _took(
         self, last_offset: int, timestamp: int, position: int, size: int, kept: bytes | None
@@ -275,7 +244,7 @@ class PartitionLog:
             old.created_ms = now_ms
             return
         old.seal()
-        self._keep_warm(old)
+        self.keep_warm(old)
         self.segments.append(
             Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
         )
@@ -290,91 +259,6 @@ class PartitionLog:
         latest = self.snapshots.latest
         if offset > (self.log_start_offset if latest is None else latest):
             self.snapshots.write(offset, encode_snapshot(self.producers.states), sync=sync)
-
-    # --- read
-
-    def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True) -> Read:
-        """From the batch that holds `offset`, batches that end by `upto`; empty where none do.
-
-        OFFSET_OUT_OF_RANGE below the log's start and beyond its end.
-        """
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Offset {offset} of {self.topic_partition} is outside of "
-                f"{self.log_start_offset} to {self.log_end_offset}.",
-            )
-        if offset >= upto:
-            return NOTHING
-        found = self.tail.find(offset, max_bytes, upto, at_least_one)
-        if found is None:
-            return self._read_segments(offset, max_bytes, upto, at_least_one)
-        if found.data is not None:
-            return Read(found.data)
-        return self._read_range(self.active, found.start, found.stop)
-
-    def _read_range(self, segment: Segment, start: int, stop: int) -> Read:
-        handle = segment.handle
-        data = handle.read_resident(start, stop - start)
-        if data is not None:
-            return Read(data)
-        return Read(b"", cold=True, job=partial(handle.read, start, stop - start))
-
-    def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
-        spans: list[SegmentRead] = []
-        for n in range(self.segment_number(offset), len(self.segments)):
-            segment = self.segments[n]
-            if segment.base_offset >= upto or len(spans) == 2:
-                break
-            if segment.size == 0:  # cleaning may leave nothing of a segment
-                continue
-            last = n + 1 == len(self.segments)
-            ends = self.log_end_offset if last else self.segments[n + 1].base_offset
-            limit = segment.size if upto >= ends else self.position_in(segment, upto)
-            if not last:
-                self._keep_warm(segment)
-            spans.append(
-                SegmentRead(segment.handle, segment.index, offset, max_bytes, limit, at_least_one)
-            )
-        for span in spans:
-            data = span.run_resident()
-            if data is None:
-                return Read(b"", cold=True, job=partial(read_first, spans))
-            if len(data):
-                return Read(data)
-        return NOTHING
-
-    def _keep_warm(self, segment: Segment) -> None:
-        """Of the segments that take no more batches only those last read keep indexes in memory."""
-        if segment not in self._warm:
-            self._warm.append(segment)
-            if len(self._warm) > WARM_SEGMENTS:
-                self._warm.popleft().release()
-
-    def position_in(self, segment: Segment, offset: int) -> int:
-        """Where in `segment` the batch with `offset` begins; its size if there is none."""
-        if segment is self.active:
-            position = self.tail.position_of(offset)
-            if position is not None:
-                return position
-        found = segment.find(offset)
-        return segment.size if found is None else found[0]
-
-    def segment_number(self, offset: int) -> int:
-        """The place of the segment whose range holds `offset`."""
-        at = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
-        return max(at - 1, 0)
-
-    def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions that touch [start, end)."""
-        found: list[tuple[int, int]] = []
-        for segment in self.segments[self.segment_number(start) :]:
-            for aborted in segment.aborted.entries:
-                if aborted.last_offset >= start and aborted.first_offset < end:
-                    found.append((aborted.producer_id, aborted.first_offset))
-                if aborted.last_stable_offset >= end:
-                    return found
-        return found
 
     # --- what others decide
 
@@ -393,15 +277,15 @@ class PartitionLog:
             # An epoch in which this replica led and wrote nothing may be unknown to its leader.
             self.epochs.truncate_from_end(offset)
             return
-        if offset <= self.log_start_offset:
+        if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset, now_ms=now_ms)
             return
         keep = self.segment_number(offset) + 1
         self._drop(self.segments[keep:], now_ms)
         del self.segments[keep:]
         self.active.truncate_to(offset)
+        start = self.log_start_offset = min(self.log_start_offset, offset)
         self._ends_at(offset)
-        start = self.log_start_offset
         rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
@@ -456,40 +340,17 @@ class PartitionLog:
         return count
 
     def _drop(self, segments: list[Segment], now_ms: int) -> None:
-        """Take files out of the way; they stay a while for those who still read from them."""
-        due = now_ms + self.config.file_delete_delay_ms
+        self.set_aside(segments, now_ms)
         for segment in segments:
-            self._deleted += [(due, path) for path in segment.rename("", DELETED)]
             if segment.base_offset in self.snapshots.offsets:
                 self.snapshots.remove(segment.base_offset)
 
     def replace_segments(self, at: int, count: int, new: Segment, now_ms: int) -> None:
-        """A cleaned segment stands for `count` others; their snapshots but the first's go too."""
-        old = self.segments[at : at + count]
-        for segment in old:
-            if segment.base_offset != new.base_offset:
-                self._drop([segment], now_ms)
-            else:
-                due = now_ms + self.config.file_delete_delay_ms
-                self._deleted += [(due, path) for path in segment.rename("", DELETED)]
+        """A cleaned segment stands for `count` others, from the one with its name on."""
+        first, *others = self.segments[at : at + count]
+        self.set_aside([first], now_ms)
+        self._drop(others, now_ms)
         self.segments[at : at + count] = [new]
-
-    def take_deleted(self, now_ms: int) -> list[Path]:
-        """Renamed files whose time has come; the caller removes them."""
-        due = [path for at, path in self._deleted if at <= now_ms]
-        if due:
-            self._deleted = [(at, path) for at, path in self._deleted if at > now_ms]
-        return due
-
-    # --- time
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record as late as `timestamp`. May read much: run it in a thread."""
-        return find_by_timestamp(self.segments, timestamp, self.log_start_offset)
-
-    def max_timestamp(self) -> TimestampOffset | None:
-        """The record with the largest timestamp. May read much: run it in a thread."""
-        return find_max_timestamp(self.segments)
 
     # --- durability
 
@@ -568,9 +429,3 @@ class PartitionLog:
         self.take_snapshot()
         self.recovery_point = self.log_end_offset
         self.abandon()
-
-    def abandon(self) -> None:
-        """Let go of files without writing: the directory failed, or the log is being deleted."""
-        for segment in self.segments:
-            self.resources.files.forget(segment.log_path)
-        self.tail.clear(self.log_end_offset, self.active.size)

@@ -1,0 +1,184 @@
+"""A row of segments as one log: reading by offset and by time, and letting segments go.
+
+What batches mean (producers, epochs, what is committed) is `partition_log`'s part.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import TopicPartition
+from ottla.log.config import LogConfig
+from ottla.log.files import DELETED, OpenFiles
+from ottla.log.health import DirectoryHealth
+from ottla.log.reading import NOTHING, Read, SegmentRead, read_first
+from ottla.log.segment import Segment
+from ottla.log.tail import Tail, TailCache
+from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
+from ottla.wire.compression import Buffer
+
+WARM_SEGMENTS = 3
+
+
+class LogResources(NamedTuple):
+    """What all logs of a process share."""
+
+    files: OpenFiles
+    tails: TailCache
+    producer_expiration_ms: int = 86_400_000
+
+
+class SegmentedLog:
+    def __init__(
+        self,
+        path: Path,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        resources: LogResources,
+        segments: list[Segment],
+        *,
+        log_start_offset: int,
+        log_end_offset: int,
+        health: DirectoryHealth,
+    ) -> None:
+        self.path = path
+        self.topic_partition = topic_partition
+        self.config = config
+        self.resources = resources
+        self.segments = segments
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.health = health
+        self.tail = Tail(resources.tails, log_end_offset, self.active.size)
+        self._warm: deque[Segment] = deque()
+        self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool = True) -> Read:
+        """From the batch that holds `offset`, batches that end by `upto`; empty where none do.
+
+        OFFSET_OUT_OF_RANGE below the log's start and beyond its end.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Offset {offset} of {self.topic_partition} is outside of "
+                f"{self.log_start_offset} to {self.log_end_offset}.",
+            )
+        if offset >= upto:
+            return NOTHING
+        found = self.tail.find(offset, max_bytes, upto, at_least_one)
+        if found is None:
+            return self._read_segments(offset, max_bytes, upto, at_least_one)
+        if found.data is not None:
+            return Read(found.data)
+        return self._read_range(self.active, found.start, found.stop)
+
+    def _read_range(self, segment: Segment, start: int, stop: int) -> Read:
+        handle = segment.handle
+        data = handle.read_resident(start, stop - start)
+        if data is not None:
+            return Read(data)
+        return Read(b"", cold=True, job=partial(handle.read, start, stop - start))
+
+    def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
+        spans: list[SegmentRead] = []
+        for n in range(self.segment_number(offset), len(self.segments)):
+            segment = self.segments[n]
+            if segment.base_offset >= upto or len(spans) == 2:
+                break
+            if segment.size == 0:  # cleaning may leave nothing of a segment
+                continue
+            last = n + 1 == len(self.segments)
+            ends = self.log_end_offset if last else self.segments[n + 1].base_offset
+            limit = segment.size if upto >= ends else self.position_in(segment, upto)
+            if not last:
+                self.keep_warm(segment)
+            spans.append(
+                SegmentRead(segment.handle, segment.index, offset, max_bytes, limit, at_least_one)
+            )
+        for span in spans:
+            data = span.run_resident()
+            if data is None:
+                return Read(b"", cold=True, job=partial(read_first, spans))
+            if len(data):
+                return Read(data)
+        return NOTHING
+
+    def keep_warm(self, segment: Segment) -> None:
+        """Of the segments that take no more batches only those last read keep indexes in memory."""
+        if segment not in self._warm:
+            self._warm.append(segment)
+            if len(self._warm) > WARM_SEGMENTS:
+                self._warm.popleft().release()
+
+    def position_in(self, segment: Segment, offset: int) -> int:
+        """Where in `segment` the batch with `offset` begins; its size if there is none."""
+        if segment is self.active:
+            position = self.tail.position_of(offset)
+            if position is not None:
+                return position
+        found = segment.find(offset)
+        return segment.size if found is None else found[0]
+
+    def segment_number(self, offset: int) -> int:
+        """The place of the segment whose range holds `offset`."""
+        at = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
+        return max(at - 1, 0)
+
+    def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that touch [start, end)."""
+        found: list[tuple[int, int]] = []
+        for segment in self.segments[self.segment_number(start) :]:
+            for aborted in segment.aborted.entries:
+                if aborted.last_offset >= start and aborted.first_offset < end:
+                    found.append((aborted.producer_id, aborted.first_offset))
+                if aborted.last_stable_offset >= end:
+                    return found
+        return found
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record as late as `timestamp`. May read much: run it in a thread."""
+        return find_by_timestamp(self.segments, timestamp, self.log_start_offset)
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """The record with the largest timestamp. May read much: run it in a thread."""
+        return find_max_timestamp(self.segments)
+
+    # --- changing the files
+
+    def _write(self, buffers: Sequence[Buffer], size: int) -> None:
+        try:
+            self.active.write(buffers, size)
+        except OSError as error:
+            raise self.health.report(error) from error
+
+    def set_aside(self, segments: Sequence[Segment], now_ms: int) -> None:
+        """Take files out of the way; they stay a while for those who still read from them."""
+        due = now_ms + self.config.file_delete_delay_ms
+        for segment in segments:
+            self._deleted += [(due, path) for path in segment.rename("", DELETED)]
+
+    def take_deleted(self, now_ms: int) -> list[Path]:
+        """Renamed files whose time has come; the caller removes them."""
+        due = [path for at, path in self._deleted if at <= now_ms]
+        if due:
+            self._deleted = [(at, path) for at, path in self._deleted if at > now_ms]
+        return due
+
+    def abandon(self) -> None:
+        """Let go of files without writing: the directory failed, or the log is being deleted."""
+        for segment in self.segments:
+            self.resources.files.forget(segment.log_path)
+        self.tail.clear(self.log_end_offset, self.active.size)

@@ -1,5 +1,6 @@
 """`ottla demo`: what `make run` shows."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,11 +29,12 @@ def test_ctrl_c_stops_everything_cleanly() -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0,
     )
     assert demo.stdout is not None
     assert demo.stdout.readline().startswith("broker at")
     time.sleep(0.5)  # somewhere in the middle of it
-    demo.send_signal(signal.SIGINT)
+    os.killpg(demo.pid, signal.SIGINT)  # as a terminal does
     said, complained = demo.communicate(timeout=60)
     assert demo.returncode == 0, complained
     assert said.splitlines()[-1].endswith("The broker has stopped.")

@@ -1,6 +1,8 @@
 """`ottla.Node`: a broker in a process, for tests and notebooks."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,11 @@ def test_a_node_leaves_nothing_behind_when_it_does_not_start(
 def test_the_pid_of_a_stopped_node_is_not_invented() -> None:
     with pytest.raises(OttlaError, match="does not run"):
         _ = ottla.Node(data="unused").pid
+
+
+def test_a_node_that_was_forgotten_ends_with_the_program() -> None:
+    code = "import ottla; node = ottla.Node().start(); print(node.pid, node.data)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    pid, directory = done.stdout.split()
+    assert not Path(f"/proc/{pid}").exists()
+    assert not Path(directory).exists()

@@ -4,6 +4,7 @@ This is the handle, not the server. It starts `python -m ottla start` on free po
 temporary directory, waits for the `ready` line, and stops it again.
 """
 
+import atexit
 import os
 import shutil
 import signal
@@ -76,9 +77,14 @@ class Node:
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             process = subprocess.Popen(
-                self._command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                process_group=0,  # Ctrl-C is for the caller, who stops the node in good order
             )
         self._process = process
+        atexit.register(self.close)  # a notebook or a script may forget to
         if not _says_ready(process, self._start_within_s):
             code = _exit_code(process)
             self.kill()
@@ -113,6 +119,7 @@ class Node:
 
     def close(self) -> None:
         """Stops the broker and removes the directory, unless it is the caller's."""
+        atexit.unregister(self.close)
         self.stop()
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)

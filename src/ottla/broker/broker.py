@@ -5,8 +5,10 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ottla.broker.api import Listeners
+from ottla.broker.context import RequestContext
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
@@ -15,6 +17,7 @@ from ottla.ids import ZERO_UUID, TopicPartition, Uuid
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
 from ottla.replication.partitions import Partitions
+from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.broker.producer_ids import ProducerIds
@@ -27,9 +30,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+M = TypeVar("M", bound=Message)
 
 Endpoint = tuple[int, str, int, str | None]
 """A broker as clients reach it: id, host, port, rack."""
+
+
+class ActiveController(Protocol):
+    async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M: ...
 
 
 class Broker:
@@ -40,6 +48,9 @@ class Broker:
 
     cluster_id: str
     controller: "Controller"
+    """This node's own, active or not."""
+    active_controller: "ActiveController"
+    """The one that decides, wherever it is."""
     quorum: "Quorum"
     publisher: Publisher
     partitions: Partitions
@@ -58,6 +69,7 @@ class Broker:
             settings.int("max.incremental.fetch.session.cache.slots")
         )
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
+        self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -76,6 +88,15 @@ class Broker:
         """The active controller's; -1 while nobody knows."""
         leader = self.quorum.leader_id
         return -1 if leader is None else leader
+
+    async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
+        """The quorum's answer: this node's own on the controllers' listener, else its leader's."""
+        is_asked_itself = context.peer.listener_kind is Listeners.CONTROLLER
+        if is_asked_itself or self.quorum.is_leader:
+            answer = await self.quorum.handle(request, context.api_version)
+            assert isinstance(answer, response)
+            return answer
+        return await self.active_controller.ask(request, response)
 
     # What several handlers ask ---------------------------------------------------------------
 

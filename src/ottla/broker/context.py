@@ -9,12 +9,20 @@ if TYPE_CHECKING:
 class Peer:
     """One client's connection, as handlers see it."""
 
-    __slots__ = ("client_host", "listener_kind", "listener_name", "principal", "software")
+    __slots__ = (
+        "client_host",
+        "heartbeats_of",
+        "listener_kind",
+        "listener_name",
+        "principal",
+        "software",
+    )
 
     def __init__(self, listener_name: str, listener_kind: "Listeners", client_host: str) -> None:
         self.listener_name = listener_name
         self.listener_kind = listener_kind
         self.client_host = client_host
+        self.heartbeats_of: tuple[int, int] | None = None  # a broker and its epoch
         self.principal = "User:ANONYMOUS"
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told
 

@@ -9,6 +9,7 @@ from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ async def create_internal_topic(broker: "Broker", name: str) -> None:
     """Return when the topic is there; COORDINATOR_NOT_AVAILABLE where that must wait."""
     topic = new_topic(name, broker.settings)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
-    response = await broker.controller.create_topics(request)
+    response = await broker.active_controller.ask(request, CreateTopicsResponse)
     code = response.topics[0].error_code
     if code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
         raise KafkaError(

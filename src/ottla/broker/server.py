@@ -29,6 +29,7 @@ class Server:
 
     def __init__(self, broker: "Broker", name: str, kind: Listeners) -> None:
         settings = broker.settings
+        self._broker = broker
         self.name = name
         self.kind = kind
         self._dispatcher = Dispatcher(broker, kind)
@@ -84,7 +85,7 @@ class Server:
             FrameAssembler(self._scratch, self._frame_bytes_max),
             self._peer,
             self._opened,
-            self._connections.discard,
+            self._closed,
         )
 
     def _peer(self, client_host: str) -> Peer:
@@ -97,6 +98,11 @@ class Server:
         self._connections.add(connection)
         connection.active_at = asyncio.get_running_loop().time()
         return True
+
+    def _closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if connection.peer.heartbeats_of is not None:
+            self._broker.heartbeats_ended(*connection.peer.heartbeats_of)
 
     def _sweep(self) -> None:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""

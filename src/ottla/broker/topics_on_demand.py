@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from ottla.broker.broker import Broker
 from ottla.broker.internal_topics import new_topic
 from ottla.errors import ErrorCode
-from ottla.wire.messages.create_topics import CreateTopicsRequest
+from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 TIMEOUT_MS = 30_000
 
@@ -16,7 +16,7 @@ async def create_on_demand(names: Iterable[str], broker: Broker) -> dict[str, Er
         topics=[new_topic(name, broker.settings) for name in dict.fromkeys(names)],
         timeout_ms=TIMEOUT_MS,
     )
-    response = await broker.controller.create_topics(request)
+    response = await broker.active_controller.ask(request, CreateTopicsResponse)
     return {
         topic.name: ErrorCode(topic.error_code)
         for topic in response.topics

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ottla.config.settings import Settings
 from ottla.controller import brokers
@@ -21,6 +21,7 @@ from ottla.metadata.features import activation_records
 from ottla.metadata.image import Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
+from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -52,6 +53,27 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
+M = TypeVar("M", bound=Message)
+
+ANSWERS = {
+    19: "create_topics",
+    20: "delete_topics",
+    33: "alter_configs",
+    37: "create_partitions",
+    43: "elect_leaders",
+    44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    56: "alter_partition",
+    57: "update_features",
+    62: "register_broker",
+    63: "broker_heartbeat",
+    64: "unregister_broker",
+    67: "allocate_producer_ids",
+    70: "register_controller",
+    73: "assign_replicas_to_dirs",
+}
+"""The method for each API key."""
 
 
 class Controller:
@@ -116,6 +138,12 @@ class Controller:
         self._writer.append(records, atomic=False)
         self._sessions.end(broker_id)
         log.warning("Broker %d is fenced", broker_id)
+
+    async def ask(self, request: Message, response: type[M]) -> M:
+        """Any request that the controller answers; the methods below, by the request's key."""
+        decide = getattr(self, ANSWERS[request.API_KEY])
+        answer: M = await decide(request)
+        return answer
 
     # Brokers and controllers ---------------------------------------------------------------
 

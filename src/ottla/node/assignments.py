@@ -6,11 +6,12 @@ The controller must know: when a directory is lost, only what was in it needs ne
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from ottla.errors import KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Delta, Image
+from ottla.node.active_controller import ActiveController
 from ottla.replication.directories import Directories
 from ottla.replication.partitions import Partitions, Replica
 from ottla.wire.messages.assign_replicas_to_dirs import (
@@ -24,14 +25,6 @@ from ottla.wire.messages.assign_replicas_to_dirs import (
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
-
-
-class ActiveController(Protocol):
-    """The controller, here or elsewhere."""
-
-    async def assign_replicas_to_dirs(
-        self, ask: AssignReplicasToDirsRequest
-    ) -> AssignReplicasToDirsResponse: ...
 
 
 class Assignments:
@@ -94,7 +87,7 @@ class Assignments:
                 directories=directories,
             )
             try:
-                await self._controller.assign_replicas_to_dirs(ask)
+                await self._controller.ask(ask, AssignReplicasToDirsResponse)
                 return
             except KafkaError as error:
                 log.warning("the controller did not take the directories of replicas: %s", error)

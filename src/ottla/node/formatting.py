@@ -1,12 +1,14 @@
 """A new data directory made ready, as Apache Kafka's storage tool would; or an old one checked."""
 
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from ottla.config import Settings
 from ottla.config.load import render_single_node
 from ottla.config.topology import Listener
+from ottla.config.topology import Voter as Voting
 from ottla.errors import OttlaError
 from ottla.ids import Uuid, new_uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
@@ -44,7 +46,7 @@ def identify(
     found = [directory.meta_properties() for directory in directories]
     cluster_id = _agreed_cluster(topology.node_id, directories, found)
     is_new = cluster_id is None
-    cluster_id = cluster_id or show_uuid(new_uuid())
+    cluster_id = cluster_id or new_cluster_id(topology.voters)
     metas = [
         meta or _format(directory.path, topology.node_id, cluster_id, now_ms)
         for directory, meta in zip(directories, found, strict=True)
@@ -64,6 +66,14 @@ def identify(
         metas[at].directory_id,
         _read_bootstrap(metadata_dir),
     )
+
+
+def new_cluster_id(voters: Sequence[Voting]) -> str:
+    """Nodes that are to form one quorum agree on a name before they can talk to each other."""
+    if len(voters) < 2:
+        return show_uuid(new_uuid())
+    names = ",".join(sorted(f"{each.node_id}@{each.host}:{each.port}" for each in voters))
+    return show_uuid(sha256(names.encode()).digest()[:16])
 
 
 def _agreed_cluster(

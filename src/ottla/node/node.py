@@ -12,6 +12,7 @@ from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.controller.controller import Controller
+from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.coordinator import GroupCoordinator
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
@@ -22,9 +23,13 @@ from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node import transactions
+from ottla.node.active_controller import ActiveController
 from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators, partition_count
+from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
+from ottla.node.in_sync_changes import InSyncChanges
+from ottla.node.liveness import Liveness
 from ottla.node.registration import Registration, register_controller
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
@@ -32,12 +37,17 @@ from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.voters import Address, VoterSet
 from ottla.replication.directories import Directories
-from ottla.replication.leader import Leader
+from ottla.replication.fetcher import Fetchers, FetchLimits
+from ottla.replication.fetcher import Replica as Replicating
 from ottla.replication.partitions import Partitions
 from ottla.replication.peers import Peers
-from ottla.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from ottla.wire.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
 
 THREADS = 4
+CATCH_UP_S = 0.01
 
 
 class Node:
@@ -62,10 +72,12 @@ class Node:
         settled = settle_ports(self.settings, [*listeners, *controllers])
         identity = identify(settled, self.directories, controllers, self.broker.now_ms())
         await self._start_quorum(identity, controllers)
+        await self._serve(Listeners.CONTROLLER)
         self._make_broker(identity)
-        await self._join_cluster(identity)
-        for server in self.servers:
-            await server.serve()
+        if self.topology.is_broker:
+            await self._join_cluster(identity)
+        else:
+            self.publisher.subscribe(self.partitions.apply)
 
     def _lock_directories(self) -> None:
         resources = LogResources(OpenFiles(), TailCache())
@@ -83,6 +95,11 @@ class Node:
             self.servers.append(server)
             bound.append(listener._replace(port=port))
         return bound
+
+    async def _serve(self, kind: Listeners) -> None:
+        for server in self.servers:
+            if server.kind is kind:
+                await server.serve()
 
     async def _start_quorum(self, identity: Identity, controllers: list[Listener]) -> None:
         topology, broker = self.topology, self.broker
@@ -116,6 +133,12 @@ class Node:
         broker.cluster_id = identity.cluster_id
         broker.controller = self.controller
         broker.quorum = self.quorum
+        self.network = TcpNetwork()
+        self.active_controller = broker.active_controller = ActiveController(
+            self.controller, self.quorum, self.network, f"broker-{topology.node_id}"
+        )
+        self.liveness = Liveness(self.controller, lambda: self.publisher.image)
+        broker.heartbeats_ended = self.liveness.connection_closed
         await self.quorum.start()
         refuse_access_rules(self.publisher.image)
         Snapshotting(
@@ -125,8 +148,9 @@ class Node:
             interval_ms=self.settings.int("metadata.log.max.snapshot.interval.ms"),
             now=broker.now,
         )
-        if self.controller.active:
-            broker.spawn(register_controller(self.controller, topology.node_id, controllers))
+        if topology.is_controller:
+            told = register_controller(self.active_controller, topology.node_id, controllers)
+            broker.spawn(told)
         self._keeping_time = asyncio.get_running_loop().create_task(self.controller.run())
 
     def _make_broker(self, identity: Identity) -> None:
@@ -135,32 +159,49 @@ class Node:
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.directories
         logs = Directories(self.directories, identity.directory_ids, broker.now_ms)
+        self.in_sync_changes = InSyncChanges(
+            self.active_controller,
+            lambda: self.partitions,
+            broker.node_id,
+            lambda: self.registration.epoch,
+            broker.now,
+        )
         self.partitions = broker.partitions = Partitions(
             self.topology.node_id,
             logs,
             settings,
             now=broker.now,
             moved=broker.waiting.moved,
-            proposed=self._propose,
+            proposed=self.in_sync_changes.propose,
         )
         broker.groups = GroupCoordinator(settings, lambda: self.publisher.image)
         coordinators = Coordinators(self.partitions, broker.now)
         coordinators.add(CONSUMER_OFFSETS, broker.groups)
-        self.peers = Peers(TcpNetwork(), self._address_of, f"broker-{broker.node_id}")
+        self.peers = Peers(self.network, self._address_of, f"broker-{broker.node_id}")
         coordinators.add(TRANSACTION_STATE, transactions.attach(broker, self.peers))
         self.assignments = Assignments(
-            self.controller,
+            self.active_controller,
             self.partitions,
             logs,
             epoch=lambda: self.registration.epoch,
             spawn=broker.spawn,
         )
-        self._open_logs()
+        self.fetchers = Fetchers(
+            Replicating(broker.node_id, lambda: self.registration.epoch),
+            self._address_of,
+            self.network,
+            fetch_limits(settings),
+            lambda follower: None,
+        )
+        Followers(self.partitions, self.fetchers)
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
 
     async def _join_cluster(self, identity: Identity) -> None:
+        while not self.quorum.is_caught_up:
+            await asyncio.sleep(CATCH_UP_S)
+        self._open_logs()
         self.registration = Registration(
-            self.controller,
+            self.active_controller,
             node_id=self.topology.node_id,
             interval_s=self.settings.int("broker.heartbeat.interval.ms") / 1000,
             metadata_offset=lambda: self.publisher.image.offset,
@@ -183,9 +224,11 @@ class Node:
         self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)
         self.publisher.subscribe(self._image_changed)
+        await self._serve(Listeners.BROKER)
         await self.registration.unfence()
         self.assignments.loaded()
         self.upkeep.start()
+        self.broker.spawn(self._watch_followers())
         self.broker.spawn(self.broker.transactions.run())
 
     def _open_logs(self) -> None:
@@ -215,38 +258,48 @@ class Node:
             return host, port
         return None
 
+    async def _watch_followers(self) -> None:
+        interval_s = self.settings.int("replica.lag.time.max.ms") / 2000
+        while True:
+            await asyncio.sleep(interval_s)
+            self.partitions.tick()
+
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""
         epochs = {directory.previous_broker_epoch for directory in self.directories}
         epoch = epochs.pop() if len(epochs) == 1 else None
         return -1 if epoch is None else epoch
 
-    def _propose(self, leader: Leader, in_sync: frozenset[int]) -> None:
-        """A lone node has nobody to take in or leave out."""
-
     async def _producer_id_block(self) -> tuple[int, int]:
-        response = await self.controller.allocate_producer_ids(
+        response = await self.active_controller.ask(
             AllocateProducerIdsRequest(
                 broker_id=self.topology.node_id, broker_epoch=self.registration.epoch
-            )
+            ),
+            AllocateProducerIdsResponse,
         )
+        if response.error_code:
+            raise KafkaError(ErrorCode(response.error_code), "No producer ids are to be had.")
         return response.producer_id_start, response.producer_id_len
 
     # Stop ------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
         """In good order: leave the cluster, stop serving, close what is stored."""
-        await self.registration.leave()
+        if self.topology.is_broker:
+            await self.registration.leave()
         for server in self.servers:
             await server.close()
         await self.upkeep.stop()
         await self.broker.transactions.stop()
+        await self.fetchers.stop()
         self.peers.close()
+        self.active_controller.close()
         if self._keeping_time is not None:
             self._keeping_time.cancel()
         await self.quorum.stop()
+        epoch = self.registration.epoch if self.topology.is_broker else -1
         for directory in self.directories:
-            directory.close(self.registration.epoch)
+            directory.close(epoch)
         self.threads.shutdown()
 
 
@@ -260,3 +313,12 @@ def settle_ports(settings: Settings, bound: list[Listener]) -> Settings:
     """The same settings with the ports that the system chose."""
     listeners = ",".join(f"{each.name}://{each.host}:{each.port}" for each in bound)
     return Settings({**settings.static, "listeners": listeners})
+
+
+def fetch_limits(settings: Settings) -> FetchLimits:
+    return FetchLimits(
+        wait_ms=settings.int("replica.fetch.wait.max.ms"),
+        min_bytes=settings.int("replica.fetch.min.bytes"),
+        response_bytes=settings.int("replica.fetch.response.max.bytes"),
+        partition_bytes=settings.int("replica.fetch.max.bytes"),
+    )

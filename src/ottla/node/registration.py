@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
 
 from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid, new_uuid
 from ottla.metadata.features import SUPPORTED
+from ottla.node.active_controller import ActiveController
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -18,28 +18,18 @@ from ottla.wire.messages.broker_registration import (
 )
 from ottla.wire.messages.controller_registration import (
     ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
 )
 from ottla.wire.messages.controller_registration import Feature as ControllerFeature
 from ottla.wire.messages.controller_registration import Listener as ControllerListener
-
-if TYPE_CHECKING:
-    from ottla.controller.controller import Controller
 
 log = logging.getLogger(__name__)
 
 PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 SHUTDOWN_S_MAX = 1.0
 RETRY_S = 0.05
-
-
-class ActiveController(Protocol):
-    """The controller, here or elsewhere."""
-
-    async def register_broker(
-        self, ask: BrokerRegistrationRequest
-    ) -> BrokerRegistrationResponse: ...
-
-    async def broker_heartbeat(self, ask: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse: ...
+DUPLICATE_RETRY_S = 0.2
+BEAT_S_MAX = 3.0
 
 
 class Registration:
@@ -69,32 +59,38 @@ class Registration:
         rack: str | None,
         previous_epoch: int,
     ) -> None:
-        response = await self._controller.register_broker(
-            BrokerRegistrationRequest(
-                broker_id=self._node_id,
-                cluster_id=cluster_id,
-                incarnation_id=new_uuid(),
-                listeners=[
-                    Listener(
-                        name=each.name,
-                        host=each.host,
-                        port=each.port,
-                        security_protocol=PROTOCOLS[each.protocol],
-                    )
-                    for each in advertised
-                ],
-                features=[
-                    Feature(name=name, min_supported_version=least, max_supported_version=most)
-                    for name, (least, most) in SUPPORTED.items()
-                ],
-                rack=rack,
-                log_dirs=sorted(directory_ids),
-                previous_broker_epoch=previous_epoch,
-            )
+        """Returns when the controller has taken it: an earlier life of this broker may have to
+        time out first."""
+        request = BrokerRegistrationRequest(
+            broker_id=self._node_id,
+            cluster_id=cluster_id,
+            incarnation_id=new_uuid(),
+            listeners=[
+                Listener(
+                    name=each.name,
+                    host=each.host,
+                    port=each.port,
+                    security_protocol=PROTOCOLS[each.protocol],
+                )
+                for each in advertised
+            ],
+            features=[
+                Feature(name=name, min_supported_version=least, max_supported_version=most)
+                for name, (least, most) in SUPPORTED.items()
+            ],
+            rack=rack,
+            log_dirs=sorted(directory_ids),
+            previous_broker_epoch=previous_epoch,
         )
-        if response.error_code:
-            raise KafkaError(ErrorCode(response.error_code), "The controller refused this broker.")
-        self.epoch = response.broker_epoch
+        while True:
+            response = await self._controller.ask(request, BrokerRegistrationResponse)
+            code = ErrorCode(response.error_code)
+            if code == ErrorCode.NONE:
+                self.epoch = response.broker_epoch
+                return
+            if code != ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+                raise KafkaError(code, f"The controller refused this broker: {code.name}.")
+            await asyncio.sleep(DUPLICATE_RETRY_S)
 
     async def unfence(self) -> None:
         """Returns when the controller lets this broker lead and be found."""
@@ -112,7 +108,11 @@ class Registration:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + SHUTDOWN_S_MAX
         while loop.time() < deadline:
-            response = await self._beat(want_shut_down=True)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    response = await self._beat(want_shut_down=True)
+            except (KafkaError, TimeoutError):
+                break
             if response.error_code or response.should_shut_down:
                 return
             await asyncio.sleep(RETRY_S)
@@ -122,28 +122,31 @@ class Registration:
         while True:
             await asyncio.sleep(self._interval_s)
             try:
-                await self._beat()
+                response = await self._beat()
             except KafkaError as error:
                 log.warning("the controller did not take a heartbeat: %s", error)
+                continue
+            if response.error_code:
+                code = ErrorCode(response.error_code).name
+                log.warning("the controller refused a heartbeat: %s", code)
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
-        return await self._controller.broker_heartbeat(
-            BrokerHeartbeatRequest(
-                broker_id=self._node_id,
-                broker_epoch=self.epoch,
-                current_metadata_offset=self._metadata_offset(),
-                want_shut_down=want_shut_down,
-                offline_log_dirs=self._lost_directories(),
-                cordoned_log_dirs=[],
-            )
+        request = BrokerHeartbeatRequest(
+            broker_id=self._node_id,
+            broker_epoch=self.epoch,
+            current_metadata_offset=self._metadata_offset(),
+            want_shut_down=want_shut_down,
+            offline_log_dirs=self._lost_directories(),
+            cordoned_log_dirs=[],
         )
+        return await self._controller.ask(request, BrokerHeartbeatResponse, BEAT_S_MAX)
 
 
 async def register_controller(
-    controller: "Controller", node_id: int, listeners: Sequence[Advertised]
+    controller: ActiveController, node_id: int, listeners: Sequence[Advertised]
 ) -> None:
     """Like every member of the quorum, the active one tells what it supports."""
-    await controller.register_controller(
+    await controller.ask(
         ControllerRegistrationRequest(
             controller_id=node_id,
             incarnation_id=new_uuid(),
@@ -160,5 +163,6 @@ async def register_controller(
                 ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
                 for name, (low, high) in SUPPORTED.items()
             ],
-        )
+        ),
+        ControllerRegistrationResponse,
     )

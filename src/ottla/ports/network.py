@@ -8,7 +8,7 @@ noticed by its closed socket, long before any time-out.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 
@@ -76,8 +76,7 @@ class TcpLink(asyncio.Protocol):
     # --- called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
 
     def data_received(self, data: bytes) -> None:
         received = self._received

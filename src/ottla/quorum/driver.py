@@ -60,11 +60,23 @@ class Quorum:
         self._effects: deque[Effect] = deque()
         self._performing = False
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0  # uvloop's handles do not tell
         self._stopped = False
 
     @property
     def leader_id(self) -> int | None:
         return self._machine.member.leader
+
+    @property
+    def leader_address(self) -> tuple[str, int] | None:
+        """Where the leader is reached by other nodes."""
+        return self._machine.member.leader_address()
+
+    @property
+    def is_caught_up(self) -> bool:
+        """The listener has been told all that this node knows to be committed, from a leader."""
+        known = self.high_watermark
+        return self.leader_id is not None and 0 < known <= self._replica.delivered
 
     @property
     def epoch(self) -> int:
@@ -216,10 +228,11 @@ class Quorum:
         """Come back when the machine wants to."""
         at = self._machine.next_deadline()
         if self._timer is not None:
-            if self._timer.when() == at and not self._timer.cancelled():
+            if self._timer_at == at and not self._timer.cancelled():
                 return
             self._timer.cancel()
         if not self._stopped:
+            self._timer_at = at
             self._timer = self._loop.call_at(at, self._step, Tick())
 
     def _fail(self, error: Exception) -> None:

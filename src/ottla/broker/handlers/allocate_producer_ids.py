@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.allocate_producer_ids import (
 async def handle(
     request: AllocateProducerIdsRequest, context: RequestContext, broker: Broker
 ) -> AllocateProducerIdsResponse:
-    return await broker.controller.allocate_producer_ids(request)
+    return await ask_controller(request, AllocateProducerIdsResponse, context, broker)

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -13,7 +14,7 @@ from ottla.wire.messages.alter_configs import (
 async def handle(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> AlterConfigsResponse:
-    return await broker.controller.alter_configs(request)
+    return await ask_controller(request, AlterConfigsResponse, context, broker)
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.alter_partition import (
 async def handle(
     request: AlterPartitionRequest, context: RequestContext, broker: Broker
 ) -> AlterPartitionResponse:
-    return await broker.controller.alter_partition(request)
+    return await ask_controller(request, AlterPartitionResponse, context, broker)

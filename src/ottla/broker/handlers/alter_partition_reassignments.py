@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.alter_partition_reassignments import (
 async def handle(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> AlterPartitionReassignmentsResponse:
-    return await broker.controller.alter_partition_reassignments(request)
+    return await ask_controller(request, AlterPartitionReassignmentsResponse, context, broker)

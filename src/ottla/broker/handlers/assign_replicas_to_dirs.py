@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.assign_replicas_to_dirs import (
 async def handle(
     request: AssignReplicasToDirsRequest, context: RequestContext, broker: Broker
 ) -> AssignReplicasToDirsResponse:
-    return await broker.controller.assign_replicas_to_dirs(request)
+    return await ask_controller(request, AssignReplicasToDirsResponse, context, broker)

@@ -1,7 +1,10 @@
-"""BrokerHeartbeat: a broker is alive, wants to take part, or to stop."""
+"""BrokerHeartbeat: a broker is alive, wants to take part, or to stop.
+
+The connection it comes on is watched: when it closes, the broker may be dead."""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -11,4 +14,5 @@ from ottla.wire.messages.broker_heartbeat import (
 async def handle(
     request: BrokerHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> BrokerHeartbeatResponse:
-    return await broker.controller.broker_heartbeat(request)
+    context.peer.heartbeats_of = (request.broker_id, request.broker_epoch)
+    return await ask_controller(request, BrokerHeartbeatResponse, context, broker)

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.broker_registration import (
 async def handle(
     request: BrokerRegistrationRequest, context: RequestContext, broker: Broker
 ) -> BrokerRegistrationResponse:
-    return await broker.controller.register_broker(request)
+    return await ask_controller(request, BrokerRegistrationResponse, context, broker)

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.controller_registration import (
     ControllerRegistrationRequest,
     ControllerRegistrationResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.controller_registration import (
 async def handle(
     request: ControllerRegistrationRequest, context: RequestContext, broker: Broker
 ) -> ControllerRegistrationResponse:
-    return await broker.controller.register_controller(request)
+    return await ask_controller(request, ControllerRegistrationResponse, context, broker)

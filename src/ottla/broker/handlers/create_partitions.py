@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -13,7 +14,7 @@ from ottla.wire.messages.create_partitions import (
 async def handle(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
 ) -> CreatePartitionsResponse:
-    return await broker.controller.create_partitions(request)
+    return await ask_controller(request, CreatePartitionsResponse, context, broker)
 
 
 def refuse(request: CreatePartitionsRequest, error: KafkaError) -> CreatePartitionsResponse:

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.create_topics import (
     CreatableTopicResult,
@@ -13,7 +14,7 @@ from ottla.wire.messages.create_topics import (
 async def handle(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> CreateTopicsResponse:
-    return await broker.controller.create_topics(request)
+    return await ask_controller(request, CreateTopicsResponse, context, broker)
 
 
 def refuse(request: CreateTopicsRequest, error: KafkaError) -> CreateTopicsResponse:

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.ids import ZERO_UUID
 from ottla.wire.messages.delete_topics import (
@@ -14,7 +15,7 @@ from ottla.wire.messages.delete_topics import (
 async def handle(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> DeleteTopicsResponse:
-    return await broker.controller.delete_topics(request)
+    return await ask_controller(request, DeleteTopicsResponse, context, broker)
 
 
 def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -14,7 +15,7 @@ from ottla.wire.messages.elect_leaders import (
 async def handle(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
 ) -> ElectLeadersResponse:
-    return await broker.controller.elect_leaders(request)
+    return await ask_controller(request, ElectLeadersResponse, context, broker)
 
 
 def refuse(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:

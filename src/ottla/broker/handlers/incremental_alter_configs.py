@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -13,7 +14,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> IncrementalAlterConfigsResponse:
-    return await broker.controller.incremental_alter_configs(request)
+    return await ask_controller(request, IncrementalAlterConfigsResponse, context, broker)
 
 
 def refuse(

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.list_partition_reassignments import (
 async def handle(
     request: ListPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> ListPartitionReassignmentsResponse:
-    return await broker.controller.list_partition_reassignments(request)
+    return await ask_controller(request, ListPartitionReassignmentsResponse, context, broker)

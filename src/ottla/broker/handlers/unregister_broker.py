@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.unregister_broker import (
 async def handle(
     request: UnregisterBrokerRequest, context: RequestContext, broker: Broker
 ) -> UnregisterBrokerResponse:
-    return await broker.controller.unregister_broker(request)
+    return await ask_controller(request, UnregisterBrokerResponse, context, broker)

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.controlling import ask_controller
 from ottla.wire.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
@@ -11,4 +12,4 @@ from ottla.wire.messages.update_features import (
 async def handle(
     request: UpdateFeaturesRequest, context: RequestContext, broker: Broker
 ) -> UpdateFeaturesResponse:
-    return await broker.controller.update_features(request)
+    return await ask_controller(request, UpdateFeaturesResponse, context, broker)

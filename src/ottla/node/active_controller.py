@@ -1,0 +1,73 @@
+"""The active controller, wherever it is: called directly on this node, asked over the wire else."""
+
+import asyncio
+import logging
+from typing import TypeVar
+
+from ottla.controller.controller import Controller
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.network import LinkLost, Network
+from ottla.quorum.driver import Quorum
+from ottla.replication.peers import Peers
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.message import Message
+
+log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=Message)
+
+RETRY_S = 0.02
+ASK_S_MAX = 5.0
+"""For one question: a controller that does not answer in this time is not the active one."""
+
+
+class ActiveController:
+    """Finds it again when it moves. A question may be asked twice: what asks must bear that."""
+
+    def __init__(self, local: Controller, quorum: Quorum, network: Network, client_id: str) -> None:
+        self._local = local
+        self._quorum = quorum
+        self._peers = Peers(network, self._address, client_id)
+
+    async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M:
+        """Its answer; NOT_CONTROLLER where nobody was active all that time."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while True:
+            try:
+                answer = await self._ask_once(request, response)
+                if not is_not_controller(answer):
+                    return answer
+            except KafkaError as error:
+                if error.code != ErrorCode.NOT_CONTROLLER:
+                    raise
+            except (LinkLost, MalformedMessage) as error:
+                log.debug("the active controller does not answer: %s", error)
+            if asyncio.get_running_loop().time() >= deadline:
+                raise KafkaError(ErrorCode.NOT_CONTROLLER, "No controller is active.")
+            await asyncio.sleep(RETRY_S)
+
+    def close(self) -> None:
+        self._peers.close()
+
+    async def _ask_once(self, request: Message, response: type[M]) -> M:
+        if self._local.active:
+            return await self._local.ask(request, response)
+        leader_id = self._quorum.leader_id
+        if leader_id is None or leader_id == self._quorum.node_id:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        version = request.VERSIONS[-1]
+        return await self._peers.ask(leader_id, request, version, response, ASK_S_MAX)
+
+    def _address(self, node_id: int) -> tuple[str, int] | None:
+        return self._quorum.leader_address if node_id == self._quorum.leader_id else None
+
+
+def is_not_controller(answer: Message) -> bool:
+    """Some responses have one error for all, some one for each thing that was asked."""
+    if getattr(answer, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
+        return True
+    for name in ("topics", "responses", "results"):
+        entries = getattr(answer, name, None)
+        if entries and getattr(entries[0], "error_code", 0) == ErrorCode.NOT_CONTROLLER:
+            return True
+    return False

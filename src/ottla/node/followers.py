@@ -1,0 +1,33 @@
+"""Replicas that this node follows are fetched from their leaders, as their roles change."""
+
+from ottla.ids import TopicPartition
+from ottla.replication.fetcher import Fetchers
+from ottla.replication.follower import Follower
+from ottla.replication.partitions import Partitions, Replica
+
+
+class Followers:
+    def __init__(self, partitions: Partitions, fetchers: Fetchers) -> None:
+        self._fetchers = fetchers
+        self._followers: dict[TopicPartition, Follower] = {}
+        partitions.subscribe(self._role_changed, self._removed)
+
+    def _role_changed(self, replica: Replica) -> None:
+        state = replica.state
+        if replica.leader is not None or state.leader < 0:
+            self._removed(replica)
+            return
+        known = self._followers.get(replica.topic_partition)
+        if (
+            known is not None
+            and known.log is replica.log
+            and (known.leader_id, known.epoch) == (state.leader, state.leader_epoch)
+        ):
+            return
+        follower = Follower(replica.log, state.leader, state.leader_epoch)
+        self._followers[replica.topic_partition] = follower
+        self._fetchers.follow(follower)
+
+    def _removed(self, replica: Replica) -> None:
+        if self._followers.pop(replica.topic_partition, None) is not None:
+            self._fetchers.forget(replica.topic_partition)

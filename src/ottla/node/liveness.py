@@ -1,0 +1,61 @@
+"""A broker whose heartbeat connection closes may be dead: its listener tells.
+
+A process that dies takes its sockets with it. Nobody listening where the broker should be is
+proof, and the controller fences it at once. Whoever still accepts, or cannot be reached at all,
+keeps its session: fencing is safe but not free.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from ottla.controller.controller import Controller
+from ottla.errors import KafkaError
+from ottla.metadata.image import Image, Listener
+
+log = logging.getLogger(__name__)
+
+PROBES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
+"""Pauses before each probe: a dying process may still accept for a moment."""
+PROBE_S_MAX = 0.5
+
+
+class Liveness:
+    def __init__(self, controller: Controller, image: Callable[[], Image]) -> None:
+        self._controller = controller
+        self._image = image
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def connection_closed(self, broker_id: int, broker_epoch: int) -> None:
+        if not self._controller.active or broker_id in self._tasks:
+            return
+        task = asyncio.get_running_loop().create_task(self._probe(broker_id, broker_epoch))
+        self._tasks[broker_id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(broker_id, None))
+
+    async def _probe(self, broker_id: int, broker_epoch: int) -> None:
+        for pause in PROBES_S:
+            await asyncio.sleep(pause)
+            broker = self._image().brokers.get(broker_id)
+            if broker is None or broker.fenced or broker.epoch != broker_epoch:
+                return
+            if broker.listeners and await refuses(broker.listeners[0]):
+                log.warning("Broker %d is gone: nobody listens there any more", broker_id)
+                try:
+                    await self._controller.broker_lost(broker_id)
+                except KafkaError as error:
+                    log.info("Broker %d was not fenced here: %s", broker_id, error)
+                return
+
+
+async def refuses(listener: Listener) -> bool:
+    """Only a refused connection is proof; silence may be the network's."""
+    try:
+        async with asyncio.timeout(PROBE_S_MAX):
+            _, writer = await asyncio.open_connection(listener.host, listener.port)
+    except ConnectionRefusedError:
+        return True
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return False

@@ -15,7 +15,7 @@ from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer import leaving
 from ottla.groups.consumer import records as consumer_records
-from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.group import ConsumerGroup, Member
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets
@@ -88,7 +88,7 @@ class Groups:
 
     def classic(self, group_id: str, *, create: bool) -> ClassicGroup:
         group = self.groups.get(group_id)
-        if group is None and create:
+        if create and (group is None or (isinstance(group, ConsumerGroup) and group.is_empty)):
             group = self.groups[group_id] = ClassicGroup(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -148,8 +148,8 @@ class Groups:
         out = Outcome()
         for group in self.groups.values():
             if isinstance(group, ConsumerGroup):
-                for member_id in group.members:
-                    self.expect_member(group.id, member_id, now)
+                for one in group.members.values():
+                    self.expect_member(group.id, one.id, now, one)
                 continue
             for member in group.members.values():
                 self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
@@ -164,9 +164,14 @@ class Groups:
     ) -> None:
         self.timers.set(("session", group_id, member_id), now.seconds + timeout_ms / 1000)
 
-    def expect_member(self, group_id: str, member_id: str, now: Instant) -> None:
-        timeout_s = self.pace_of(group_id).session_timeout_ms / 1000
-        self.timers.set(("member", group_id, member_id), now.seconds + timeout_s)
+    def expect_member(
+        self, group_id: str, member_id: str, now: Instant, member: Member | None = None
+    ) -> None:
+        """A member of a consumer group; those of the classic protocol bring their time-out."""
+        timeout_ms = self.pace_of(group_id).session_timeout_ms
+        if member is not None and member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        self.timers.set(("member", group_id, member_id), now.seconds + timeout_ms / 1000)
 
     def deadline(self) -> float | None:
         return self.timers.next()
@@ -195,12 +200,19 @@ class Groups:
             rebalance.join_time_is_up(self, group, now, out)
         elif kind == "sync":
             rebalance.sync_time_is_up(self, group, now, out)
+        elif kind == "downgraded":
+            for member in group.members.values():
+                self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
+            reason = "the last member of the consumer protocol is gone"
+            rebalance.begin(self, group, now, reason, out)
 
     def _tick_consumer(
         self, kind: str, group: ConsumerGroup, member_id: str, now: Instant, out: Outcome
     ) -> None:
         if kind == "member":
             leaving.session_ended(self, group, member_id, now, out)
+        elif kind in ("join", "sync"):
+            leaving.is_late(self, group, member_id, kind, now, out)
         elif kind == "revoke":
             leaving.revocation_is_late(self, group, member_id, now, out)
 

@@ -6,6 +6,8 @@ from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.consumer import classic_members
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 def heartbeat(
     groups: "Groups", now: Instant, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
-    group = groups.find_classic(request.group_id)
+    group = groups.find(request.group_id)
     if group is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if isinstance(group, ConsumerGroup):
+        return classic_members.heartbeat(groups, group, now, request)
     member = group.check_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)

@@ -7,6 +7,9 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import ClassicGroup, Member, Protocols, State
 from ottla.groups.classic.records import group_record
+from ottla.groups.consumer import classic_members
+from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.outcome import Caller, Outcome
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
@@ -28,18 +31,32 @@ def join(
     ):
         return _refused(request, ErrorCode.INVALID_SESSION_TIMEOUT)
     out = Outcome()
+    existing = groups.find(request.group_id)
+    if isinstance(existing, ConsumerGroup):
+        if not existing.is_empty:
+            return _join_consumers(groups, existing, now, request, caller)
+        out.records += group_tombstones(existing)
     try:
         group = groups.classic(request.group_id, create=not request.member_id)
     except KafkaError as error:
         code = error.code
         if code is ErrorCode.GROUP_ID_NOT_FOUND:
             code = ErrorCode.UNKNOWN_MEMBER_ID
-        return _refused(request, code)
+        return _refused(request, code)  # nothing is given up for a member that nobody knows
     try:
         reply = _Join(groups, group, now, request, caller, ticket, out).decide()
     except KafkaError as refusal:
         reply = JoinGroupResponse(error_code=refusal.code, member_id=request.member_id)
     return out.decision(reply)
+
+
+def _join_consumers(
+    groups: "Groups", group: ConsumerGroup, now: Instant, request: JoinGroupRequest, caller: Caller
+) -> Decision[JoinGroupResponse]:
+    try:
+        return classic_members.join(groups, group, now, request, caller)
+    except KafkaError as refusal:
+        return _refused(request, refusal.code)
 
 
 def _refused(request: JoinGroupRequest, code: ErrorCode) -> Decision[JoinGroupResponse]:

@@ -6,6 +6,8 @@ from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.consumer import classic_members
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 def leave(
     groups: "Groups", now: Instant, request: LeaveGroupRequest
 ) -> Decision[LeaveGroupResponse]:
-    group = groups.find_classic(request.group_id)
+    group = groups.find(request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return classic_members.leave(groups, group, now, request)
     out = Outcome()
     # Versions before 3 name one member, and have its error at the top.
     identities = request.members or [MemberIdentity(member_id=request.member_id)]

@@ -7,6 +7,8 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import ClassicGroup, Member, State
 from ottla.groups.classic.records import group_record
+from ottla.groups.consumer import classic_members
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -17,9 +19,11 @@ if TYPE_CHECKING:
 def sync(
     groups: "Groups", now: Instant, request: SyncGroupRequest, ticket: Ticket
 ) -> Decision[SyncGroupResponse]:
-    group = groups.find_classic(request.group_id)
+    group = groups.find(request.group_id)
     if group is None or group.is_empty:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    if isinstance(group, ConsumerGroup):
+        return classic_members.sync(groups, group, now, request)
     member = _check(group, request)
     if group.state is State.PREPARING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)

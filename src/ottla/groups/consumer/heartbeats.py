@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.records import tombstone
-from ottla.groups.consumer import leaving, records, regex, targets
+from ottla.groups.consumer import leaving, migration, records, regex, targets
 from ottla.groups.consumer.draft import Draft
 from ottla.groups.consumer.group import (
     JOINING,
@@ -21,7 +21,7 @@ from ottla.groups.consumer.group import (
     no_consumer_group,
 )
 from ottla.groups.consumer.reconciling import Owned, reconcile
-from ottla.groups.outcome import Caller
+from ottla.groups.outcome import Caller, Outcome
 from ottla.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -43,7 +43,8 @@ def heartbeat(
     _check(groups, request, caller.api_version)
     if request.member_epoch in (LEAVING, LEAVING_STATIC):
         return leaving.leave(groups, now, request)
-    group, given_up = _group(groups, request)
+    out = Outcome()
+    group = _group(groups, now, request, out)
     owned = _owned(request)
     if _nothing_new(groups, group, request, caller):
         member = group.members[request.member_id]
@@ -51,7 +52,6 @@ def heartbeat(
             groups.expect_member(group.id, member.id, now)
             return Decision((), _response(groups, group, member, request, changed=False))
     draft = Draft(group)
-    draft.records += given_up
     member = _known_or_new(groups, draft, request, owned)
     before = member
     member = _update_subscription(groups, draft, member, request, caller, now)
@@ -59,21 +59,24 @@ def heartbeat(
     member = step(groups, draft, draft.member(member.id), owned, now)
     groups.expect_member(group.id, member.id, now)
     changed = member.held != before.held
-    response = _response(groups, draft.group, member, request, changed=changed)
-    return Decision(draft.records, response)
+    out.records += draft.records
+    return out.decision(_response(groups, draft.group, member, request, changed=changed))
 
 
 def _group(
-    groups: "Groups", request: ConsumerGroupHeartbeatRequest
-) -> tuple[ConsumerGroup, list[Entry]]:
-    """The group; a new one for who joins, in place of a classic one that nobody is in."""
+    groups: "Groups", now: Instant, request: ConsumerGroupHeartbeatRequest, out: Outcome
+) -> ConsumerGroup:
+    """The group; for who joins, a new one, or a classic one that becomes one of these."""
     group = groups.find(request.group_id)
     if isinstance(group, ConsumerGroup):
-        return group, []
-    if request.member_epoch == JOINING and (group is None or group.is_empty):
-        written = group is not None and group.written
-        return ConsumerGroup(request.group_id), [tombstone(request.group_id)] if written else []
-    return no_consumer_group(request.group_id)
+        return group
+    if request.member_epoch != JOINING:
+        no_consumer_group(request.group_id)
+    if group is None or group.is_empty:
+        if group is not None and group.written:
+            out.records.append(tombstone(group.id))
+        return ConsumerGroup(request.group_id)
+    return migration.upgrade(groups, group, now, out) or no_consumer_group(group.id)
 
 
 def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, api_version: int) -> None:
@@ -149,7 +152,7 @@ def _known_or_new(
             check_epoch(member, request.member_epoch, owned)
             return member
         if known_id is not None and known_id != member_id:
-            return _replace_static(draft, group.members[known_id], member_id)
+            return replace_static(draft, group.members[known_id], member_id)
     member_or_none = group.members.get(member_id)
     if member_or_none is None:
         if not joins:
@@ -190,7 +193,7 @@ def _is_part_of(owned: Owned, held: Held) -> bool:
     return all(parts <= held.get(topic, {}).keys() for topic, parts in owned.items())
 
 
-def _replace_static(draft: Draft, old: Member, new_id: str) -> Member:
+def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
     """An instance that has left, or was restarted, comes back: it gets what it had."""
     if old.classic is None and old.epoch != LEAVING_STATIC:
         raise KafkaError(

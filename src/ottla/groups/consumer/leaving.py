@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Instant
-from ottla.groups.consumer import records, targets
+from ottla.groups.consumer import migration, records, targets
 from ottla.groups.consumer.draft import Draft
 from ottla.groups.consumer.group import (
     LEAVING_STATIC,
@@ -63,10 +63,11 @@ def remove(
     draft = Draft(group)
     for member in members:
         draft.write_all(records.member_tombstones(group.id, member.id))
-        for kind in ("member", "revoke", "join"):
+        for kind in ("member", "revoke", "join", "sync"):
             groups.timers.cancel((kind, group.id, member.id))
     targets.refresh(groups, draft, now, reason, bump=True)
     out.records += draft.records
+    migration.downgrade_if_due(groups, draft, now, out)
 
 
 def session_ended(
@@ -75,6 +76,15 @@ def session_ended(
     member = group.members.get(member_id)
     if member is not None:
         remove(groups, group, [member], now, f"no heartbeat of {member_id} in its session", out)
+
+
+def is_late(
+    groups: "Groups", group: ConsumerGroup, member_id: str, what: str, now: Instant, out: Outcome
+) -> None:
+    """A classic member was told to join, or has joined and did not ask for its part since."""
+    member = group.members.get(member_id)
+    if member is not None:
+        remove(groups, group, [member], now, f"{member_id} did not {what} in time", out)
 
 
 def revocation_is_late(

@@ -80,13 +80,14 @@ def _check(
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
     if isinstance(group, ConsumerGroup):
         stale = _check_consumer(group, request.member_id, generation, api_version)
-        if request.member_id in group.members:
-            groups.expect_member(group.id, request.member_id, now)
+        member = group.members.get(request.member_id)
+        if member is not None:
+            groups.expect_member(group.id, member.id, now, member)
         return stale
     _check_classic(group, request.member_id, request.group_instance_id, generation)
-    member = group.members.get(request.member_id)
-    if member is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
-        groups.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
+    committer = group.members.get(request.member_id)
+    if committer is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+        groups.expect_heartbeat(group.id, committer.id, now, committer.session_timeout_ms)
     return None
 
 

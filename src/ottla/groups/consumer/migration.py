@@ -1,0 +1,178 @@
+"""A classic group becomes a consumer group with its first member of that protocol, and a
+classic one again when the last of them goes. Nobody stops reading for it.
+
+`group.consumer.migration.policy` says which of the two ways is open.
+"""
+
+from typing import TYPE_CHECKING
+
+from ottla.coordination.machine import Entry, Instant
+from ottla.errors import ErrorCode
+from ottla.groups.classic.group import CONSUMER, ClassicGroup, subscription_of
+from ottla.groups.classic.group import Member as ClassicMember
+from ottla.groups.classic.records import tombstone
+from ottla.groups.consumer import records
+from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
+from ottla.groups.consumer.topics import metadata_hash
+from ottla.groups.outcome import Outcome
+from ottla.ids import Uuid
+from ottla.wire.codec import MalformedMessage, decode
+from ottla.wire.messages.join_group import JoinGroupResponse
+from ottla.wire.messages.sync_group import SyncGroupResponse
+from ottla.wire.records.consumer_protocol import ConsumerProtocolAssignment
+from ottla.wire.records.groups import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    MemberMetadata,
+)
+
+if TYPE_CHECKING:
+    from ottla.groups.machine import Groups
+
+UPGRADES = ("upgrade", "bidirectional")
+DOWNGRADES = ("downgrade", "bidirectional")
+
+
+def upgrade(
+    groups: "Groups", classic: ClassicGroup, now: Instant, out: Outcome
+) -> ConsumerGroup | None:
+    """The same members with what they have, under the coordinator's care; None: not possible."""
+    if groups.limits.consumer_migration not in UPGRADES or not classic.uses_consumer_protocol:
+        return None
+    try:
+        members = [_upgraded(groups, classic, member) for member in classic.members.values()]
+    except (MalformedMessage, ValueError):
+        return None
+    draft = Draft(ConsumerGroup(classic.id))
+    for member in members:
+        draft.write(records.member_metadata(classic.id, member))
+    topics = metadata_hash(groups.image(), draft.group.subscribed_topics())
+    draft.write(records.group_epoch(classic.id, classic.generation, topics))
+    for member in members:
+        target = {topic: frozenset(parts) for topic, parts in member.held.items()}
+        draft.write(records.target(classic.id, member.id, target))
+    draft.write(records.target_epoch(classic.id, classic.generation, now.wall_ms))
+    for member in members:
+        draft.write(records.current(classic.id, member))
+        groups.expect_member(classic.id, member.id, now, member)
+    _part_with(groups, classic, out)
+    out.records += [tombstone(classic.id), *draft.records]
+    return draft.group
+
+
+def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> Member:
+    subscription = subscription_of(member.metadata(group.protocol or member.protocols[0][0]))
+    topics = groups.image().topics_by_name
+    held: dict[Uuid, dict[int, int]] = {}
+    if member.assignment:
+        version = int.from_bytes(member.assignment[:2], "big", signed=True)
+        known = max(0, min(version, ConsumerProtocolAssignment.VERSIONS[-1]))
+        assignment, _ = decode(ConsumerProtocolAssignment, known, member.assignment, 2)
+        held = {
+            topics[one.topic].id: dict.fromkeys(one.partitions, group.generation)
+            for one in assignment.assigned_partitions
+            if one.topic in topics
+        }
+    return Member(
+        id=member.id,
+        instance_id=member.instance_id,
+        rack=subscription.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topics=tuple(sorted(subscription.topics)),
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        classic=ClassicMemberMetadata(
+            session_timeout_ms=member.session_timeout_ms,
+            supported_protocols=[
+                ClassicProtocol(name=name, metadata=metadata) for name, metadata in member.protocols
+            ],
+        ),
+        epoch=group.generation,
+        previous_epoch=group.generation,
+        state=MemberState.STABLE,
+        held=held,
+    )
+
+
+def _part_with(groups: "Groups", classic: ClassicGroup, out: Outcome) -> None:
+    """Whoever waits is sent to join again; the classic group's time-outs end."""
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    for member in classic.members.values():
+        if member.join_ticket is not None:
+            reply = JoinGroupResponse(error_code=code, member_id=member.id)
+            out.answer(member.join_ticket, reply)
+        if member.sync_ticket is not None:
+            out.answer(member.sync_ticket, SyncGroupResponse(error_code=code))
+        member.join_ticket = member.sync_ticket = None
+        groups.timers.cancel(("session", classic.id, member.id))
+    groups.timers.cancel(("join", classic.id, ""))
+    groups.timers.cancel(("sync", classic.id, ""))
+
+
+def downgrade_if_due(groups: "Groups", draft: Draft, now: Instant, out: Outcome) -> None:
+    """Only classic members are left: they get their own protocol back, and rebalance at once."""
+    group = draft.group
+    members = list(group.members.values())
+    if (
+        groups.limits.consumer_migration not in DOWNGRADES
+        or not members
+        or len(members) > groups.limits.classic_max_size
+        or any(member.classic is None for member in members)
+    ):
+        return
+    out.records += records.group_tombstones(group)
+    out.records.append(_downgraded(groups, group, members, now))
+    for member in members:
+        for kind in ("member", "revoke", "join", "sync"):
+            groups.timers.cancel((kind, group.id, member.id))
+    groups.timers.set(("downgraded", group.id, ""), now.seconds)
+
+
+def _downgraded(
+    groups: "Groups", group: ConsumerGroup, members: list[Member], now: Instant
+) -> Entry:
+    from ottla.groups.consumer.classic_members import encode_assignment
+
+    common = _common_protocol(members)
+    value = GroupMetadataValue(
+        protocol_type=CONSUMER,
+        generation=group.epoch,
+        protocol=common,
+        leader=members[0].id,
+        current_state_timestamp=now.wall_ms,
+        members=[],
+    )
+    for member in members:
+        assert member.classic is not None
+        metadata = _metadata_for(member.classic, common)
+        version = int.from_bytes(metadata[:2], "big", signed=True)
+        value.members.append(
+            MemberMetadata(
+                member_id=member.id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.classic.session_timeout_ms,
+                subscription=metadata,
+                assignment=encode_assignment(member.held, version, groups.image()),
+            )
+        )
+    return Entry(GroupMetadataKey(group=group.id), value)
+
+
+def _common_protocol(members: list[Member]) -> str:
+    first, *others = (
+        [one.name for one in member.classic.supported_protocols]
+        for member in members
+        if member.classic is not None
+    )
+    return next((name for name in first if all(name in other for other in others)), first[0])
+
+
+def _metadata_for(classic: ClassicMemberMetadata, protocol: str) -> bytes:
+    found = (one.metadata for one in classic.supported_protocols if one.name == protocol)
+    return next(found, classic.supported_protocols[0].metadata)

@@ -14,10 +14,8 @@ from typing import NamedTuple
 from ottla.log.config import LogConfig
 from ottla.log.files import (
     CLEANED,
-    INDEX,
     LOG,
-    TIME_INDEX,
-    TRANSACTION_INDEX,
+    SEGMENT_SUFFIXES,
     FileHandle,
     OpenFiles,
     file_name,
@@ -152,11 +150,10 @@ def _clean_group(
 ) -> CleanedGroup:
     directory, base = Path(plan.directory), group[0].base_offset
     target = Segment(directory, base, OpenFiles(), plan.config, now_ms=plan.now_ms)
-    target.log_path = str(directory / file_name(base, LOG + CLEANED))
-    target.index.path = directory / file_name(base, INDEX + CLEANED)
-    target.times.path = directory / file_name(base, TIME_INDEX + CLEANED)
-    target.aborted.path = directory / file_name(base, TRANSACTION_INDEX + CLEANED)
-    for suffix in (LOG, INDEX, TIME_INDEX, TRANSACTION_INDEX):
+    for part in (target.index, target.times, target.aborted):
+        part.path += CLEANED
+    target.log_path += CLEANED
+    for suffix in SEGMENT_SUFFIXES:
         (directory / file_name(base, suffix + CLEANED)).unlink(missing_ok=True)
     for segment in group:
         for data, header in _batches(plan, segment):

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.log.files import write_durably
+from ottla.log.files import read_file, write_durably
 
 UNDEFINED = -1
 
@@ -28,16 +28,15 @@ class LeaderEpochs:
         self._entries = entries or []
         self._changed = False
 
-    @classmethod
-    def load(cls, path: Path) -> "LeaderEpochs":
+    def load(self) -> None:
+        """Take over what the file says; nothing if it is not whole."""
         try:
-            lines = path.read_text().split("\n")
+            lines = read_file(str(self.path)).decode().split("\n")
             entries = [EpochStart(*map(int, line.split())) for line in lines[2:] if line]
-            if int(lines[0]) != 0 or int(lines[1]) != len(entries):
-                entries = []
+            if int(lines[0]) == 0 and int(lines[1]) == len(entries):
+                self._entries = entries
         except (OSError, ValueError, IndexError, TypeError):
-            entries = []
-        return cls(path, entries)
+            self._entries = []
 
     @property
     def entries(self) -> tuple[EpochStart, ...]:

@@ -32,6 +32,15 @@ def file_name(offset: int, suffix: str) -> str:
     return f"{offset:020d}{suffix}"
 
 
+def read_file(path: str) -> bytes:
+    """A whole file of moderate size, with as few calls as can be."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, os.fstat(fd).st_size)
+    finally:
+        os.close(fd)
+
+
 def write_durably(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Replace a small file so that either the old or the new content is found after a crash."""
     temporary = path.with_name(path.name + ".tmp")

@@ -15,7 +15,7 @@ class FlushJob(NamedTuple):
     """Files to sync, and the producers' states at the offset that recovery may then start from."""
 
     handles: tuple[FileHandle, ...]
-    paths: tuple[Path, ...]
+    paths: tuple[str, ...]
     offset: int
     snapshot_path: Path | None
     snapshot: bytes
@@ -44,7 +44,7 @@ def _write_snapshot(path: Path, content: bytes) -> None:
             raise
 
 
-def _sync_file(path: Path) -> None:
+def _sync_file(path: str) -> None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:  # dropped by retention meanwhile

@@ -6,9 +6,10 @@ becomes inactive, at a flush and at a clean stop. A crash needs no index: recove
 
 import os
 from bisect import bisect_left, bisect_right
-from pathlib import Path
 from struct import Struct
 from typing import ClassVar, NamedTuple
+
+from ottla.log.files import read_file
 
 
 class SparseIndex:
@@ -19,7 +20,7 @@ class SparseIndex:
 
     __slots__ = ("_entries", "base_offset", "path", "written")
 
-    def __init__(self, path: Path, base_offset: int, *, fresh: bool) -> None:
+    def __init__(self, path: str, base_offset: int, *, fresh: bool) -> None:
         self.path = path
         self.base_offset = base_offset
         self._entries: bytearray | None = bytearray() if fresh else None
@@ -29,7 +30,7 @@ class SparseIndex:
     def entries(self) -> bytearray:
         if self._entries is None:
             try:
-                content = bytearray(self.path.read_bytes())
+                content = bytearray(read_file(self.path))
             except FileNotFoundError:
                 content = bytearray()
             # A killed Kafka leaves preallocated files: zeros behind the entries.
@@ -188,14 +189,14 @@ class TransactionIndex:
     entry: ClassVar[Struct] = Struct(">hqqqq")  # version first
     __slots__ = ("_entries", "path")
 
-    def __init__(self, path: Path, *, fresh: bool) -> None:
+    def __init__(self, path: str, *, fresh: bool) -> None:
         self.path = path
         self._entries: list[AbortedTransaction] | None = [] if fresh else None
 
     @property
     def entries(self) -> list[AbortedTransaction]:
         if self._entries is None:
-            content = self.path.read_bytes() if self.path.exists() else b""
+            content = read_file(self.path) if os.path.exists(self.path) else b""
             whole = len(content) - len(content) % self.entry.size
             self._entries = [
                 AbortedTransaction(*fields[1:])
@@ -210,7 +211,7 @@ class TransactionIndex:
 
     def clear(self) -> None:
         self._entries = []
-        if self.path.exists():
+        if os.path.exists(self.path):
             os.truncate(self.path, 0)
 
     def truncate_to(self, offset: int) -> None:

@@ -118,8 +118,8 @@ class PartitionLog(SegmentedLog):
         position, appended = 0, None
         while header is not None:
             accepted = accept(view, position, header, self.config, origin, now_ms)
-            position += header.size
-            header = next_batch(view, position)
+            position += header.length + LOG_OVERHEAD
+            header = next_batch(view, position) if position < len(view) else None
             if header is not None and origin is Origin.CLIENT:
                 raise invalid("A produce request holds one batch per partition.")
             appended = self._append(accepted, leader_epoch, now_ms, origin, strict_marker_epoch)
@@ -382,7 +382,10 @@ class PartitionLog(SegmentedLog):
         handles = {handle for running in self._flushing for handle in running.handles}
         job = FlushJob(
             tuple(handles.union(segment.handle for segment in segments)),
-            (*(path for segment in segments for path in segment.index_paths()), self.epochs.path),
+            (
+                *(path for segment in segments for path in segment.index_paths()),
+                str(self.epochs.path),
+            ),
             offset,
             self.snapshots.path(offset) if offset > self.log_start_offset else None,
             encode_snapshot(self.producers.states),

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from pathlib import Path
 from struct import Struct
 
-from ottla.log.files import SNAPSHOT, file_name
+from ottla.log.files import SNAPSHOT, file_name, read_file
 from ottla.log.producers import NO_TRANSACTION, ProducerState, SequencedBatch
 from ottla.wire.checksum import crc32c
 
@@ -93,7 +93,7 @@ class ProducerSnapshots:
         while self.offsets:
             offset = self.offsets[-1]
             try:
-                return offset, decode_snapshot(self.path(offset).read_bytes())
+                return offset, decode_snapshot(read_file(str(self.path(offset))))
             except (ValueError, FileNotFoundError):
                 self.remove(offset)
         return None

@@ -91,7 +91,10 @@ class ProducerStates:
         state = self.states.get(header.producer_id)
         if state is None or state.epoch != header.producer_epoch:
             return None
-        first, last = header.base_sequence, header.last_sequence
+        first = header.base_sequence
+        if not state.batches or first == state.batches[-1].last_sequence + 1:
+            return None  # the usual case: the next in turn
+        last = header.last_sequence
         for batch in state.batches:
             if batch.first_sequence == first and batch.last_sequence == last:
                 return batch

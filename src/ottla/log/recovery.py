@@ -22,6 +22,7 @@ from ottla.log.files import (
     SWAP,
     FileHandle,
     file_name,
+    read_file,
 )
 from ottla.log.health import DirectoryHealth
 from ottla.log.partition_log import LogResources, PartitionLog
@@ -48,9 +49,11 @@ def open_log(
     health: DirectoryHealth | None = None,
 ) -> PartitionLog:
     """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
-    path.mkdir(exist_ok=True)
-    bases, snapshot_offsets = _tidy(path, config, resources)
-    epochs = LeaderEpochs.load(path / LEADER_EPOCHS)
+    names = _names(path)
+    bases, snapshot_offsets = _tidy(path, names, config, resources)
+    epochs = LeaderEpochs(path / LEADER_EPOCHS)
+    if LEADER_EPOCHS in names:
+        epochs.load()
     producers = ProducerStates(resources.producer_expiration_ms)
     snapshots = ProducerSnapshots(path, snapshot_offsets)
     segments = [
@@ -60,7 +63,7 @@ def open_log(
             resources.files,
             config,
             now_ms=now_ms,
-            size=os.stat(path / file_name(base, LOG)).st_size,
+            size=os.stat(f"{path}/{file_name(base, LOG)}").st_size,
             fresh=False,
         )
         for base in bases
@@ -84,7 +87,7 @@ def open_log(
     return PartitionLog(
         path,
         topic_partition,
-        _topic_id(path, topic_id),
+        _topic_id(path, PARTITION_METADATA in names, topic_id),
         config,
         resources,
         segments,
@@ -98,23 +101,35 @@ def open_log(
     )
 
 
-def _topic_id(path: Path, topic_id: Uuid | None) -> Uuid:
-    file = path / PARTITION_METADATA
-    try:
-        return parse_uuid(file.read_text().split("topic_id: ")[1].strip())
-    except (FileNotFoundError, IndexError):
-        if topic_id is None:
-            return ZERO_UUID
-        file.write_bytes(f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode())
-        return topic_id
+def _topic_id(path: Path, known: bool, topic_id: Uuid | None) -> Uuid:
+    """The id that is written down here, or else the one given, which then is."""
+    file = f"{path}/{PARTITION_METADATA}"
+    if known:
+        _, found, text = read_file(file).decode().partition("topic_id: ")
+        if found:
+            return parse_uuid(text.strip())
+    if topic_id is None:
+        return ZERO_UUID
+    with open(file, "wb", buffering=0) as new:
+        new.write(f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode())
+    return topic_id
 
 
 # --- what lies in the directory
 
 
-def _tidy(path: Path, config: LogConfig, resources: LogResources) -> tuple[list[int], list[int]]:
+def _names(path: Path) -> list[str]:
+    try:
+        return os.listdir(path)
+    except FileNotFoundError:
+        os.mkdir(path)
+        return []
+
+
+def _tidy(
+    path: Path, names: list[str], config: LogConfig, resources: LogResources
+) -> tuple[list[int], list[int]]:
     """Finish or undo what was under way; base offsets of segments and offsets of snapshots."""
-    names = os.listdir(path)
     if any(name.endswith((CLEANED, SWAP, DELETED)) for name in names):
         _finish_swaps(path, names, config, resources)
         names = os.listdir(path)

@@ -64,17 +64,14 @@ class Segment:
         self.directory = directory
         self.base_offset = base_offset
         self.files = files
-        self.log_path = str(directory / file_name(base_offset, LOG))
+        stem = (
+            f"{directory}/{file_name(base_offset, '')}"  # a thousand logs open faster without Path
+        )
+        self.log_path = stem + LOG
         self.size = size
-        self.index = OffsetIndex(
-            directory / file_name(base_offset, INDEX), base_offset, fresh=fresh
-        )
-        self.times = TimeIndex(
-            directory / file_name(base_offset, TIME_INDEX), base_offset, fresh=fresh
-        )
-        self.aborted = TransactionIndex(
-            directory / file_name(base_offset, TRANSACTION_INDEX), fresh=fresh
-        )
+        self.index = OffsetIndex(stem + INDEX, base_offset, fresh=fresh)
+        self.times = TimeIndex(stem + TIME_INDEX, base_offset, fresh=fresh)
+        self.aborted = TransactionIndex(stem + TRANSACTION_INDEX, fresh=fresh)
         self.created_ms = now_ms
         self.bytes_since_index_entry = 0
         self.index_is_full = False
@@ -170,7 +167,7 @@ class Segment:
         self.index.save()
         self.times.save()
 
-    def index_paths(self) -> list[Path]:
+    def index_paths(self) -> list[str]:
         paths = [self.index.path, self.times.path]
         return [*paths, self.aborted.path] if self.aborted.entries else paths
 

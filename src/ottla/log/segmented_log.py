@@ -83,14 +83,8 @@ class SegmentedLog:
             return self._read_segments(offset, max_bytes, upto, at_least_one)
         if found.data is not None:
             return Read(found.data)
-        return self._read_range(self.active, found.start, found.stop)
-
-    def _read_range(self, segment: Segment, start: int, stop: int) -> Read:
-        handle = segment.handle
-        data = handle.read_resident(start, stop - start)
-        if data is not None:
-            return Read(data)
-        return Read(b"", cold=True, job=partial(handle.read, start, stop - start))
+        # Written moments ago: the pages are in memory, there is no need to ask.
+        return Read(self.active.handle.read(found.start, found.stop - found.start))
 
     def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
         spans: list[SegmentRead] = []

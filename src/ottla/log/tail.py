@@ -36,7 +36,16 @@ class TailCache:
 class Tail:
     """The tail of one segment: consecutive batches up to its end."""
 
-    __slots__ = ("_cache", "_data", "_dropped", "_ends", "_stops", "start", "start_offset")
+    __slots__ = (
+        "_cache",
+        "_data",
+        "_dropped",
+        "_ends",
+        "_large",
+        "_stops",
+        "start",
+        "start_offset",
+    )
 
     def __init__(self, cache: TailCache, start_offset: int, start: int) -> None:
         self._cache = cache
@@ -44,6 +53,7 @@ class Tail:
         self._stops: list[int] = []  # position after each batch
         self._data: list[bytes | None] = []
         self._dropped = 0  # entries at the front of the lists that are gone
+        self._large = 0  # entries without data
         self.start_offset = start_offset
         self.start = start
 
@@ -51,15 +61,23 @@ class Tail:
         self._ends.append(end_offset)
         self._stops.append(stop)
         self._data.append(data)
-        self._cache.make_room(self, _BOOKKEEPING + (len(data) if data else 0))
+        if data is None:
+            self._large += 1
+            self._cache.make_room(self, _BOOKKEEPING)
+        else:
+            self._cache.make_room(self, _BOOKKEEPING + len(data))
 
     def drop_oldest(self) -> None:
         n = self._dropped
         if n == len(self._ends):  # was cleared meanwhile
             return
         data = self._data[n]
-        self._cache.size -= _BOOKKEEPING + (len(data) if data else 0)
-        self._data[n] = None
+        if data is None:
+            self._large -= 1
+            self._cache.size -= _BOOKKEEPING
+        else:
+            self._cache.size -= _BOOKKEEPING + len(data)
+            self._data[n] = None
         self.start_offset, self.start = self._ends[n], self._stops[n]
         self._dropped = n + 1
         if n > 1000 and n * 2 > len(self._ends):
@@ -69,7 +87,7 @@ class Tail:
     def clear(self, start_offset: int, start: int) -> None:
         for data in self._data[self._dropped :]:
             self._cache.size -= _BOOKKEEPING + (len(data) if data else 0)
-        self._ends, self._stops, self._data, self._dropped = [], [], [], 0
+        self._ends, self._stops, self._data, self._dropped, self._large = [], [], [], 0, 0
         self.start_offset, self.start = start_offset, start
 
     def find(self, offset: int, bytes_max: int, upto: int, at_least_one: bool) -> Found | None:
@@ -89,7 +107,10 @@ class Tail:
                 return Found(b"", start, start)
             last = first + 1
         kept = self._data[first:last]
-        data = None if None in kept else kept[0] if len(kept) == 1 else b"".join(kept)  # type: ignore[arg-type]
+        data = kept[0]
+        if last - first > 1:
+            whole = not self._large or None not in kept
+            data = b"".join(kept) if whole else None  # type: ignore[arg-type]
         return Found(data, start, stops[last - 1])
 
     def position_of(self, offset: int) -> int | None:

@@ -5,6 +5,7 @@ depends on them: keys on compacted topics, timestamps outside the topic's limits
 """
 
 from enum import Enum
+from struct import Struct
 from typing import NamedTuple
 
 from ottla.errors import ErrorCode, KafkaError
@@ -13,6 +14,7 @@ from ottla.wire.checksum import crc32c
 from ottla.wire.compression import Buffer, Codec, compress
 from ottla.wire.record_batch import (
     CODEC_MASK,
+    CONTROL,
     CRC_START,
     HEADER_SIZE,
     LOG_APPEND_TIME,
@@ -27,6 +29,7 @@ from ottla.wire.record_batch import (
 
 _RECORD_OVERHEAD = 14  # the least length any magic can have
 _MAGIC_AT = 16
+_LENGTH = Struct(">i")
 _RECORD_SIZE_MIN = 7  # seven fields of a byte each
 _FIRST_BYTES: dict[int, bytes] = {
     Codec.GZIP: b"\x1f\x8b",
@@ -64,7 +67,7 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     left = len(view) - position
     if left <= _MAGIC_AT:
         return None
-    length = int.from_bytes(view[position + 8 : position + 12], "big", signed=True)
+    (length,) = _LENGTH.unpack_from(view, position + 8)
     if length < _RECORD_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
     magic = view[position + _MAGIC_AT]
@@ -88,7 +91,7 @@ def accept(
     now_ms: int,
 ) -> Accepted:
     """Check one batch, and rewrite it where the topic's options ask for that."""
-    size = header.size
+    size = header.length + LOG_OVERHEAD
     if size > config.message_bytes_max and origin is not Origin.QUORUM:
         raise _too_large(size, config)
     batch = view[position : position + size]
@@ -108,13 +111,12 @@ def accept(
 def _check_client_header(header: BatchHeader) -> None:
     if header.base_offset != 0:
         raise invalid(f"The batch's base offset should be 0, but it is {header.base_offset}.")
-    if header.last_offset_delta < 0 or header.count <= 0:
-        raise invalid(f"The batch claims {header.count} records.")
-    if header.last_offset_delta + 1 != header.count:
-        raise invalid(
-            f"The batch spans {header.last_offset_delta + 1} offsets with {header.count} records."
-        )
-    if header.is_control:
+    delta, count = header.last_offset_delta, header.count
+    if delta < 0 or count <= 0:
+        raise invalid(f"The batch claims {count} records.")
+    if delta + 1 != count:
+        raise invalid(f"The batch spans {delta + 1} offsets with {count} records.")
+    if header.attributes & CONTROL:
         raise invalid("Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
@@ -122,9 +124,11 @@ def _check_client_header(header: BatchHeader) -> None:
 
 def _check_payload(header: BatchHeader, batch: memoryview) -> None:
     """What its first bytes and its size tell of the payload, without walking it."""
-    codec = header.codec
-    if codec == Codec.NONE and header.count * _RECORD_SIZE_MIN > len(batch) - HEADER_SIZE:
-        raise invalid(f"The batch claims {header.count} records, more than its bytes can hold.")
+    codec = header.attributes & CODEC_MASK
+    if not codec:
+        if header.count * _RECORD_SIZE_MIN > len(batch) - HEADER_SIZE:
+            raise invalid(f"The batch claims {header.count} records, more than its bytes can hold.")
+        return
     first = _FIRST_BYTES.get(codec, b"")
     if batch[HEADER_SIZE : HEADER_SIZE + len(first)] != first:
         raise KafkaError(
@@ -134,13 +138,14 @@ def _check_payload(header: BatchHeader, batch: memoryview) -> None:
 
 def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
     """Walk the records only where the header leaves the answer open."""
-    oldest, newest = now_ms - config.timestamp_before_max_ms, now_ms + config.timestamp_after_max_ms
+    newest = now_ms + config.timestamp_after_max_ms
     # Without a lower limit the header's largest timestamp settles the matter.
     in_time = config.log_append_time or (
         config.timestamp_before_max_ms == NEVER_MS and header.max_timestamp <= newest
     )
     if in_time and not config.compact:
         return
+    oldest = now_ms - config.timestamp_before_max_ms
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
     for index, record in enumerate(iterate_records(batch, 0, header)):
@@ -165,12 +170,15 @@ def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, no
 
 
 def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Accepted:
-    recompress = config.codec is not None and header.codec != config.codec and not header.is_control
     stamp = config.log_append_time
-    append_time = now_ms if stamp else -1
-    if not recompress and not stamp and not header.log_append_time:
+    attributes = header.attributes
+    if config.codec is None and not stamp and not attributes & LOG_APPEND_TIME:
         return Accepted(header, batch, -1)
-    attributes = header.attributes & ~LOG_APPEND_TIME
+    recompress = config.codec is not None and header.codec != config.codec and not header.is_control
+    append_time = now_ms if stamp else -1
+    if not recompress and not stamp and not attributes & LOG_APPEND_TIME:
+        return Accepted(header, batch, -1)
+    attributes &= ~LOG_APPEND_TIME
     if stamp:
         attributes |= LOG_APPEND_TIME
     payload: Buffer = batch[HEADER_SIZE:]

@@ -106,19 +106,19 @@ def tick(member: Member, now: float) -> None:
     """Stand when the time has come; ask those who have not answered."""
     match member.role:
         case Unattached(deadline=deadline) | Resigned(deadline=deadline, for_good=False):
-            if now >= deadline and member.is_voter:
+            if now >= deadline and member.may_stand:
                 stand(member, now)
             elif now >= deadline and isinstance(member.role, Resigned):
                 member.become_unattached(now, member.epoch + 1)
             elif now >= deadline:
                 member.become_unattached(now, member.epoch)
         case Follower(deadline=deadline) if now >= deadline:
-            if member.is_voter:
+            if member.may_stand:
                 stand(member, now)
             else:
                 member.become_unattached(now, member.epoch)
         case Prospective() | Candidate() as role if now >= role.deadline:
-            if member.is_voter:
+            if member.may_stand:
                 stand(member, now, role.retries + 1)
             else:
                 member.become_unattached(now, member.epoch)
@@ -148,7 +148,7 @@ def on_disconnected(member: Member, now: float, node: int) -> None:
     role = member.role
     if isinstance(role, Follower) and role.leader == node and not role.suspects:
         role.suspects = True
-        if member.is_voter:
+        if member.may_stand:
             spread = SUSPICION_SPREAD * member.rng.random()
             role.deadline = min(role.deadline, now + spread)
 

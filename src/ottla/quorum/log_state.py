@@ -63,6 +63,8 @@ class LogState:
             return None
         epoch, end = self.epochs.end_of(last_epoch, self.end_offset)
         if newest is not None and (epoch < 0 or before < 0):
+            if newest.end_offset == self.start_offset < offset and newest.epoch <= last_epoch:
+                return Divergence(newest.epoch, newest.end_offset)
             return newest
         return Divergence(epoch, end) if epoch >= 0 else Divergence(0, 0)
 

@@ -89,6 +89,13 @@ class Member:
         return self.config.is_controller and self.voters.has(self.key)
 
     @property
+    def may_stand(self) -> bool:
+        """Whether we may ask for votes: also while the change that removes us is not committed,
+        because our log may be the only one that the others must accept it from."""
+        _, committed = self.history.at(self.high_watermark)
+        return self.is_voter or (self.config.is_controller and committed.has(self.key))
+
+    @property
     def leader(self) -> int | None:
         """Who leads this epoch; ourselves only while we do."""
         leader = self.election.leader

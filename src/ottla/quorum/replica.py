@@ -11,7 +11,7 @@ from ottla.quorum import events
 from ottla.quorum.control_records import build_control_batch
 from ottla.quorum.events import Effect, FetchReply, SnapshotReply
 from ottla.quorum.requests import FETCH_BYTES
-from ottla.quorum.snapshots import EMPTY, read_snapshot
+from ottla.quorum.snapshots import EMPTY
 from ottla.quorum.store import Store
 from ottla.wire.record_batch import NewRecord, build_batch, iterate_records, read_header
 
@@ -57,8 +57,7 @@ class Replica:
             case events.Truncate(offset=offset):
                 store.log.truncate_to(offset)
             case events.InstallSnapshot(snapshot_id=snapshot_id, data=data):
-                store.write_snapshot_file(snapshot_id, data)
-                store.adopt_snapshot(snapshot_id, read_snapshot(data))
+                store.install_snapshot(snapshot_id, data)
                 self._load_snapshot()
             case events.Commit(high_watermark=high_watermark):
                 self._deliver(high_watermark)

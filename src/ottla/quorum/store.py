@@ -83,16 +83,22 @@ class Store:
         self.disk.replace(self.directory / snapshot_id.file_name, data)
 
     def adopt_snapshot(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
-        """Let a snapshot that was written take the place of older ones and of the log before it.
+        """Let a snapshot of our own take the place of older ones and of the log before it.
 
         A new segment begins, so that the records before can go with the next snapshot.
         """
+        self.log.roll()
+        self.log.delete_before(snapshot_id.end_offset)
+        self._replace_snapshots(snapshot_id, snapshot)
+
+    def install_snapshot(self, snapshot_id: SnapshotId, data: bytes) -> None:
+        """Keep a leader's snapshot and begin the log anew after it."""
+        self.write_snapshot_file(snapshot_id, data)
+        self.log.restart_at(snapshot_id.end_offset)
+        self._replace_snapshots(snapshot_id, read_snapshot(data))
+
+    def _replace_snapshots(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
         self.snapshot, self.snapshot_id = snapshot, snapshot_id
-        if self._log_lacks(snapshot_id):
-            self.log.restart_at(snapshot_id.end_offset)
-        else:
-            self.log.roll()
-            self.log.delete_before(snapshot_id.end_offset)
         for old in self.snapshots:
             if old != snapshot_id:
                 self.disk.remove(self.directory / old.file_name)

@@ -1,0 +1,57 @@
+"""The quorum under seeds: a thousand stories that end well, and known bugs that do not."""
+
+import logging
+import os
+from concurrent.futures import ProcessPoolExecutor
+from random import SystemRandom
+
+import pytest
+
+from ottla.simulation.quorum_world import QuorumWorld
+from simulation.mutants import MUTANTS, Mutant
+
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
+MUTANT_SEEDS = 2000
+VIRTUAL_SECONDS = 12.0
+FEWEST_ELECTIONS = 2
+FEWEST_ACKNOWLEDGED = 20
+
+
+def world(seed: int) -> QuorumWorld:
+    """Three to five nodes; with an odd seed the voters change on the way."""
+    return QuorumWorld(seed, nodes=3 + seed % 3, dynamic=bool(seed % 2))
+
+
+def live_through(seed: int) -> tuple[int, int, int]:
+    """Elections, acknowledged values and cut logs of a run that keeps all invariants."""
+    logging.disable(logging.WARNING)
+    lived = world(seed).run(VIRTUAL_SECONDS)
+    return len(lived.invariants.leaders), len(lived.acknowledged), lived.invariants.truncations
+
+
+@pytest.mark.timeout(600)
+def test_no_seed_breaks_an_invariant() -> None:
+    with ProcessPoolExecutor() as pool:
+        lives = list(pool.map(live_through, range(SEEDS), chunksize=10))
+    assert min(elections for elections, _, _ in lives) >= FEWEST_ELECTIONS
+    assert min(acknowledged for _, acknowledged, _ in lives) >= FEWEST_ACKNOWLEDGED
+    assert sum(cut for _, _, cut in lives) >= SEEDS / 4
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    logging.disable(logging.WARNING)
+    assert world(7).run(5.0).story == world(7).run(5.0).story
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    logging.disable(logging.CRITICAL)
+    mutant(monkeypatch)
+    draw = SystemRandom()
+    for _ in range(MUTANT_SEEDS):
+        try:
+            world(draw.randrange(2**32)).run(VIRTUAL_SECONDS)
+        except Exception:
+            return
+    pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")

@@ -1,7 +1,6 @@
 """A quorum of one on real files: what is appended is there again after a start."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,30 +12,10 @@ from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.store import DIRECTORY, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
+from quorum.members import Memory
 
 DIRECTORY_ID = new_uuid()
 ADDRESS = Address("CONTROLLER", "127.0.0.1", 9093)
-
-
-class Memory:
-    """A listener that remembers."""
-
-    def __init__(self) -> None:
-        self.values: list[bytes] = []
-        self.snapshots: list[tuple[int, int]] = []
-        self.leaders: list[tuple[int | None, int]] = []
-
-    def committed(
-        self, base_offset: int, epoch: int, values: Sequence[bytes], timestamp_ms: int
-    ) -> None:
-        self.values += values
-
-    def load_snapshot(self, values: Iterable[bytes], end_offset: int, epoch: int) -> None:
-        self.values = list(values)
-        self.snapshots.append((end_offset, epoch))
-
-    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
-        self.leaders.append((leader_id, epoch))
 
 
 def config(log_dir: Path, *, static: bool, segment_bytes: int = 1 << 30) -> QuorumConfig:

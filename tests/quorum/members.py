@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TypeVar, cast
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
 from ottla.broker.server import Server
 from ottla.config import Settings
 from ottla.metadata.image import Image
@@ -16,6 +16,7 @@ from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.store import format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
+from ottla.wire.message import Message
 from support.homes import free_port
 
 T = TypeVar("T")
@@ -47,6 +48,20 @@ def address_of(port: int) -> Address:
     return Address("CONTROLLER", "127.0.0.1", port)
 
 
+class Parts:
+    """As much of a broker as the handlers of the quorum ask for."""
+
+    def __init__(self, quorum: Quorum) -> None:
+        self.quorum = quorum
+        self.settings = Settings({})
+        self.image = Image()
+
+    async def ask_quorum(
+        self, request: Message, response: type[Message], context: RequestContext
+    ) -> Message:
+        return await self.quorum.handle(request, context.api_version)
+
+
 class Member:
     def __init__(self, config: QuorumConfig) -> None:
         self.config = config
@@ -56,8 +71,8 @@ class Member:
     async def start(self) -> None:
         self.memory = Memory()
         self.quorum = Quorum(self.config, self.memory)
-        parts = SimpleNamespace(settings=Settings({}), quorum=self.quorum, image=Image())
-        self.server = Server(cast(Broker, parts), "CONTROLLER", Listeners.CONTROLLER)
+        parts = cast(Broker, Parts(self.quorum))
+        self.server = Server(parts, "CONTROLLER", Listeners.CONTROLLER)
         await self.server.bind("127.0.0.1", self.config.endpoints[0].port)
         await self.quorum.start()
         await self.server.serve()

@@ -87,7 +87,7 @@ async def describe(member: Member) -> DescribeQuorumResponse:
     topic = RequestTopicData(
         topic_name="__cluster_metadata", partitions=[RequestPartitionData(partition_index=0)]
     )
-    response = await member.quorum.ask_leader(DescribeQuorumRequest(topics=[topic]), 2)
+    response = await member.quorum.handle(DescribeQuorumRequest(topics=[topic]), 2)
     assert isinstance(response, DescribeQuorumResponse)
     return response
 
@@ -108,9 +108,9 @@ def test_an_observer_becomes_a_voter_and_the_leader_leaves(tmp_path: Path) -> No
                     for each in observer.config.endpoints
                 ],
             )
-            added = await observer.quorum.ask_leader(add, 1)
+            added = await leader.quorum.handle(add, 1)
             assert added == AddRaftVoterResponse(error_code=ErrorCode.NONE)
-            (partition,) = (await describe(observer)).topics[0].partitions
+            (partition,) = (await describe(leader)).topics[0].partitions
             assert [voter.replica_id for voter in partition.current_voters] == [1, 2]
             remove = RemoveRaftVoterRequest(
                 cluster_id=CLUSTER_ID, voter_id=1, voter_directory_id=leader.config.directory_id

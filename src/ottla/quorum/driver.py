@@ -20,7 +20,7 @@ from ottla.quorum.describing import describe_quorum
 from ottla.quorum.events import Effect, Event, Flush, Response, Tick
 from ottla.quorum.machine import Machine
 from ottla.quorum.member import Rng
-from ottla.quorum.peers import PeerClosed, Peers
+from ottla.quorum.peers import Peers
 from ottla.quorum.replica import Listener, Replica
 from ottla.quorum.requests import incoming
 from ottla.quorum.responses import reply
@@ -179,20 +179,6 @@ class Quorum:
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "This node is stopping.")
         self._step(events.Received(answer, asked))
         return reply(asked, await answer)
-
-    async def ask_leader(self, request: Message, version: int) -> Message:
-        """Answer as the leader does: by ourselves if we lead, else by asking it."""
-        member = self._machine.member
-        address = member.leader_address()
-        if isinstance(member.role, Leader):
-            return await self.handle(request, version)
-        if address is None:
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "The quorum has no leader now.")
-        try:
-            return await self._peers.ask(address, request)
-        except (OSError, TimeoutError, PeerClosed) as error:
-            text = "The leader of the quorum does not answer."
-            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, text) from error
 
     # --- the loop of events and effects -------------------------------------------------------
 

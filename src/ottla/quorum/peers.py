@@ -110,14 +110,6 @@ class Peers:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def ask(self, address: tuple[str, int], request: Message) -> Message:
-        """Pass on somebody else's question, on a connection of its own."""
-        connection = Connection(*address)
-        try:
-            return await connection.ask(request, self._config.request_timeout)
-        finally:
-            connection.close()
-
     async def close(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:

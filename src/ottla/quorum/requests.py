@@ -13,7 +13,6 @@ from ottla.wire.message import Message
 from ottla.wire.messages import add_raft_voter as adding
 from ottla.wire.messages import api_versions
 from ottla.wire.messages import begin_quorum_epoch as beginning
-from ottla.wire.messages import describe_quorum as describing
 from ottla.wire.messages import end_quorum_epoch as ending
 from ottla.wire.messages import fetch as fetching
 from ottla.wire.messages import fetch_snapshot as snapshots
@@ -40,7 +39,6 @@ CALLS: dict[type[Message], Call] = {
     adding.AddRaftVoterRequest: Call(1, adding.AddRaftVoterResponse),
     removing.RemoveRaftVoterRequest: Call(0, removing.RemoveRaftVoterResponse),
     updating.UpdateRaftVoterRequest: Call(0, updating.UpdateRaftVoterResponse),
-    describing.DescribeQuorumRequest: Call(2, describing.DescribeQuorumResponse),
     api_versions.ApiVersionsRequest: Call(4, api_versions.ApiVersionsResponse),
 }
 """What we ask with, the newest that Kafka 4.3 knows, and how it is answered."""

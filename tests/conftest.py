@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from support.brokers import BrokerProcess, Kind, running
-from support.homes import Home
+pytest.register_assert_rewrite("support")
+
+from support.brokers import BrokerProcess, Kind, running  # noqa: E402
+from support.homes import Home  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -19,6 +19,7 @@ from support.wire import Connection
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 PER_ROUND = 20
+LOADING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 @dataclass
@@ -159,10 +160,21 @@ def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
 
 
 def committed(bootstrap: str, group: str, topic: str) -> tuple[int, str]:
+    """A coordinator that still loads says so, and the client does not ask again by itself."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    [place] = consumer.committed([TopicPartition(topic, 0)], timeout=SECONDS_MAX)
+    found: list[TopicPartition] = []
+
+    def loaded() -> bool:
+        try:
+            found.extend(consumer.committed([TopicPartition(topic, 0)], timeout=SECONDS_MAX))
+        except KafkaException as error:
+            if error.args[0].code() not in LOADING:
+                raise
+        return bool(found)
+
+    wait_until(loaded)
     consumer.close()
-    return place.offset, place.metadata
+    return found[0].offset, found[0].metadata
 
 
 def delete_records(bootstrap: str, topic: str, offset: int) -> None:

@@ -13,12 +13,14 @@ M = TypeVar("M", bound=Machine)
 
 
 def java_hash(text: str) -> int:
-    """Java's String.hashCode, without its sign bit as Kafka uses it."""
+    """The absolute value of Java's String.hashCode, by which Kafka picks a partition."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for position in range(0, len(units), 2):
         value = (31 * value + (units[position] << 8) + units[position + 1]) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+    if value == 0x80000000:  # has no positive counterpart in 32 bits; Kafka takes 0 for it
+        return 0
+    return value if value < 0x80000000 else 0x100000000 - value
 
 
 class Shards(Generic[M]):

@@ -20,6 +20,7 @@ from ottla.replication.partitions import Partitions
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
+    from ottla.broker.durability import Durability
     from ottla.broker.producer_ids import ProducerIds
     from ottla.broker.transactional import Gate
     from ottla.controller.controller import Controller
@@ -55,6 +56,7 @@ class Broker:
     publisher: Publisher
     partitions: Partitions
     waiting: Waiting
+    durability: "Durability"
     directories: "list[LogDirectory]"
     producer_ids: "ProducerIds"
     groups: "GroupCoordinator"

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
+from ottla.broker.durability import Durability
 from ottla.broker.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.server import Server
@@ -156,6 +157,7 @@ class Node:
     def _make_broker(self, identity: Identity) -> None:
         broker, settings = self.broker, self.settings
         broker.waiting = Waiting()
+        broker.durability = Durability(self.threads, broker.waiting.moved, broker.spawn)
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.directories
         logs = Directories(self.directories, identity.directory_ids, broker.now_ms)

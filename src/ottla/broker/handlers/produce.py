@@ -62,7 +62,7 @@ def append(
     if request.acks == 0:
         work.close_on_error()
         return None
-    if request.acks == ALL and work.unsafe():
+    if work.may_wait and work.unsafe():
         return work.wait()
     return work.reply()
 
@@ -93,6 +93,7 @@ class Work:
         self.now = broker.now()
         self.now_ms = broker.now_ms()
         self.internal_allowed = context.client_id == _ADMIN_CLIENT
+        self.may_wait = request.acks == ALL
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -111,6 +112,9 @@ class Work:
             outcome.appended = leader.append(
                 data.records, now=self.now, now_ms=self.now_ms, acks=self.request.acks
             )
+            if outcome.appended.flush_due:
+                self.may_wait = True
+                self.broker.durability.ask(leader, outcome.appended.last_offset + 1)
         except KafkaError as error:
             outcome.error = error
         except Exception as error:
@@ -140,18 +144,19 @@ class Work:
             if outcome.error is not None:
                 raise BadRequest(f"a Produce with acks=0 failed: {outcome.error}")
 
-    # acks=all --------------------------------------------------------------------------------
+    # Waiting for replicas, or for the disk -------------------------------------------------
 
     def unsafe(self) -> bool:
-        """Whether something appended is not committed yet."""
-        for _, outcomes in self.topics:
-            for outcome in outcomes:
-                appended, leader = outcome.appended, outcome.leader
-                if appended is None or outcome.error is not None or leader is None:
-                    continue
-                if leader.log.high_watermark <= appended.last_offset:
-                    return True
-        return False
+        """Whether something appended may still be lost, as far as the client cares."""
+        return any(self._is_unsafe(outcome) for outcome in self.outcomes())
+
+    def _is_unsafe(self, outcome: Outcome) -> bool:
+        appended, leader = outcome.appended, outcome.leader
+        if appended is None or leader is None or outcome.error is not None:
+            return False
+        if self.request.acks == ALL and leader.log.high_watermark <= appended.last_offset:
+            return True
+        return appended.flush_due and leader.log.recovery_point <= appended.last_offset
 
     def wait(self) -> Later:
         later = Later()
@@ -159,7 +164,8 @@ class Work:
         def try_now(expired: bool) -> bool:
             if later.abandoned:
                 return True
-            self._notice_changes(expired)
+            for outcome in self.outcomes():
+                self._notice_change(outcome, expired)
             if not expired and self.unsafe():
                 return False
             later.deliver(self.reply())
@@ -169,18 +175,19 @@ class Work:
         self.broker.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now)
         return later
 
-    def _notice_changes(self, expired: bool) -> None:
-        for outcome in self.outcomes():
-            leader, appended = outcome.leader, outcome.appended
-            if leader is None or appended is None or outcome.error is not None:
-                continue
-            committed = leader.log.high_watermark > appended.last_offset
-            if leader.deposed:
-                outcome.error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            elif committed and leader.in_sync.is_under_min:
-                outcome.error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-            elif not committed and expired:
+    def _notice_change(self, outcome: Outcome, expired: bool) -> None:
+        leader = outcome.leader
+        if leader is None or outcome.appended is None or outcome.error is not None:
+            return
+        if leader.deposed:
+            outcome.error = KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif leader.log.health.failure is not None:
+            outcome.error = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+        elif self._is_unsafe(outcome):
+            if expired:
                 outcome.error = KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+        elif self.request.acks == ALL and leader.in_sync.is_under_min:
+            outcome.error = KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
     # The reply -------------------------------------------------------------------------------
 

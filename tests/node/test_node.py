@@ -1,0 +1,104 @@
+"""A node's life: formatted, stopped in good order, started again, killed."""
+
+import time
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from ottla.broker.topics_on_demand import create_on_demand
+from ottla.config import Settings
+from ottla.config.load import single_node
+from ottla.errors import OttlaError
+from ottla.node.node import Node
+from ottla.wire.record_batch import NewRecord, build_batch
+
+
+def settings(path: Path, **options: str) -> Settings:
+    static = single_node(("127.0.0.1", 0), path / "data")
+    return Settings(static | {name.replace("_", "."): value for name, value in options.items()})
+
+
+def append(node: Node, topic: str, value: bytes = b"v") -> int:
+    leader = node.partitions.leader(topic, 0)
+    record = NewRecord(int(time.time() * 1000), None, value)
+    appended = leader.append(build_batch([record]), now=0.0, now_ms=int(time.time() * 1000))
+    return appended.first_offset
+
+
+def test_what_was_written_is_there_after_a_clean_stop(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        await create_on_demand(["t"], node.broker)
+        epoch = node.registration.epoch
+        append(node, "t")
+        await node.stop()
+        assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        again = Node(settings(tmp_path))
+        await again.start()
+        assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+        assert again.registration.epoch > epoch
+        assert append(again, "t") == 1
+        await again.stop()
+
+    uvloop.run(scenario())
+
+
+def test_the_directory_comes_with_a_file_that_names_the_ports_it_really_had(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        text = (tmp_path / "data" / "server.properties").read_text()
+        assert f"PLAINTEXT://127.0.0.1:{node.advertised[0].port}" in text
+        await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_a_second_node_cannot_use_the_directory(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        with pytest.raises(OttlaError, match="in use by another broker"):
+            await Node(settings(tmp_path)).start()
+        await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_a_directory_of_another_node_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        await node.stop()
+        with pytest.raises(OttlaError, match="belongs to node 1, not to 2"):
+            await Node(settings(tmp_path, node_id="2")).start()
+
+    uvloop.run(scenario())
+
+
+def test_a_port_in_use_is_told_in_a_sentence(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path / "a"))
+        await node.start()
+        taken = ("127.0.0.1", node.advertised[0].port)
+        with pytest.raises(OttlaError, match="Choose another port"):
+            await Node(Settings(single_node(taken, tmp_path / "b"))).start()
+        await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_several_directories_share_the_partitions(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        directories = f"{tmp_path / 'a'},{tmp_path / 'b'}"
+        node = Node(settings(tmp_path, log_dirs=directories))
+        await node.start()
+        await create_on_demand(["t", "u", "v", "w"], node.broker)
+        assert {len(directory.logs) for directory in node.directories} == {2}
+        await node.stop()
+
+    uvloop.run(scenario())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ottla.broker.api import Listeners
 from ottla.broker.context import RequestContext
 from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.suspects import Suspects
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
@@ -70,6 +71,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             settings.int("max.incremental.fetch.session.cache.slots")
         )
+        self.suspects = Suspects()
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads

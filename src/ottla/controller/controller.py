@@ -100,6 +100,8 @@ class Controller:
         self._writer = Writer(quorum)
         self._sessions = Sessions((), 0.0, 0.0)
         self._idle_since = -1
+        self.own_broker_epoch = -1
+        """Of the broker in this process, once it is registered."""
         self._due: dict[str, float] = {}
         publisher.subscribe_leader(self._leader_changed)
 
@@ -128,9 +130,9 @@ class Controller:
         log.info("The active controller of epoch %d", epoch)
 
     def _fence_own_past(self) -> None:
-        """A broker of this very process that is registered as alive is one from before a kill."""
+        """This node's broker, registered as alive but not by this process, was killed."""
         own = self._writer.image.brokers.get(self.node_id)
-        if own is not None and not own.fenced:
+        if own is not None and not own.fenced and own.epoch != self.own_broker_epoch:
             self._fence(own.id)
 
     def _fence(self, broker_id: int) -> None:

@@ -26,6 +26,13 @@ class Liveness:
         self._image = image
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """A new active controller has no connections yet: it asks who is there."""
+        if self._controller.active:
+            for broker in self._image().brokers.values():
+                if not broker.fenced and broker.id != self._controller.node_id:
+                    self.connection_closed(broker.id, broker.epoch)
+
     def connection_closed(self, broker_id: int, broker_epoch: int) -> None:
         if not self._controller.active or broker_id in self._tasks:
             return

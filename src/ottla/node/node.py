@@ -140,6 +140,7 @@ class Node:
         )
         self.liveness = Liveness(self.controller, lambda: self.publisher.image)
         broker.heartbeats_ended = self.liveness.connection_closed
+        self.publisher.subscribe_leader(self.liveness.leader_changed)
         await self.quorum.start()
         refuse_access_rules(self.publisher.image)
         Snapshotting(
@@ -193,7 +194,7 @@ class Node:
             self._address_of,
             self.network,
             fetch_limits(settings),
-            lambda follower: None,
+            self.broker.suspects,
         )
         Followers(self.partitions, self.fetchers)
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
@@ -222,6 +223,7 @@ class Node:
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
+        self.controller.own_broker_epoch = self.registration.epoch
         self._size_coordinators(self.publisher.image)
         self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)
@@ -241,6 +243,7 @@ class Node:
 
     def _image_changed(self, image: Image, delta: Delta) -> None:
         self._size_coordinators(image)
+        self.broker.suspects.image_changed(image)
         self.partitions.apply(image, delta)
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)

@@ -10,7 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from time import time_ns
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
@@ -46,6 +46,13 @@ SESSION_ERRORS = {
 }
 
 Address = Callable[[int], tuple[str, int] | None]
+
+
+class Suspects(Protocol):
+    """Whom to tell that a leader seems to have died, or that it answers."""
+
+    def lost(self, broker_id: int) -> None: ...
+    def found(self, broker_id: int) -> None: ...
 
 
 class FetchLimits(NamedTuple):
@@ -87,19 +94,20 @@ class Fetcher:
         address: Address,
         network: Network,
         limits: FetchLimits,
-        moved: Callable[[Follower], None],
+        suspects: Suspects,
     ) -> None:
         self.leader_id = leader_id
         self._replica = replica
         self._address = address
         self._network = network
         self._limits = limits
-        self._moved = moved
+        self._suspects = suspects
         self._followers: dict[TopicPartition, Follower] = {}
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
         self._session = Session()
         self._link: Link | None = None
+        self._interrupted = False  # we broke the link ourselves
         self._wake = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -136,7 +144,7 @@ class Fetcher:
                     await self._round(client)
             except (LinkLost, MalformedMessage, KafkaError) as error:
                 logger.debug("Fetching from broker %d: %s", self.leader_id, error)
-                await self._rest(self._limits.backoff_s)
+                await self._rest(self._backoff_s())
             except Exception:
                 logger.exception("Fetching from broker %d failed", self.leader_id)
                 await self._rest(1.0)
@@ -144,6 +152,13 @@ class Fetcher:
                 if self._link is not None:
                     self._link.close()
                     self._link = None
+
+    def _backoff_s(self) -> float:
+        """A link that just broke is tried again at once: that tells whether anyone is there."""
+        if self._link is not None and not self._interrupted:
+            self._suspects.lost(self.leader_id)
+            return 0.0
+        return 0.0 if self._interrupted else self._limits.backoff_s
 
     async def _wait_for_work(self) -> None:
         while not self._followers:
@@ -164,12 +179,15 @@ class Fetcher:
         if address is None:
             raise LinkLost(f"no address of broker {self.leader_id} is known")
         self._session = Session()
+        self._interrupted = False
         self._link = await self._network.connect(*address, lambda: None)
+        self._suspects.found(self.leader_id)
         return self._link
 
     def _interrupt(self) -> None:
         self._wake.set()
         if self._link is not None:
+            self._interrupted = True
             self._link.close()
 
     async def _round(self, client: Client) -> None:
@@ -234,8 +252,6 @@ class Fetcher:
                 code = ErrorCode(data.error_code).name
                 logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
             self._pause(follower)
-        else:
-            self._moved(follower)
 
     def _pause(self, follower: Follower) -> None:
         later = asyncio.get_running_loop().time() + self._limits.backoff_s
@@ -283,13 +299,13 @@ class Fetchers:
         address: Address,
         network: Network,
         limits: FetchLimits,
-        moved: Callable[[Follower], None],
+        suspects: Suspects,
     ) -> None:
         self._replica = replica
         self._address = address
         self._network = network
         self._limits = limits
-        self._moved = moved
+        self._suspects = suspects
         self._by_leader: dict[int, Fetcher] = {}
         self._leader_of: dict[TopicPartition, int] = {}
 
@@ -299,7 +315,7 @@ class Fetchers:
         fetcher = self._by_leader.get(leader_id)
         if fetcher is None:
             fetcher = self._by_leader[leader_id] = Fetcher(
-                leader_id, self._replica, self._address, self._network, self._limits, self._moved
+                leader_id, self._replica, self._address, self._network, self._limits, self._suspects
             )
         self._leader_of[follower.topic_partition] = leader_id
         fetcher.follow(follower)

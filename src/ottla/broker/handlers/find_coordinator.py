@@ -33,6 +33,8 @@ LOOK_EVERY_S = 0.01
 async def handle(
     request: FindCoordinatorRequest, context: RequestContext, broker: Broker
 ) -> FindCoordinatorResponse:
+    if broker.suspects.exist:
+        await broker.suspects.settled()
     several = context.api_version >= SEVERAL_KEYS_SINCE
     keys = request.coordinator_keys if several else [request.key]
     found = [await _find(key, request.key_type, context, broker) for key in keys]

@@ -27,6 +27,8 @@ from ottla.wire.messages.metadata import (
 def handle(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
+    if broker.suspects.exist:
+        return _when_settled(request, context, broker)
     missing = [
         topic.name
         for topic in request.topics or ()
@@ -36,6 +38,14 @@ def handle(
     if missing and may_create and broker.settings.flag("auto.create.topics.enable"):
         return _create_and_describe(missing, request, context, broker)
     return describe(request, context, broker, {})
+
+
+async def _when_settled(
+    request: MetadataRequest, context: RequestContext, broker: Broker
+) -> MetadataResponse:
+    await broker.suspects.settled()
+    response = handle(request, context, broker)
+    return response if isinstance(response, MetadataResponse) else await response
 
 
 async def _create_and_describe(

@@ -97,17 +97,28 @@ def test_a_clean_stop_of_a_lone_node_leaves_it_eligible_and_it_leads_again() -> 
     cluster.close()
 
 
-def test_after_a_kill_a_lone_node_fences_its_past_and_the_last_known_leader_recovers() -> None:
+def test_the_next_life_of_a_killed_broker_ends_the_one_before_and_recovers_its_partitions() -> None:
     cluster = lone()
     topic_id = cluster.image.topics_by_name["alpha"].id
+    before = cluster.epochs[1]
     cluster.publisher.leader_changed(1, 2)  # as after a start on the same directory
-    assert cluster.image.brokers[1].fenced
-    assert cluster.partition("alpha").leader == NO_LEADER
     cluster.register(1, previous_epoch=-1)
-    assert cluster.last[0] == PartitionChangeRecord(
+    fencing, registering = cluster.log.batches[-2:]
+    assert fencing == [
+        PartitionChangeRecord(
+            topic_id=topic_id,
+            partition_id=0,
+            isr=[],
+            leader=NO_LEADER,
+            eligible_leader_replicas=[1],
+            last_known_elr=[1],
+        ),
+        BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=before, fenced=1),
+    ]
+    assert registering[0] == PartitionChangeRecord(
         topic_id=topic_id, partition_id=0, eligible_leader_replicas=[]
     )
-    assert isinstance(cluster.last[1], RegisterBrokerRecord)
+    assert isinstance(registering[1], RegisterBrokerRecord)
     assert cluster.epochs[1] == cluster.log.end - 2  # the first offset of the batch
     cluster.heartbeat(1)
     assert cluster.last[1:] == [
@@ -120,6 +131,15 @@ def test_after_a_kill_a_lone_node_fences_its_past_and_the_last_known_leader_reco
             last_known_elr=[],
         )
     ]
+    cluster.close()
+
+
+def test_a_node_that_becomes_the_controller_does_not_disturb_its_own_broker() -> None:
+    cluster = lone()
+    cluster.publisher.leader_changed(2, 2)
+    cluster.publisher.leader_changed(1, 3)
+    assert not cluster.image.brokers[1].fenced
+    assert cluster.partition("alpha").leader == 1
     cluster.close()
 
 
@@ -172,11 +192,12 @@ def test_a_second_broker_with_the_same_id_is_refused_while_the_first_lives(
     cluster: Cluster,
 ) -> None:
     cluster.broker(1)
+    elsewhere = [b"e" * 16]
     with pytest.raises(KafkaError) as refusal:
-        cluster.register(1)
+        cluster.register(1, directories=elsewhere)
     assert refusal.value.code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
     cluster.tick(10.0)
-    cluster.register(1)
+    cluster.register(1, directories=elsewhere)
 
 
 def test_the_same_incarnation_keeps_its_epoch(cluster: Cluster) -> None:

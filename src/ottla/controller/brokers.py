@@ -46,15 +46,14 @@ def register_broker(
     settings: Settings,
     ask: BrokerRegistrationRequest,
     *,
-    cluster_id: str,
     epoch: int,
     in_session: bool,
 ) -> Decision[int]:
     """The reply is the broker's epoch: `epoch` for a new incarnation, its own for a known one.
 
-    `in_session`: the incarnation that is registered was heard of lately.
+    The request was checked by `check_registration`. `in_session`: the incarnation that is
+    registered was heard of lately.
     """
-    _check_registration(image, ask, cluster_id)
     existing = image.brokers.get(ask.broker_id)
     same = existing is not None and existing.incarnation == ask.incarnation_id
     if existing is not None and in_session and not same:
@@ -97,7 +96,20 @@ def register_broker(
     return Decision(records, record.broker_epoch)
 
 
-def _check_registration(image: Image, ask: BrokerRegistrationRequest, cluster_id: str) -> None:
+def succeeds(ask: BrokerRegistrationRequest, existing: Broker) -> bool:
+    """Whether it is the next life of a broker that still counts as alive.
+
+    A directory is locked by the process that uses it: whoever registers with the same directory
+    has outlived the one before. Its session need not be waited out.
+    """
+    return (
+        not existing.fenced
+        and existing.incarnation != ask.incarnation_id
+        and not set(existing.directories).isdisjoint(ask.log_dirs)
+    )
+
+
+def check_registration(image: Image, ask: BrokerRegistrationRequest, cluster_id: str) -> None:
     if ask.cluster_id != cluster_id:
         raise KafkaError(
             ErrorCode.INCONSISTENT_CLUSTER_ID,

@@ -100,8 +100,6 @@ class Controller:
         self._writer = Writer(quorum)
         self._sessions = Sessions((), 0.0, 0.0)
         self._idle_since = -1
-        self.own_broker_epoch = -1
-        """Of the broker in this process, once it is registered."""
         self._due: dict[str, float] = {}
         publisher.subscribe_leader(self._leader_changed)
 
@@ -126,14 +124,7 @@ class Controller:
             self._writer.append([AbortTransactionRecord(reason="The controller changed.")])
         if not image.features:
             self._writer.append(activation_records([unframe(one) for one in self._bootstrap]))
-        self._fence_own_past()
         log.info("The active controller of epoch %d", epoch)
-
-    def _fence_own_past(self) -> None:
-        """This node's broker, registered as alive but not by this process, was killed."""
-        own = self._writer.image.brokers.get(self.node_id)
-        if own is not None and not own.fenced and own.epoch != self.own_broker_epoch:
-            self._fence(own.id)
 
     def _fence(self, broker_id: int) -> None:
         records = brokers.fence(self._writer.image, self.settings, broker_id)
@@ -152,12 +143,15 @@ class Controller:
     async def register_broker(self, ask: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
         now = self._now()
         image = self._writer.image
+        brokers.check_registration(image, ask, self.cluster_id)
         existing = image.brokers.get(ask.broker_id)
+        if existing is not None and brokers.succeeds(ask, existing):
+            self._fence(existing.id)
+            existing = image.brokers[existing.id]
         decision = brokers.register_broker(
             image,
             self.settings,
             ask,
-            cluster_id=self.cluster_id,
             epoch=self._writer.next_offset,
             in_session=existing is not None and self._sessions.alive(existing, now),
         )

@@ -223,7 +223,6 @@ class Node:
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
-        self.controller.own_broker_epoch = self.registration.epoch
         self._size_coordinators(self.publisher.image)
         self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)

@@ -19,6 +19,28 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "ottla" / "wire"
 VERSION_OF_KAFKA = "4.3.1"
 NOT_SERVED_YET = {("InitProducerId", 6)}  # two-phase commit: unstable upstream, never offered
 
+OWN_TAG = 10_000
+"""Tags from here on are ours: clients of Kafka skip them, and never ask for them."""
+
+
+def own_field(name: str, kind: str, since: int) -> "Schema":
+    versions = f"{since}+"
+    field = {"name": name, "type": kind, "versions": versions, "tag": OWN_TAG}
+    if kind == "string":
+        field |= {"nullableVersions": versions, "default": "null"}
+    return field | {"taggedVersions": versions}
+
+
+OWN_FIELDS = {
+    ("DescribeGroupsRequest", "DescribeGroupsRequest"): own_field("IncludeRebalance", "bool", 5),
+    ("DescribeGroupsResponse", "DescribedGroup"): own_field("Rebalance", "string", 5),
+    ("ConsumerGroupDescribeRequest", "ConsumerGroupDescribeRequest"): own_field(
+        "IncludeRebalance", "bool", 0
+    ),
+    ("ConsumerGroupDescribeResponse", "DescribedGroup"): own_field("Rebalance", "string", 0),
+}
+"""Why a group rebalanced last, and for whom it waited: told as JSON to who asks for it."""
+
 PYTHON_TYPES = {
     "bool": ("bool", "False"),
     "int8": ("int", "0"),
@@ -60,7 +82,8 @@ def structs_of(schema: Schema) -> list[tuple[str, list[Schema]]]:
             inner = field["type"].removeprefix("[]")
             if inner not in found and (inside := field.get("fields") or shared.get(inner)):
                 visit(inner, inside)
-        found[name] = fields
+        own = OWN_FIELDS.get((schema["name"], name))
+        found[name] = fields if own is None else [*fields, own]
 
     visit(schema["name"], schema["fields"])
     return list(found.items())

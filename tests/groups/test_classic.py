@@ -70,7 +70,7 @@ def test_a_member_that_joins_makes_everyone_join_again() -> None:
     assert code(driver.heartbeat(old.member_id, 1)) is ErrorCode.REBALANCE_IN_PROGRESS
     again = driver.join(old.member_id)
     assert again.reply.generation_id == newcomer.reply.generation_id == 2
-    assert "joined" in driver.groups.groups["g"].history.reason
+    assert "joined" in driver.groups.history("g").reason
 
 
 def test_who_does_not_join_again_in_time_is_out() -> None:
@@ -92,7 +92,7 @@ def test_a_silent_member_loses_its_session() -> None:
         beat = driver.heartbeat(talker.member_id, 1)
     assert code(beat) is ErrorCode.REBALANCE_IN_PROGRESS
     assert silent.member_id not in driver.groups.groups["g"].members
-    assert "no heartbeat" in driver.groups.groups["g"].history.reason
+    assert "no heartbeat" in driver.groups.history("g").reason
 
 
 def test_the_last_member_leaves_an_empty_group_behind() -> None:

@@ -88,7 +88,7 @@ def test_who_does_not_give_up_in_time_is_out() -> None:
     assert one.beat() is ErrorCode.UNKNOWN_MEMBER_ID
     settle(two)
     assert len(two.has) == 4
-    assert "did not give up" in group_of(driver).history.reason
+    assert "did not give up" in driver.groups.history("g").reason
 
 
 def test_a_silent_member_is_out_after_its_session() -> None:

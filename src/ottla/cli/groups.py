@@ -10,6 +10,7 @@ from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, Jso
 from ottla.cli.cluster import TIMEOUT_S, Cluster
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
+from ottla.cli.rebalances import last_rebalance, told
 from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and delete them.")
@@ -73,13 +74,16 @@ def describe(
             for row in rows
         ]
         state = described.state.name.lower()
-        print_json({"group": group, "state": state, "partitions": parts})
+        story = last_rebalance(bootstrap, group)
+        print_json({"group": group, "state": state, "partitions": parts, "rebalance": story})
         return
     lag = sum(row[4] for row in rows if isinstance(row[4], int))
     out.print(
         f"[bold]{group}[/]  {described.state.name.lower()}  "
         f"{len(described.members)} members  {lag:,} records behind"
     )
+    for line in told(last_rebalance(bootstrap, group), described):
+        out.print(line)
     print_table([name.upper() for name in columns], rows)
 
 

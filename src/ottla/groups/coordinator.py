@@ -178,6 +178,15 @@ class GroupCoordinator:
     def describe_consumer(self, group_id: str) -> DescribedConsumers:
         return describing.describe_consumer(self.shards.of(group_id).machine, group_id)
 
+    def rebalance_of(self, group_id: str) -> str | None:
+        """Why the group rebalanced last, how long it took, and for whom it waits, as JSON."""
+        machine = self.shards.of(group_id).machine
+        group = machine.find(group_id)
+        if group is None:
+            return None
+        now_s = asyncio.get_running_loop().time()
+        return machine.history(group_id).told(now_s, group.waiting_for())
+
     def listed(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
         if self.shards.loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

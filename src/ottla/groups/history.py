@@ -4,6 +4,9 @@ Kept in memory for people (`ottla group describe`, the log); nothing is decided 
 """
 
 import logging
+from collections.abc import Iterable
+
+from msgspec.json import encode
 
 logger = logging.getLogger("ottla.groups")
 
@@ -11,7 +14,7 @@ logger = logging.getLogger("ottla.groups")
 class Rebalance:
     """The last rebalance of a group."""
 
-    __slots__ = ("finished", "group_id", "joined", "reason", "started", "started_wall_ms")
+    __slots__ = ("finished", "joined", "reason", "started", "started_wall_ms")
 
     def __init__(self) -> None:
         self.reason = ""
@@ -39,6 +42,21 @@ class Rebalance:
         logger.info(
             "group %s settled in generation %d after %.3f s%s", group_id, generation, took, waited
         )
+
+    def told(self, now_s: float, waiting_for: Iterable[str]) -> str | None:
+        """As JSON; None where the coordinator has not seen a rebalance since it started."""
+        if self.started is None:
+            return None
+        seconds = (now_s if self.finished is None else self.finished) - self.started
+        story = {
+            "reason": self.reason,
+            "started_ms": self.started_wall_ms,
+            "seconds": round(seconds, 3),
+            "finished": self.finished is not None,
+            "joined": {member: round(after, 3) for member, after in self.joined.items()},
+            "waiting_for": [] if self.finished is not None else sorted(waiting_for),
+        }
+        return encode(story).decode()
 
     def slowest(self) -> tuple[str, float] | None:
         return max(self.joined.items(), key=lambda item: item[1], default=None)

@@ -16,6 +16,7 @@ from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer import leaving
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.groups.history import Rebalance
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets
@@ -65,6 +66,7 @@ class Groups:
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
         self._paces = {} if paces is None else paces
+        self._histories: dict[str, Rebalance] = {}
         self._to_check: list[str] = []  # groups whose offsets' age is looked at in this round
 
     # -- finding ------------------------------------------------------------------------------
@@ -101,6 +103,13 @@ class Groups:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.topics_seen = self.topics_version
+
+    def history(self, group_id: str) -> Rebalance:
+        """What people may want to know; nothing is decided by it."""
+        found = self._histories.get(group_id)
+        if found is None:
+            found = self._histories[group_id] = Rebalance()
+        return found
 
     # -- applying -----------------------------------------------------------------------------
 
@@ -230,4 +239,7 @@ class Groups:
         if self._to_check:
             self.timers.set(("retention", "", ""), now.seconds)
         else:
+            gone = self._histories.keys() - self.groups.keys()
+            for group_id in gone:
+                del self._histories[group_id]
             self._check_ages_later(now)

@@ -21,6 +21,10 @@ def handle(
         for group in groups:
             if group.error_code == 0:
                 group.authorized_operations = ALL_GROUP_OPERATIONS
+    if request.include_rebalance:
+        for group in groups:
+            if group.error_code == 0:
+                group.rebalance = broker.groups.rebalance_of(group.group_id)
     return DescribeGroupsResponse(groups=groups)
 
 

@@ -6,7 +6,6 @@ from enum import Enum
 
 from ottla.coordination.machine import Ticket
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.history import Rebalance
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.records.consumer_protocol import ConsumerProtocolSubscription
 
@@ -86,7 +85,6 @@ class Member:
 class ClassicGroup:
     __slots__ = (
         "generation",
-        "history",
         "id",
         "leader",
         "members",
@@ -119,7 +117,6 @@ class ClassicGroup:
         self.new_member_added = False  # while an initial rebalance is delayed
         self.subscribed_topics: frozenset[str] | None = None  # None: nobody knows
         self.written = False  # there is a record of it
-        self.history = Rebalance()
 
     # -- looking ------------------------------------------------------------------------------
 
@@ -146,6 +143,14 @@ class ClassicGroup:
 
     def awaiting_join(self) -> int:
         return sum(member.join_ticket is not None for member in self.members.values())
+
+    def waiting_for(self) -> list[str]:
+        """Whom a rebalance under way waits for."""
+        if self.state is State.PREPARING_REBALANCE:
+            return [m.id for m in self.members.values() if m.join_ticket is None]
+        if self.state is State.COMPLETING_REBALANCE:
+            return sorted(self.pending_syncs)
+        return []
 
     def rebalance_timeout_ms(self) -> int:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)

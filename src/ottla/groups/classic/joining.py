@@ -182,7 +182,7 @@ class _Join:
 
     def _rebalance(self, member: Member, reason: str) -> Later:
         member.join_ticket = self.ticket
-        self.group.history.member_joined(member.id, self.now.seconds)
+        self.groups.history(self.group.id).member_joined(member.id, self.now.seconds)
         rebalance.rebalance_or_go_on(self.groups, self.group, self.now, reason, self.out)
         return LATER
 

@@ -44,7 +44,7 @@ def begin(groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out:
     groups.timers.cancel(("sync", group.id, ""))
     initial = group.is_empty
     group.become(State.PREPARING_REBALANCE, now.wall_ms)
-    group.history.begin(group.id, reason, now.seconds, now.wall_ms)
+    groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
     if initial:
         _delay_first(groups, group, now)
     elif group.all_joined():

@@ -60,7 +60,7 @@ def _assign(
     for member in group.members.values():
         reply = assigned(group, member, assignments.get(member.id, b""))
         rebalance.answer_sync(groups, group, member, now, reply, out)
-    group.history.end(group.id, group.generation, now.seconds)
+    groups.history(group.id).end(group.id, group.generation, now.seconds)
 
 
 def assigned(group: ClassicGroup, member: Member, assignment: bytes) -> SyncGroupResponse:

@@ -7,7 +7,6 @@ from typing import NoReturn
 from msgspec import Struct
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.history import Rebalance
 from ottla.ids import Uuid
 from ottla.wire.records.groups import ClassicMemberMetadata
 
@@ -65,7 +64,6 @@ class ConsumerGroup:
         "assigned_at_ms",
         "assignment_epoch",
         "epoch",
-        "history",
         "id",
         "members",
         "metadata_hash",
@@ -88,7 +86,6 @@ class ConsumerGroup:
         self.owners: dict[tuple[Uuid, int], str] = {}  # also of what is being given up
         self.regexes: dict[str, ResolvedRegex] = {}
         self.topics_seen = -1  # the version of the metadata that was looked at
-        self.history = Rebalance()
 
     def copy(self) -> "ConsumerGroup":
         twin = ConsumerGroup(self.id)
@@ -97,7 +94,7 @@ class ConsumerGroup:
         twin.members, twin.static_ids = dict(self.members), dict(self.static_ids)
         twin.targets, twin.owners = dict(self.targets), dict(self.owners)
         twin.regexes = dict(self.regexes)
-        twin.topics_seen, twin.history = self.topics_seen, self.history
+        twin.topics_seen = self.topics_seen
         return twin
 
     @property
@@ -115,6 +112,12 @@ class ConsumerGroup:
             member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()
         )
         return "Stable" if reconciled else "Reconciling"
+
+    def waiting_for(self) -> list[str]:
+        """Who has not reached the target; those who hold others up before those who wait."""
+        behind = [m for m in self.members.values() if not m.is_reconciled_to(self.assignment_epoch)]
+        holding = [m for m in behind if m.state is not MemberState.UNRELEASED_PARTITIONS]
+        return [member.id for member in holding or behind]
 
     def subscribed_topics(self) -> set[str]:
         names = {topic for member in self.members.values() for topic in member.topics}

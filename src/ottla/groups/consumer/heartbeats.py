@@ -281,9 +281,9 @@ def step(groups: "Groups", draft: Draft, member: Member, owned: Owned, now: Inst
     else:
         groups.timers.cancel(name)
     if moved.is_reconciled_to(group.assignment_epoch):
-        group.history.member_joined(member.id, now.seconds)
+        groups.history(group.id).member_joined(member.id, now.seconds)
         if group.state == "Stable":
-            group.history.end(group.id, group.epoch, now.seconds)
+            groups.history(group.id).end(group.id, group.epoch, now.seconds)
     return moved
 
 

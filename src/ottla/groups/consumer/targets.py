@@ -23,7 +23,7 @@ def refresh(
     names = group.subscribed_topics()
     new_hash = metadata_hash(groups.image(), names)
     if bump or new_hash != group.metadata_hash or _subscriptions_changed(groups, group):
-        group.history.begin(group.id, reason, now.seconds, now.wall_ms)
+        groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
         draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
     group.topics_seen = groups.topics_version
     groups.note_topics_seen(group.id)

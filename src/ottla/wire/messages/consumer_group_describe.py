@@ -11,12 +11,14 @@ from ottla.wire.message import Message
 class ConsumerGroupDescribeRequest(Message):
     group_ids: list[str] = []
     include_authorized_operations: bool = False
+    include_rebalance: bool = False
     API_KEY: ClassVar[int] = 69
     VERSIONS: ClassVar[range] = range(2)
     FLEXIBLE_SINCE: ClassVar[int] = 0
     SCHEMA: ClassVar[str] = """
         group_ids []string
         include_authorized_operations bool
+        include_rebalance bool tag=10000:0+
     """
 
 
@@ -78,6 +80,7 @@ class DescribedGroup(Message):
     assignor_name: str = ""
     members: list[Member] = []
     authorized_operations: int = -2147483648
+    rebalance: str | None = None
     FLEXIBLE_SINCE: ClassVar[int] = 0
     SCHEMA: ClassVar[str] = """
         error_code int16
@@ -89,6 +92,7 @@ class DescribedGroup(Message):
         assignor_name string
         members []Member
         authorized_operations int32
+        rebalance string null=0+ tag=10000:0+
     """
 
 

@@ -8,12 +8,14 @@ from ottla.wire.message import Message
 class DescribeGroupsRequest(Message):
     groups: list[str] = []
     include_authorized_operations: bool = False
+    include_rebalance: bool = False
     API_KEY: ClassVar[int] = 15
     VERSIONS: ClassVar[range] = range(7)
     FLEXIBLE_SINCE: ClassVar[int] = 5
     SCHEMA: ClassVar[str] = """
         groups []string
         include_authorized_operations bool 3+
+        include_rebalance bool 5+ tag=10000:5+
     """
 
 
@@ -44,6 +46,7 @@ class DescribedGroup(Message):
     protocol_data: str = ""
     members: list[DescribedGroupMember] = []
     authorized_operations: int = -2147483648
+    rebalance: str | None = None
     FLEXIBLE_SINCE: ClassVar[int] = 5
     SCHEMA: ClassVar[str] = """
         error_code int16
@@ -54,6 +57,7 @@ class DescribedGroup(Message):
         protocol_data string
         members []DescribedGroupMember
         authorized_operations int32 3+
+        rebalance string 5+ null=5+ tag=10000:5+
     """
 
 

@@ -1,0 +1,41 @@
+"""`ottla group describe` says why a group rebalanced and who holds what."""
+
+import json
+import time
+import uuid
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner
+
+from ottla.cli.app import app
+from ottla.cli.rebalances import last_rebalance
+from support.brokers import Kind
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_the_reason_of_the_last_rebalance_is_told(
+    bootstrap: str, broker_kind: Kind, protocol: str
+) -> None:
+    if broker_kind == "kafka":
+        pytest.skip("Apache Kafka does not tell")
+    name = f"story-{uuid.uuid4()}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, 2, 1)])[name].result(10)
+    assert last_rebalance(bootstrap, name) is None
+    options = {"bootstrap.servers": bootstrap, "group.id": name, "client.id": "reader"}
+    consumer = Consumer({**options, "group.protocol": protocol})
+    consumer.subscribe([name])
+    deadline = time.monotonic() + 20
+    while len(consumer.assignment()) < 2 and time.monotonic() < deadline:
+        consumer.poll(0.1)
+    story = last_rebalance(bootstrap, name)
+    assert story is not None
+    assert "joined" in story["reason"]
+    assert story["finished"]
+    shown = CliRunner().invoke(app, ["group", "describe", name, "-b", bootstrap])
+    assert "last rebalance" in shown.stdout
+    described = CliRunner().invoke(app, ["group", "describe", name, "-b", bootstrap, "--json"])
+    assert json.loads(described.stdout)["rebalance"]["reason"] == story["reason"]
+    consumer.close()

@@ -17,10 +17,15 @@ class Tool:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
 
-    def __call__(self, *arguments: str, stdin: str | bytes | None = None, code: int = 0) -> Result:
-        result = CliRunner().invoke(
-            app, arguments, input=stdin, env={"OTTLA_BOOTSTRAP": self._bootstrap}
-        )
+    def __call__(
+        self,
+        *arguments: str,
+        stdin: str | bytes | None = None,
+        code: int = 0,
+        env: dict[str, str] | None = None,
+    ) -> Result:
+        env = {"OTTLA_BOOTSTRAP": self._bootstrap, **(env or {})}
+        result = CliRunner().invoke(app, arguments, input=stdin, env=env, prog_name="ottla")
         assert result.exit_code == code, result.output
         return result
 
@@ -154,3 +159,12 @@ def test_without_a_broker_the_error_says_what_to_do() -> None:
     result = CliRunner().invoke(app, ["topic", "list", "-b", "127.0.0.1:1"])
     assert isinstance(result.exception, OttlaError)
     assert "Start one with `ottla start`" in str(result.exception)
+
+
+def test_topics_and_groups_are_completed_in_the_shell(ottla: Tool, topic: str) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    ottla("group", "reset-offsets", group, "-t", topic, "--to", "earliest")
+    for kind, name in (("topic", topic), ("group", group)):
+        typed = f"ottla {kind} describe {name[:-3]}"
+        shell = {"_OTTLA_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": "3"}
+        assert name in ottla(env=shell).stdout.split()

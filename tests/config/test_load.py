@@ -153,6 +153,15 @@ def test_kafka_s_own_sample_is_understood() -> None:
 
 
 @pytest.mark.parametrize(
+    ("host", "exposed"),
+    [("localhost", False), ("127.0.0.2", False), ("[::1]", False), ("", True), ("0.0.0.0", True)],
+)
+def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool) -> None:
+    settings = kafka_file(listeners=f"PLAINTEXT://{host}:1,CONTROLLER://localhost:2")
+    assert [each.name for each in settings.topology.exposed] == ["PLAINTEXT"] * exposed
+
+
+@pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"listeners": "SSL://h:1,CONTROLLER://h:2"}, "SSL, which is not supported yet"),

@@ -10,7 +10,7 @@ import typer
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
-from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions
+from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, complete_topics
 from ottla.cli.cluster import Cluster
 from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import print_json
@@ -20,7 +20,7 @@ BEGINNING, END = -2, -1
 
 
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics)],
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", "-f", help="All there is, not only what comes.")
     ] = False,

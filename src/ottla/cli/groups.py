@@ -6,7 +6,14 @@ import typer
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
-from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, Json, Yes
+from ottla.cli.arguments import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    ClientOptions,
+    Json,
+    Yes,
+    complete_groups,
+)
 from ottla.cli.cluster import TIMEOUT_S, Cluster
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
@@ -15,7 +22,9 @@ from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and delete them.")
 
-Group = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")]
+Group = Annotated[
+    str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=complete_groups)
+]
 Place = tuple[str, int]
 
 
@@ -125,7 +134,9 @@ def reset_offsets(
 
 @app.command()
 def delete(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP...")],
+    groups: Annotated[
+        list[str], typer.Argument(metavar="GROUP...", autocompletion=complete_groups)
+    ],
     yes: Yes = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientOptions = None,

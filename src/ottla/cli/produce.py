@@ -10,7 +10,13 @@ import typer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import Message, Producer
 
-from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, assignments
+from ottla.cli.arguments import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    ClientOptions,
+    assignments,
+    complete_topics,
+)
 from ottla.cli.cluster import Cluster
 from ottla.cli.output import err, progress
 from ottla.errors import OttlaError
@@ -33,7 +39,7 @@ class Deliveries:
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics)],
     file: Annotated[
         Path | None, typer.Argument(help="Read this file instead of standard input.")
     ] = None,

@@ -61,7 +61,13 @@ def start(asked: Start) -> int:
         )
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        _ = settings.topology  # contradictions are told before the server is loaded
+        for listener in settings.topology.exposed:
+            print(
+                f"warning: {listener.name} on {listener.host or 'all interfaces'}:{listener.port} "
+                "is open to the network without encryption or authentication: whoever reaches it "
+                "may read, write and delete everything.",
+                file=sys.stderr,
+            )
         serve(settings)
     except OttlaError as error:
         print(f"ottla: {error}", file=sys.stderr)

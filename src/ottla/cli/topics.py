@@ -23,6 +23,7 @@ from ottla.cli.arguments import (
     Json,
     Yes,
     assignments,
+    complete_topics,
 )
 from ottla.cli.cluster import TIMEOUT_S, Cluster
 from ottla.cli.output import err, out, print_json, print_table
@@ -30,7 +31,10 @@ from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Create, look at, change and delete topics.")
 
-Name = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="TOPIC", help="The topic's name.", autocompletion=complete_topics),
+]
 
 
 @app.command()
@@ -161,7 +165,7 @@ def alter(
 
 @app.command()
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
+    names: Annotated[list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics)],
     yes: Yes = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientOptions = None,

@@ -47,6 +47,12 @@ class Topology(NamedTuple):
     def is_controller(self) -> bool:
         return "controller" in self.roles
 
+    @property
+    def exposed(self) -> tuple[Listener, ...]:
+        """Listeners that other hosts can reach, though nothing protects them."""
+        bound = (*self.listeners, *self.controller_listeners)
+        return tuple(each for each in bound if not _is_loopback(each.host))
+
 
 def read_topology(settings: Settings) -> Topology:
     roles = frozenset(settings.names("process.roles"))
@@ -113,6 +119,10 @@ def host_and_port(option: str, address: str) -> tuple[str, int]:
     if not (port.isascii() and port.isdigit() and int(port) < 65536):
         raise OttlaError(f"{option}: {address!r} has no port; write HOST:PORT.")
     return host.strip("[]"), int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def _voter(entry: str) -> Voter:

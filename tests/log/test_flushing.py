@@ -135,3 +135,21 @@ def test_a_failed_fsync_reaches_all_who_wait(
     assert all(isinstance(result, OSError) for result in results)
     assert log.recovery_point == 0
     assert log.health.failure is not None, "what was lost is never asked for again"
+
+
+def test_a_flush_that_could_not_begin_is_owed(
+    open_orders: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_orders(SMALL)
+    for n in range(20):
+        append(log, b"%d" % n)
+
+    def no_room(path: object, *_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ottla.log.indexes.os.open", no_room)
+        with pytest.raises(OSError, match="No space"):
+            log.begin_flush()
+    job = log.begin_flush()
+    assert len(job.handles) == len(log.segments)

@@ -1,26 +1,19 @@
 """One replica of one partition: what may be appended, what is committed, what may go.
 
-Not here: reading (`segmented_log`), opening and recovery (`recovery`), what retention drops
-(`retention`), how flushes run (`flushing`), cleaning (`compaction`). Who leads and what is
+Not here: reading (`segmented_log`), rolling and flushing (`durable_log`), opening and recovery
+(`recovery`), what retention drops (`retention`), cleaning (`compaction`). Who leads and what is
 committed is told from outside, through the high watermark.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import TopicPartition, Uuid
-from ottla.log.config import LogConfig
-from ottla.log.epochs import LeaderEpochs
-from ottla.log.flushing import FlushJob
-from ottla.log.health import DirectoryHealth
-from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
-from ottla.log.producers import ProducerStates
+from ottla.log.durable_log import DurableLog
 from ottla.log.reading import Read
 from ottla.log.rebuilding import apply_to_producers, read_marker, rebuild_producers
 from ottla.log.retention import droppable
 from ottla.log.segment import Segment
-from ottla.log.segmented_log import LogResources, SegmentedLog
+from ottla.log.segmented_log import LogResources
 from ottla.log.tail import LARGEST_KEPT
 from ottla.log.validation import Accepted, Origin, accept, invalid, next_batch
 from ottla.wire.compression import Buffer
@@ -46,44 +39,7 @@ class Appended(NamedTuple):
     flush_due: bool = False  # flush.messages: acknowledge only after a flush
 
 
-class PartitionLog(SegmentedLog):
-    def __init__(
-        self,
-        path: Path,
-        topic_partition: TopicPartition,
-        topic_id: Uuid,
-        config: LogConfig,
-        resources: LogResources,
-        segments: list[Segment],
-        *,
-        epochs: LeaderEpochs,
-        producers: ProducerStates,
-        snapshots: ProducerSnapshots,
-        log_start_offset: int,
-        log_end_offset: int,
-        recovery_point: int,
-        health: DirectoryHealth,
-    ) -> None:
-        super().__init__(
-            path,
-            topic_partition,
-            config,
-            resources,
-            segments,
-            log_start_offset=log_start_offset,
-            log_end_offset=log_end_offset,
-            health=health,
-        )
-        self.topic_id = topic_id
-        self.epochs = epochs
-        self.producers = producers
-        self.snapshots = snapshots
-        self.high_watermark = log_start_offset
-        self.recovery_point = recovery_point
-        self.unflushed_bytes = 0
-        self._flushing: list[FlushJob] = []
-        self._flush_asked_ms: int | None = None  # when unflushed batches were first noticed
-
+class PartitionLog(DurableLog):
     @property
     def last_stable_offset(self) -> int:
         """Everything below is decided: what read_committed may see."""
@@ -236,30 +192,6 @@ class PartitionLog(SegmentedLog):
             except OSError as error:
                 raise self.health.report(error) from error
 
-    def roll(self, now_ms: int, at: int | None = None) -> None:
-        """Begin a new segment at the log's end (or further on, where a leader's log has a gap)."""
-        base = self.log_end_offset if at is None else max(at, self.log_end_offset)
-        old = self.active
-        if old.base_offset == base and old.size == 0:
-            old.created_ms = now_ms
-            return
-        old.seal()
-        self.keep_warm(old)
-        self.segments.append(
-            Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
-        )
-        self.active.handle  # noqa: B018  (its name holds the offset, should all others go)
-        self.tail.clear(base, 0)
-        self.producers.end_offset = base
-        self.take_snapshot()
-
-    def take_snapshot(self, *, sync: bool = False) -> None:
-        """Write the producers' states at the log's end, unless that was done there already."""
-        offset = self.producers.end_offset
-        latest = self.snapshots.latest
-        if offset > (self.log_start_offset if latest is None else latest):
-            self.snapshots.write(offset, encode_snapshot(self.producers.states), sync=sync)
-
     # --- what others decide
 
     def advance_high_watermark(self, offset: int) -> bool:
@@ -351,84 +283,3 @@ class PartitionLog(SegmentedLog):
         self.set_aside([first], now_ms)
         self._drop(others, now_ms)
         self.segments[at : at + count] = [new]
-
-    # --- durability
-
-    def needs_flush(self, bytes_max: int, now_ms: int) -> bool:
-        """By bytes since the last flush, by flush.ms, or because a segment was completed."""
-        if self.recovery_point == self.log_end_offset:
-            return False
-        if self._flush_asked_ms is None:
-            self._flush_asked_ms = now_ms
-        return (
-            self.unflushed_bytes >= bytes_max
-            or now_ms - self._flush_asked_ms >= self.config.flush_ms
-            or (len(self.segments) > 1 and self.segments[-2].unsynced)
-        )
-
-    def begin_flush(self) -> FlushJob:
-        """All that was appended until now, as a job for a thread; then `end_flush`."""
-        self.unflushed_bytes = 0
-        self._flush_asked_ms = None
-        segments = [segment for segment in self.segments if segment.unsynced]
-        for segment in segments:
-            segment.index.save()
-            segment.times.save()
-            segment.unsynced = False
-        self.epochs.save_if_changed()
-        offset = self.log_end_offset
-        self.producers.end_offset = offset
-        # A flush that has not ended proves nothing yet: this one syncs its files again.
-        handles = {handle for running in self._flushing for handle in running.handles}
-        job = FlushJob(
-            tuple(handles.union(segment.handle for segment in segments)),
-            (
-                *(path for segment in segments for path in segment.index_paths()),
-                str(self.epochs.path),
-            ),
-            offset,
-            self.snapshots.path(offset) if offset > self.log_start_offset else None,
-            encode_snapshot(self.producers.states),
-            self.path,
-        )
-        self._flushing.append(job)
-        return job
-
-    def end_flush(self, job: FlushJob) -> None:
-        """The job has run: recovery may start where it began."""
-        self._flushing.remove(job)
-        if job.offset > self.log_end_offset:  # truncated meanwhile
-            if job.snapshot_path is not None:
-                job.snapshot_path.unlink(missing_ok=True)
-            return
-        self.recovery_point = max(self.recovery_point, job.offset)
-        if job.snapshot_path is not None:
-            self.snapshots.remember(job.offset)
-            bases = [segment.base_offset for segment in self.segments]
-            self.snapshots.remove_strays(bases)
-
-    def flush(self) -> None:
-        """Begin, run and end a flush here and now."""
-        job = self.begin_flush()
-        job.run()
-        self.end_flush(job)
-
-    @property
-    def is_dirty(self) -> bool:
-        return self.recovery_point < self.log_end_offset or any(
-            segment.unsynced for segment in self.segments
-        )
-
-    def close(self, *, sync: bool = True) -> None:
-        """A clean stop: everything written, indexes trimmed, producers' states in a snapshot.
-
-        Without `sync` the caller makes the whole file system durable afterwards.
-        """
-        if self.log_end_offset > 0:  # an unused log needs no files
-            self.active.seal()
-            self.epochs.save_if_changed()
-        if sync and self.is_dirty:
-            self.flush()
-        self.take_snapshot()
-        self.recovery_point = self.log_end_offset
-        self.abandon()

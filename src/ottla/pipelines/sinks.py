@@ -25,7 +25,7 @@ REASON_HEADER = "ottla.reason"
 
 
 def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
-    """The stage's rows as topic, key, value, headers, partition and timestamp."""
+    """The stage's rows as topic, key, value, headers, partition and time (in milliseconds)."""
     sink = stage.sink
     columns = [name for name in frame.columns if not name.startswith("_")]
     types = dict(frame.dtypes)
@@ -48,7 +48,7 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
         f"{value} AS value",
         f"{headers} AS headers",
         f"cast({sink.partition or 'NULL'} AS int) AS partition",
-        f"{sink.timestamp or '_timestamp'} AS timestamp",
+        f"unix_millis({sink.timestamp or '_timestamp'}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )
 

@@ -151,7 +151,9 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),
     }
-    if not _is_local(settings.master):
+    if _is_local(settings.master):
+        chosen["spark.python.daemon.module"] = "ottla.pipelines.daemon"
+    else:
         chosen["spark.jars"] = ",".join(jars)
     return chosen | dict(settings.extra)
 

@@ -62,15 +62,14 @@ def _write_once(target: Target, batch_id: int, batches: "Iterator[pa.RecordBatch
     producer.init_transactions(TIMEOUT_S)  # fences an older attempt, and waits out its commit
     consumer = Consumer(_consumer_settings(target, name))
     try:
-        marker = TopicPartition(target.marker, 0)
-        done = consumer.committed([marker], timeout=TIMEOUT_S)[0].offset
+        place = TopicPartition(target.marker, 0)
+        done = consumer.committed([place], timeout=TIMEOUT_S)[0].offset
         if done >= batch_id:
             for _ in batches:  # state upstream is only committed when all rows were taken
                 pass
             return 0
         producer.begin_transaction()
-        marker.offset = batch_id
-        marker.metadata = "last batch written by an Ottla pipeline"
+        marker = TopicPartition(target.marker, 0, batch_id, "last batch of an Ottla pipeline")
         producer.send_offsets_to_transaction(
             [marker], consumer.consumer_group_metadata(), TIMEOUT_S
         )
@@ -82,7 +81,7 @@ def _write_once(target: Target, batch_id: int, batches: "Iterator[pa.RecordBatch
 
 
 def _produce(producer: Any, batch: "pa.RecordBatch") -> int:
-    times = batch.column("timestamp").cast("timestamp[ms, UTC]").cast("int64").to_pylist()
+    times = batch.column("time").to_pylist()
     columns = (batch.column(n).to_pylist() for n in ("topic", "key", "value", "partition"))
     headers = batch.column("headers").to_pylist()
     for topic, key, value, partition, time, extra in zip(*columns, times, headers, strict=True):

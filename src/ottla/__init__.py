@@ -1,7 +1,8 @@
 """Ottla: Apache Kafka's system for people who work in Python.
 
-`ottla.Node` is a broker in a process of its own, for tests and notebooks. It is imported when it
-is first asked for, because the broker's own start-up passes through here too.
+`ottla.Node` is a broker in a process of its own, for tests and notebooks; `ottla.App` is a data
+pipeline. They are imported when they are first asked for, because the broker's own start-up passes
+through here too.
 """
 
 from typing import TYPE_CHECKING
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 from ottla.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ottla.pipelines.app import App
     from ottla.testing.node import Node
 
-__all__ = ["Node", "__version__"]
+__all__ = ["App", "Node", "__version__"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,4 +21,8 @@ def __getattr__(name: str) -> object:
         from ottla.testing.node import Node
 
         return Node
+    if name == "App":
+        from ottla.pipelines.app import App
+
+        return App
     raise AttributeError(f"module 'ottla' has no attribute {name!r}")

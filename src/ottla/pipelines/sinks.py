@@ -90,7 +90,7 @@ def _dead_headers() -> str:
 
 def _dead_topics(stage: Stage, topics: Mapping[str, str]) -> str:
     return " ".join(
-        f"WHEN _reason IS NOT NULL AND _topic = '{source.topic}' "
+        f"WHEN _reason IS NOT NULL AND _topic = '{topics.get(source.topic, source.topic)}' "
         f"THEN '{topics[source.dead_letters or '']}'"
         for source in stage.dead
     )

@@ -1,0 +1,218 @@
+"""Driving an application in a test: records in, results out, time under the test's control.
+
+A real broker (one for the whole test run, topics apart for each driver) and real Spark, but in
+micro-batches that run when the test reads, so that the same records give the same results.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ottla.errors import OttlaError
+from ottla.pipelines.app import App
+from ottla.pipelines.definitions import Application
+from ottla.pipelines.plan import Plan, make_plan
+from ottla.pipelines.topics import NewTopic, create, topic_names
+from ottla.pipelines.windows import Duration, milliseconds
+from ottla.testing.node import Node
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TIMEOUT_S = 30.0
+_shared: list[Node] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as the test sees it: text and JSON are decoded, other bytes are left alone."""
+
+    key: Any
+    value: Any
+    headers: Mapping[str, bytes]
+    timestamp_ms: int
+
+
+@contextlib.contextmanager
+def drive(app: App, *, bootstrap: str | None = None) -> "Iterator[Driver]":
+    """`with drive(app) as d: d.send("orders", value={…}); assert d.read("totals") == […]`.
+
+    Brokers: `bootstrap`, else `$OTTLA_TEST_BOOTSTRAP`, else a node that this process starts once.
+    """
+    address = bootstrap or os.environ.get("OTTLA_TEST_BOOTSTRAP") or shared_node()
+    definition = replace(
+        app.definition(), bootstrap=address, parallelism=1, start="earliest", latency="throughput"
+    )
+    driver = Driver(definition, Path(tempfile.mkdtemp(prefix="ottla-drive-")))
+    try:
+        yield driver
+    finally:
+        driver.close()
+
+
+def shared_node() -> str:
+    """The address of a broker that lives as long as this process."""
+    if not _shared:
+        node = Node(settings={"offsets.topic.num.partitions": 4}).start()
+        atexit.register(node.stop)
+        _shared.append(node)
+    return _shared[0].bootstrap_servers
+
+
+class Driver:
+    """One run of an application. `now_ms` is the timestamp of the next record sent."""
+
+    def __init__(self, application: Application, folder: Path) -> None:
+        from confluent_kafka import Producer
+
+        self.application = application
+        self.folder = folder
+        self.now_ms = int(START.timestamp() * 1000)
+        self.plan: Plan = make_plan(application)
+        self._tag = uuid.uuid4().hex[:8]
+        self._names = {
+            source.topic: f"{source.topic}-{self._tag}" for source in self.plan.read_topics()
+        }
+        self._names |= {
+            topic: f"{name}-{self._tag}" for topic, name in topic_names(self.plan, 1).items()
+        }
+        create(application, [NewTopic(name, 1) for name in self._names.values()])
+        self._producer = Producer(
+            {"bootstrap.servers": application.bootstrap, "linger.ms": 0, "log_level": 2}
+        )
+        self._queries: dict[str, StreamingQuery] = {}
+        self._read: dict[str, int] = {}
+
+    def advance(self, duration: Duration) -> None:
+        """Let time pass: the next records are that much younger."""
+        self.now_ms += milliseconds(duration)
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        headers: Mapping[str, str | bytes] | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        """Write a record: dictionaries and lists as JSON, text as UTF-8, None as a tombstone."""
+        if topic not in self._names:
+            raise OttlaError(f"The application does not read {topic}.")
+        when = timestamp_ms if timestamp_ms is not None else self.now_ms
+        self._producer.produce(
+            self._names[topic],
+            _encode(value),
+            _encode(key),
+            timestamp=when,
+            headers=list((headers or {}).items()),
+        )
+        if timestamp_ms is None:
+            self.now_ms += 1  # so that what was sent later is later
+
+    def settle(self) -> None:
+        """Let everything that was sent pass through every stage."""
+        if self._producer.flush(TIMEOUT_S):
+            raise OttlaError("The broker did not take the test's records in time.")
+        if not self._queries:
+            self._start()
+        for query in self._queries.values():
+            query.processAllAvailable()
+
+    def read(self, topic: str) -> list[tuple[Any, Any]]:
+        """Key and value of each result since the last read, in the order they were written."""
+        return [(record.key, record.value) for record in self.records(topic)]
+
+    def table(self, topic: str) -> dict[Any, Any]:
+        """The latest value of each key that the topic holds; deleted keys are absent."""
+        self.settle()
+        latest = {record.key: record.value for record in self._fetch(topic, 0)}
+        return {key: value for key, value in latest.items() if value is not None}
+
+    def records(self, topic: str) -> list[Record]:
+        """As `read`, with headers and timestamps."""
+        self.settle()
+        return list(self._fetch(topic, None))
+
+    def dead_letters(self) -> list[Record]:
+        """What could not be decoded since the last call."""
+        return self.records(f"{self.application.name}-dead-letters")
+
+    def close(self) -> None:
+        for query in self._queries.values():
+            query.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self) -> None:
+        from ottla.pipelines.queries import Starter
+        from ottla.pipelines.spark import SparkSettings, session
+
+        spark = session(SparkSettings(name="ottla tests", parallelism=1))
+        starter = Starter(spark, self.plan, self._names, self.folder)
+        for stage in self.plan.stages:
+            self._queries[stage.name] = starter.start(stage, "step")
+
+    def _fetch(self, topic: str, start: int | None) -> Iterator[Record]:
+        from confluent_kafka import Consumer, TopicPartition
+
+        if topic not in self._names:
+            raise OttlaError(f"The application does not write {topic}.")
+        name = self._names[topic]
+        begin = self._read.get(topic, 0) if start is None else start
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.application.bootstrap,
+                "group.id": f"drive-{self._tag}",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 10,
+                "log_level": 2,
+            }
+        )
+        consumer.assign([TopicPartition(name, 0, begin)])
+        try:
+            while (message := consumer.poll(TIMEOUT_S)) is not None:
+                if message.error():
+                    break  # the end of the partition
+                if start is None:
+                    self._read[topic] = message.offset() + 1
+                yield Record(
+                    _decode(message.key()),
+                    _decode(message.value()),
+                    dict(message.headers() or ()),
+                    message.timestamp()[1],
+                )
+        finally:
+            consumer.close()
+
+
+def _encode(value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value).encode()
+
+
+def _decode(data: bytes | None) -> Any:
+    if data is None:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return data
+    if text[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):
+            return json.loads(text)
+    return text

@@ -1,7 +1,7 @@
 """Aggregates, windows, joins and processors on real Spark, against what plain Python says."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -237,7 +237,7 @@ class Alarm(Processor):
     """Three small payments and then a large one; forgotten after a minute of silence."""
 
     returns = "card STRING, reason STRING"
-    state = {"small": "n INT, until LONG"}
+    state: ClassVar = {"small": "n INT, until LONG"}
 
     def process(self, key: str, row: dict[str, Any], context: Context) -> Iterator[dict[str, Any]]:
         seen = context.get("small") or {"n": 0, "until": 0}

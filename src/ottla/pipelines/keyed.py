@@ -5,7 +5,7 @@ reads; `stateful` writes it before and reads it after. Times are milliseconds si
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pyspark.sql import Row
@@ -14,8 +14,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from ottla.pipelines.processors import Processor
 
 ONE_ROW = "row string"
-# Rows are made by position; PySpark's own signature knows only names.
-made: Callable[..., Row] = Row
+# What each class answers with, in the order of the schemas in `stateful`.
+JOINED = Row("_key", "_l", "_r", "_time", "_partition", "_offset", "_deleted")
+SUBSCRIBED = Row("_key", "pk", "row", "silent", "version", "_time")
+FOREIGN = Row("_key", "_l", "_r", "_time", "_version", "_deleted")
+SLID = Row("_g", "_result", "_start", "_end", "_time")
 
 
 def by_time(lefts: list[Any], rights: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -74,9 +77,9 @@ class TableJoiner(StatefulProcessor):
         else:
             there = left is not None or right is not None
         if there:
-            yield made(key, left, right, row._time, row._partition, row._offset, False)
+            yield JOINED(key, left, right, row._time, row._partition, row._offset, False)
         elif self.left_is_table:
-            yield made(key, None, None, row._time, row._partition, row._offset, True)
+            yield JOINED(key, None, None, row._time, row._partition, row._offset, True)
 
     def close(self) -> None:
         pass
@@ -100,9 +103,9 @@ class Subscriber(StatefulProcessor):
                 new = "\0" + pk  # no right row can have this key, so the left row stays alone
             if old is not None and old != new:
                 # The row moves: what the new key says about it counts, the old key keeps quiet.
-                yield made(old, pk, None, new is not None, row._offset or 0, row._time)
+                yield SUBSCRIBED(old, pk, None, new is not None, row._offset or 0, row._time)
             if new is not None:
-                yield made(new, pk, row._row, False, row._offset or 0, row._time)
+                yield SUBSCRIBED(new, pk, row._row, False, row._offset or 0, row._time)
             old = new
         if old != before:
             _put(self.wanted, old)
@@ -131,7 +134,7 @@ class ForeignJoiner(StatefulProcessor):
             elif row._row is None:
                 self.lefts.removeKey((row._pk,))
                 if not row._silent:
-                    yield made(row._pk, None, None, row._time, row._version, True)
+                    yield FOREIGN(row._pk, None, None, row._time, row._version, True)
             else:
                 self.lefts.updateValue((row._pk,), (row._row, row._version))
                 yield self._result(row._pk, row._row, right, row._version, row)
@@ -140,7 +143,7 @@ class ForeignJoiner(StatefulProcessor):
 
     def _result(self, pk: str, left: str, right: str | None, version: int, row: Any) -> Row:
         gone = right is None and self.kind == "inner"
-        return made(pk, None if gone else left, right, row._time, version, gone)
+        return FOREIGN(pk, None if gone else left, right, row._time, version, gone)
 
     def close(self) -> None:
         pass
@@ -170,7 +173,7 @@ class SlidingFolder(StatefulProcessor):
             for end in sorted(ends):
                 inside = [v for time, v in recent if end - self.size_ms <= time <= end]
                 result = {name: fold(function, inside, name) for name, function in self.folds}
-                yield made(row._group, json.dumps(result), end - self.size_ms, end, row._time)
+                yield SLID(key[0], json.dumps(result), end - self.size_ms, end, row._time)
         horizon = recent[-1][0] - self.size_ms - self.grace_ms
         _put(self.recent, json.dumps([item for item in recent if item[0] >= horizon]))
 
@@ -211,6 +214,7 @@ class Custom(StatefulProcessor):
         self.names = names
         self.outputs = outputs
         self.states = states  # name -> names of its fields
+        self.made = Row("_key", "_time", *outputs)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -241,7 +245,7 @@ class Custom(StatefulProcessor):
         unknown = set(result) - set(self.outputs)
         if unknown:
             raise ValueError(f"the processor yields {sorted(unknown)}, which its schema lacks")
-        return made(key, time, *(result.get(name) for name in self.outputs))
+        return self.made(key, time, *(result.get(name) for name in self.outputs))
 
     def close(self) -> None:
         pass

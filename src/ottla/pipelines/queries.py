@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Live: as planned. Catch up: all there is, then end. Load: tables only, streams held back.
+# Step: micro-batches whatever was planned, for tests.
 Phase = Literal["live", "catch-up", "load", "step"]
+CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
 
@@ -36,14 +38,16 @@ class Reading:
     application: Application
     names: Mapping[str, str] = field(default_factory=dict)
     held: frozenset[str] = frozenset()  # topics that must not move in this phase
-    max_wait_ms: int = 10
+    most: int | None = None  # records per batch
 
     def stream(self, source: Source) -> "DataFrame":
         reader = self.spark.readStream.format("kafka").options(**self._options(source))
         # The default long poll of 500 ms is most of a micro-batch's latency.
-        reader = reader.option("kafka.fetch.max.wait.ms", str(self.max_wait_ms))
+        reader = reader.option("kafka.fetch.max.wait.ms", "10")
         if source.topic in self.held:
             reader = reader.options(**NEVER)
+        elif self.most is not None:
+            reader = reader.option("maxOffsetsPerTrigger", str(self.most))
         return reader.load()
 
     def now(self, source: Source) -> "DataFrame":
@@ -110,7 +114,8 @@ class Starter:
         """The stage's records; remembers the schema of what an intermediate topic will carry."""
         self.spark.conf.set("spark.sql.shuffle.partitions", str(self.plan.application.parallelism))
         held = held_topics(stage) if phase == "load" else frozenset()
-        reading = Reading(self.spark, self.plan.application, self.names, held)
+        most = CATCH_UP_ROWS if phase == "catch-up" else None
+        reading = Reading(self.spark, self.plan.application, self.names, held, most)
         builder = Builder(
             self.spark,
             stage.mode,

@@ -6,6 +6,7 @@ query relies on (state store, checkpoint format, fixed partitioning) is set here
 
 import atexit
 import contextlib
+import hashlib
 import os
 import subprocess
 import sys
@@ -116,6 +117,7 @@ def _make(settings: SparkSettings) -> "SparkSession":
 
     os.environ["JAVA_HOME"] = str(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_HOME", str(spark_home()))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if _is_local(settings.master) else "")
     if not os.environ["SPARK_LOCAL_IP"]:
         del os.environ["SPARK_LOCAL_IP"]
@@ -197,6 +199,24 @@ def make_archive_in_background() -> "subprocess.Popen[bytes] | None":
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def spark_home() -> Path:
+    """PySpark's folder without its zip of sources, which workers would compile at every start.
+
+    Without the zip they import the installed package, whose bytecode is there already: a quarter
+    of the processor time of a worker's start.
+    """
+    import pyspark
+
+    installed = Path(pyspark.__file__).parent
+    tag = hashlib.sha256(str(installed).encode()).hexdigest()[:8]
+    home = cache_folder() / f"spark-{pyspark.__version__}-{tag}"
+    home.mkdir(parents=True, exist_ok=True)
+    for name in ("bin", "jars", "sbin"):
+        with contextlib.suppress(FileExistsError):
+            (home / name).symlink_to(installed / name)
+    return home
 
 
 def package_archive() -> Path:

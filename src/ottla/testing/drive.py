@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
@@ -35,7 +35,7 @@ _shared: list[Node] = []
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as the test sees it: text and JSON are decoded, other bytes are left alone."""
+    """A record as the test sees it: keys as text, values as JSON or text, other bytes alone."""
 
     key: Any
     value: Any
@@ -86,7 +86,9 @@ class Driver:
         self._names |= {
             topic: f"{name}-{self._tag}" for topic, name in topic_names(self.plan, 1).items()
         }
-        create(application, [NewTopic(name, 1) for name in self._names.values()])
+        # The test's time is not the broker's: nothing may be too old to keep.
+        forever = {"retention.ms": "-1"}
+        create(application, [NewTopic(name, 1, forever) for name in self._names.values()])
         self._producer = Producer(
             {"bootstrap.servers": application.bootstrap, "linger.ms": 0, "log_level": 2}
         )
@@ -186,11 +188,11 @@ class Driver:
                 if message.error():
                     break  # the end of the partition
                 if start is None:
-                    self._read[topic] = message.offset() + 1
+                    self._read[topic] = (message.offset() or 0) + 1
                 yield Record(
-                    _decode(message.key()),
+                    _text(message.key()),
                     _decode(message.value()),
-                    dict(message.headers() or ()),
+                    dict(cast("list[tuple[str, bytes]]", message.headers() or [])),
                     message.timestamp()[1],
                 )
         finally:
@@ -205,14 +207,16 @@ def _encode(value: Any) -> bytes | None:
     return json.dumps(value).encode()
 
 
-def _decode(data: bytes | None) -> Any:
-    if data is None:
-        return None
+def _text(data: bytes | None) -> str | bytes | None:
     try:
-        text = data.decode()
+        return None if data is None else data.decode()
     except UnicodeDecodeError:
         return data
-    if text[:1] in ("{", "["):
+
+
+def _decode(data: bytes | None) -> Any:
+    text = _text(data)
+    if isinstance(text, str) and text[:1] in ("{", "["):
         with contextlib.suppress(ValueError):
             return json.loads(text)
     return text

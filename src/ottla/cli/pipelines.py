@@ -1,0 +1,115 @@
+"""`ottla run`, `ottla pipeline explain` and `ottla table get`."""
+
+import contextlib
+import json
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from ottla.errors import OttlaError
+
+pipeline = typer.Typer(no_args_is_help=True, help="Look at an application.")
+table = typer.Typer(no_args_is_help=True, help="Read an application's tables.")
+
+AppFile = Annotated[Path, typer.Argument(metavar="APP.PY", help="The application's file.")]
+Bootstrap = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap", "-b", metavar="HOST:PORT", envvar="OTTLA_BOOTSTRAP", help="The brokers."
+    ),
+]
+
+
+def run(
+    file: AppFile,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark cluster; default: this machine.")
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="All history into fresh output topics, then go on live."),
+    ] = False,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Stop when everything there is was processed.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
+) -> None:
+    """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
+    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.plan import make_plan
+
+    definition = load_app(file).definition()
+    if bootstrap:
+        definition = replace(definition, bootstrap=bootstrap)
+    plan = make_plan(definition)
+    _need_pyspark()
+    from ottla.pipelines.running import Runner, RunOptions
+    from ottla.pipelines.spark import LOCAL_MASTER
+    from ottla.pipelines.views import LiveTable, choose_view
+
+    view = choose_view()
+    options = RunOptions(master=master or LOCAL_MASTER, replay=replay, until_done=until_done, ui=ui)
+    runner = Runner(plan, options, view)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        runner.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    with view if isinstance(view, LiveTable) else contextlib.nullcontext():
+        runner.run()
+        view.show(runner.status)
+    view.say("Stopped." if not until_done else "Done.")
+
+
+@pipeline.command()
+def explain(file: AppFile, bootstrap: Bootstrap = None) -> None:
+    """Show the stages of an application, the engine each gets and why, and what it promises."""
+    from ottla.pipelines.explain import explain as in_words
+    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.plan import make_plan
+
+    definition = load_app(file).definition()
+    if bootstrap:
+        definition = replace(definition, bootstrap=bootstrap)
+    print(in_words(make_plan(definition)))
+
+
+@table.command()
+def get(
+    app: Annotated[str, typer.Argument(help="The application's name.")],
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="A named table, or a topic.")],
+    key: Annotated[str | None, typer.Argument(help="Its key; default: every row.")] = None,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Print the latest value of a key, or every row as `key value`."""
+    from ottla.pipelines.store import TableView
+
+    with contextlib.closing(TableView(app, name, bootstrap=bootstrap or "localhost:9092")) as rows:
+        if key is None:
+            for row in sorted(rows):
+                print(row, _shown(rows[row]), sep="\t")
+        elif key in rows:
+            print(_shown(rows[key]))
+        else:
+            print(f"ottla: {name} has no row {key}.", file=sys.stderr)
+            raise typer.Exit(1)
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _need_pyspark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        raise OttlaError(
+            "Pipelines need PySpark: install it with pip install 'ottla[pipelines]'."
+        ) from error

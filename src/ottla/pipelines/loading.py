@@ -1,0 +1,41 @@
+"""Finding the application in the user's file."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from ottla.errors import OttlaError
+from ottla.pipelines.app import App
+
+
+def load_app(path: Path) -> App:
+    """Run the file and return its `app`, or the only App it makes."""
+    if not path.is_file():
+        raise OttlaError(f"There is no file {path}.")
+    name = path.stem.replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise OttlaError(f"{path} is no Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.resolve().parent))
+    spec.loader.exec_module(module)
+    _send_by_value(module)
+    apps = {key: value for key, value in vars(module).items() if isinstance(value, App)}
+    if "app" in apps:
+        return apps["app"]
+    if len({id(app) for app in apps.values()}) != 1:
+        raise OttlaError(
+            f"{path} makes {len(apps) or 'no'} application{'s' if len(apps) > 1 else ''}: "
+            "there must be one, called app."
+        )
+    return next(iter(apps.values()))
+
+
+def _send_by_value(module: object) -> None:
+    """Python workers cannot import the user's file, so its functions travel whole."""
+    try:
+        from pyspark import cloudpickle
+    except ImportError:
+        return
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

@@ -1,0 +1,311 @@
+"""Running an application: phases, restarts, stopping. What is shown is the business of a `View`.
+
+A stage passes through up to three phases. Load: tables are read before the streams that meet them.
+Catch up: all that is there, at full speed (replays, and runs until done). Live: as planned.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from ottla.errors import OttlaError
+from ottla.pipelines import spark as sessions
+from ottla.pipelines.definitions import TableJoin
+from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
+from ottla.pipelines.queries import Phase, Starter, loads_tables
+from ottla.pipelines.state import Generations, state_folder
+from ottla.pipelines.topics import create, describe, topic_names, wanted
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+TURN_S = 0.25
+BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+HEALTHY_AFTER_S = 120.0  # a stage that ran this long starts its back-off anew
+BATCH_WAIT_S = 8.0  # a real-time batch ends every five seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    master: str = sessions.LOCAL_MASTER
+    replay: bool = False
+    until_done: bool = False
+    state: Path = field(default_factory=state_folder)
+    ui: bool = True
+    archive: bool = True  # make the class-data archive in the background
+
+
+@dataclass(slots=True)
+class Status:
+    """What a view may show."""
+
+    plan: Plan
+    recorder: Recorder
+    phase: Phase = "live"
+    ui: str | None = None
+    generation: int = 1
+    names: dict[str, str] = field(default_factory=dict)
+    lags: dict[str, int] = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)  # by stage, until it runs again
+    started: float = field(default_factory=time.monotonic)
+
+
+class View(Protocol):
+    def say(self, sentence: str) -> None: ...
+
+    def show(self, status: Status) -> None: ...
+
+
+class Runner:
+    """One run of one application. `stop()` may be called from a signal handler."""
+
+    def __init__(self, plan: Plan, options: RunOptions, view: View) -> None:
+        self.plan = plan
+        self.options = options
+        self.view = view
+        self.recorder = Recorder()
+        self.status = Status(plan, self.recorder)
+        self._stopping = threading.Event()
+        self._queries: dict[str, StreamingQuery] = {}
+        self._back_off: dict[str, _BackOff] = {}
+        self._looked = 0.0
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Returns when the application was stopped, or has done all there was to do."""
+        application = self.plan.application
+        cluster = describe(application)
+        generations = Generations(self.options.state, application.name, cluster.id)
+        generation = generations.open_next() if self.options.replay else generations.current()
+        create(application, wanted(self.plan, cluster, generation))
+        self.cluster = describe(application)
+        self.status.generation = generation
+        self.status.names = topic_names(self.plan, generation)
+        folder = generations.checkpoints(generation)
+        folder.mkdir(parents=True, exist_ok=True)
+        with self._spark(folder) as starter, contextlib.closing(Group(application)) as group:
+            self.group = group
+            self._prepare(starter)
+            if self.options.replay or self.options.until_done:
+                self._catch_up(starter)
+            if not self.options.until_done:
+                self._live(starter)
+            self._publish()
+
+    @contextlib.contextmanager
+    def _spark(self, folder: Path) -> Iterator[Starter]:
+        application = self.plan.application
+        settings = sessions.SparkSettings(
+            name=application.name,
+            master=self.options.master,
+            parallelism=application.parallelism,
+            ui=self.options.ui,
+            log=folder.parent / "spark.log",
+        )
+        self.view.say("Starting Spark.")
+        spark = sessions.session(settings)
+        if self.options.archive:
+            sessions.make_archive_in_background()
+        self.status.ui = sessions.ui_address(spark)
+        listener = Listener(application.name, self.recorder)
+        spark.streams.addListener(listener)
+        try:
+            yield Starter(spark, self.plan, self.status.names, folder)
+        finally:
+            self._stop_all()
+            spark.streams.removeListener(listener)
+
+    def _prepare(self, starter: Starter) -> None:
+        """Load tables into stages that have no checkpoint yet."""
+        self.status.phase = "load"
+        for stage in self.plan.stages:
+            fresh = not starter.checkpoint(stage).exists()
+            starter.frame(stage, "live")  # later stages need the schema of what it writes
+            if fresh and loads_tables(stage) and not self._stopping.is_set():
+                self.view.say(f"Loading the tables of {stage.name}.")
+                query = starter.start(stage, "load")
+                self._wait(query.processAllAvailable, query)
+                query.stop()
+
+    def _catch_up(self, starter: Starter) -> None:
+        """Stage after stage, everything that is there now."""
+        self.status.phase = "catch-up"
+        for stage in self.plan.stages:
+            if self._stopping.is_set():
+                return
+            goal = self.group.ends(self._partitions(stage))
+            self.status.ends = goal
+            if must_be_real_time(stage):
+                self._run_until(starter, stage, goal)
+            else:
+                query = starter.start(stage, "catch-up")
+                self._wait(query.awaitTermination, query)
+                if (error := query.exception()) is not None:
+                    raise OttlaError(f"{stage.name} failed: {cause(error)}")
+            self._publish()
+
+    def _run_until(self, starter: Starter, stage: Stage, goal: Offsets) -> None:
+        """A stage that only real-time mode can run: live until it is where the topics ended."""
+        query = starter.start(stage)
+        self._queries[stage.name] = query
+        while not self._stopping.is_set() and query.isActive:
+            if not any(lag(goal, self.recorder.of(stage.name).offsets).values()):
+                break
+            self._turn()
+        self._stop_at_boundary(stage, query)
+        self._queries.clear()
+        if (error := query.exception()) is not None:
+            raise OttlaError(f"{stage.name} failed: {cause(error)}")
+
+    def _live(self, starter: Starter) -> None:
+        self.status.phase = "live"
+        for stage in self.plan.stages:
+            self._queries[stage.name] = starter.start(stage)
+            self._back_off[stage.name] = _BackOff()
+        self.view.say(f"Running {len(self._queries)} queries.")
+        while not self._stopping.is_set():
+            for stage in self.plan.stages:
+                self._mend(starter, stage)
+            self._turn()
+
+    def _mend(self, starter: Starter, stage: Stage) -> None:
+        """Restart a stage that failed, after a while that grows."""
+        query = self._queries[stage.name]
+        back_off = self._back_off[stage.name]
+        if query.isActive:
+            if back_off.healthy(time.monotonic()):
+                self.status.failures.pop(stage.name, None)
+            return
+        now = time.monotonic()
+        if back_off.due is None:
+            error = query.exception()
+            wait = back_off.failed(now)
+            said = cause(error) if error is not None else "it stopped by itself"
+            self.status.failures[stage.name] = said
+            self.view.say(f"{stage.name} failed and starts again in {wait:g} s: {said}")
+        elif now >= back_off.due:
+            back_off.due = None
+            back_off.started = now
+            try:
+                self._queries[stage.name] = starter.start(stage)
+                self.status.failures.pop(stage.name, None)
+                self.view.say(f"{stage.name} runs again.")
+            except PySparkException as error:
+                back_off.failed(now)
+                self.status.failures[stage.name] = cause(error)
+
+    def _turn(self) -> None:
+        self._publish()
+        self.view.show(self.status)
+        self._stopping.wait(TURN_S)
+
+    def _publish(self) -> None:
+        reached = self.recorder.slowest(self.plan.stages)
+        self.group.publish(reached)
+        now = time.monotonic()
+        if now - self._looked > 2.0:
+            self._looked = now
+            partitions: dict[str, int] = {}
+            for stage in self.plan.stages:
+                partitions |= self._partitions(stage)
+            self.status.lags = lag(self.group.ends(partitions, 2.0), reached)
+
+    def _partitions(self, stage: Stage) -> dict[str, int]:
+        names = (self.status.names.get(s.topic, s.topic) for s in stage.sources if not s.is_global)
+        return {name: self.cluster.partitions.get(name, 1) for name in names}
+
+    def _wait(self, blocking: Callable[[], object], query: "StreamingQuery") -> None:
+        """Wait for Spark in a thread, so that signals and the view stay alive."""
+        done = threading.Event()
+        failed: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                blocking()
+            except BaseException as error:
+                failed.append(error)
+            finally:
+                done.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        while not done.is_set() and not self._stopping.is_set():
+            self._publish()
+            self.view.show(self.status)
+            done.wait(TURN_S)
+        if self._stopping.is_set():
+            query.stop()
+        elif failed and isinstance(failed[0], StreamingQueryException):
+            raise OttlaError(f"{query.name} failed: {cause(failed[0])}") from failed[0]
+        elif failed:
+            raise failed[0]
+
+    def _stop_all(self) -> None:
+        """All stages at once: each real-time one needs up to an interval to reach its boundary."""
+        stages = {stage.name: stage for stage in self.plan.stages}
+        threads = [
+            threading.Thread(target=self._stop_at_boundary, args=(stages[name], query))
+            for name, query in self._queries.items()
+            if query.isActive
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(BATCH_WAIT_S * 2)
+
+    def _stop_at_boundary(self, stage: Stage, query: "StreamingQuery") -> None:
+        """Stop a real-time query right after a batch: what it does later would be done twice."""
+        if stage.mode == "real-time" and query.isActive:
+            before = self.recorder.of(stage.name).batches
+            self.recorder.wait_for_batch(stage.name, before, BATCH_WAIT_S)
+        with contextlib.suppress(PySparkException):
+            query.stop()
+
+
+@dataclass(slots=True)
+class _BackOff:
+    attempts: int = 0
+    due: float | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def failed(self, now: float) -> float:
+        wait = BACK_OFF_S[min(self.attempts, len(BACK_OFF_S) - 1)]
+        self.attempts += 1
+        self.due = now + wait
+        return wait
+
+    def healthy(self, now: float) -> bool:
+        if now - self.started > HEALTHY_AFTER_S:
+            self.attempts = 0
+        return True
+
+
+def must_be_real_time(stage: Stage) -> bool:
+    """A row-by-row join answers every row only in real-time mode."""
+    return stage.mode == "real-time" and isinstance(stage.stateful, TableJoin)
+
+
+def cause(error: BaseException) -> str:
+    """The last sentence of a failure that names a reason, out of pages of stack."""
+    text = str(error).split("=== Streaming Query ===")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if _tells(line)]
+    return (telling or lines or [type(error).__name__])[-1][:300]
+
+
+def _tells(line: str) -> bool:
+    head = line.split(":", 1)[0]
+    return (
+        ("Error" in head or "Exception" in head)
+        and " at " not in head
+        and not line.startswith(("File ", "at ", "Caused by: java.lang.Thread"))
+    )

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from confluent_kafka import KafkaException
 
-from ottla.cli import consume, demo, dump, groups, produce, topics
+from ottla.cli import consume, demo, dump, groups, pipelines, produce, topics
 from ottla.cli.cluster import explain
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -26,6 +26,9 @@ app.add_typer(dump.app, name="log")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)
+app.command()(pipelines.run)
+app.add_typer(pipelines.pipeline, name="pipeline")
+app.add_typer(pipelines.table, name="table")
 
 
 @app.callback(invoke_without_command=True)

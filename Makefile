@@ -13,6 +13,7 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,pipelines]'
+	$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
 	@touch $@
 
 run: install ## Start a broker, let sample events flow and show a group reading them

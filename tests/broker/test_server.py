@@ -3,7 +3,7 @@
 import asyncio
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import uvloop
@@ -120,5 +120,20 @@ def test_an_unknown_api_closes_the_connection_after_the_replies_before_it(tmp_pa
             client.writer.write(versions_request(0, 1) + request(999, 0, 2))
             assert (await client.reply())[0] == 1
             assert await client.is_closed()
+
+    uvloop.run(scenario())
+
+
+def test_a_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with connected(tmp_path) as client:
+            request = versions_request(0, 1)
+            sent = 0
+            with suppress(TimeoutError):
+                while sent < 64 * 1024 * 1024:
+                    client.writer.write(request * 1000)
+                    sent += len(request) * 1000
+                    await asyncio.wait_for(client.writer.drain(), 1)
+            assert sent < 64 * 1024 * 1024, "the broker buffers without limit"
 
     uvloop.run(scenario())

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.api import Listeners
+from ottla.broker.connection import Outflow
 from ottla.broker.context import RequestContext
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.suspects import Suspects
@@ -73,6 +74,7 @@ class Broker:
         )
         self.suspects = Suspects()
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
+        self.outflow = Outflow()
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads
         self._tasks: set[asyncio.Task[None]] = set()

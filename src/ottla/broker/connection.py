@@ -25,6 +25,15 @@ BACKLOG_BYTES_MAX = 1024 * 1024
 WRITE_BUFFER_BYTES = 1024 * 1024
 
 
+class Outflow:
+    """How much is queued for clients that do not read; shared by all connections."""
+
+    __slots__ = ("stalled_bytes",)
+
+    def __init__(self) -> None:
+        self.stalled_bytes = 0
+
+
 class Connection(asyncio.BufferedProtocol):
     """Opened and forgotten through the callbacks of the listener that accepted it."""
 
@@ -32,12 +41,15 @@ class Connection(asyncio.BufferedProtocol):
         self,
         dispatcher: Dispatcher,
         assembler: FrameAssembler,
+        outflow: Outflow,
         make_peer: Callable[[str], Peer],
         opened: Callable[["Connection"], bool],
         closed: Callable[["Connection"], None],
     ) -> None:
         self._dispatcher = dispatcher
         self._assembler = assembler
+        self._outflow = outflow
+        self._stalled_bytes = 0
         self._make_peer = make_peer
         self._opened = opened
         self._closed = closed
@@ -85,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self._count_stalled(0)
         for slot in self._pending:
             slot.later.abandon()
         self._pending.clear()
@@ -93,10 +106,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._writing_paused = True
+        assert self._transport is not None
+        self._count_stalled(self._transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
         self._writing_paused = False
+        self._count_stalled(0)
         self._continue()
+
+    def _count_stalled(self, size: int) -> None:
+        self._outflow.stalled_bytes += size - self._stalled_bytes
+        self._stalled_bytes = size
 
     # Requests ------------------------------------------------------------------------------
 

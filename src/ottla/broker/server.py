@@ -33,6 +33,7 @@ class Server:
         self.name = name
         self.kind = kind
         self._dispatcher = Dispatcher(broker, kind)
+        self._outflow = broker.outflow
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._frame_bytes_max = settings.int("socket.request.max.bytes")
         self._idle_s_max = settings.int("connections.max.idle.ms") / 1000
@@ -83,6 +84,7 @@ class Server:
         return Connection(
             self._dispatcher,
             FrameAssembler(self._scratch, self._frame_bytes_max),
+            self._outflow,
             self._peer,
             self._opened,
             self._closed,

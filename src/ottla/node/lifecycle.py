@@ -1,6 +1,7 @@
 """The process around a node: event loop, signals, the line that says it is ready."""
 
 import asyncio
+import logging
 import signal
 
 import uvloop
@@ -8,6 +9,8 @@ import uvloop
 from ottla.config import Settings
 from ottla.node.node import Node
 from ottla.node.process import freeze, log_to_stderr, tune
+
+log = logging.getLogger(__name__)
 
 
 def run(settings: Settings) -> None:
@@ -24,9 +27,27 @@ async def serve(settings: Settings) -> None:
         loop.add_signal_handler(number, stopped.set)
     node = Node(settings)
     await node.start()
+    warn_of_open_listeners(settings)
     freeze()
     if node.advertised:
         first = node.advertised[0]
         print(f"ready {first.host}:{first.port}", flush=True)
     await stopped.wait()
     await node.stop()
+
+
+def warn_of_open_listeners(settings: Settings) -> None:
+    """A file that opens a listener to the network is obeyed, but not in silence."""
+    for listener in (*settings.topology.listeners, *settings.topology.controller_listeners):
+        if listener.protocol == "PLAINTEXT" and not is_loopback(listener.host):
+            log.warning(
+                "listener %s on %s:%d has no encryption and no authentication: whoever reaches "
+                "that address may read, write and delete everything",
+                listener.name,
+                listener.host or "all interfaces",
+                listener.port,
+            )
+
+
+def is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")

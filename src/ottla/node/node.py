@@ -66,6 +66,7 @@ class Node:
 
     async def start(self) -> None:
         """Serves when it returns."""
+        asyncio.get_running_loop().set_default_executor(self.threads)
         self._lock_directories()
         controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
@@ -162,6 +163,7 @@ class Node:
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.directories
         logs = Directories(self.directories, identity.directory_ids, broker.now_ms)
+        self.logs = logs
         self.in_sync_changes = InSyncChanges(
             self.active_controller,
             lambda: self.partitions,
@@ -226,6 +228,7 @@ class Node:
         self._size_coordinators(self.publisher.image)
         self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)
+        self.logs.set_aside_strays(lambda known: self.partitions.find(*known) is not None)
         self.publisher.subscribe(self._image_changed)
         await self._serve(Listeners.BROKER)
         await self.registration.unfence()

@@ -7,11 +7,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 from ottla.config import Settings
 from ottla.log.compaction import Compactor
-from ottla.log.directory import LogDirectory
+from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.partition_log import PartitionLog
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class Upkeep:
         self._now_ms = now_ms
         cleaned = directories if settings.flag("log.cleaner.enable") else []
         self._compactors = [Compactor(directory) for directory in cleaned]
+        self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -65,12 +67,16 @@ class Upkeep:
     async def _every(
         self, interval_s: float, work: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
+        told = ""
         while True:
             await asyncio.sleep(interval_s)
             try:
                 await work()
-            except Exception:
-                log.exception("upkeep failed: %s", work.__name__.strip("_"))
+                told = ""
+            except Exception as error:
+                if told != repr(error):  # once is enough, however often it is tried
+                    log.exception("upkeep failed: %s", work.__name__.strip("_"))
+                told = repr(error)
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(self._threads, job)
@@ -111,8 +117,12 @@ class Upkeep:
 
     async def _checkpoint(self) -> None:
         for directory in self._healthy():
+            job = directory.checkpoint()
+            if job == self._checkpoints.get(directory.path):
+                continue  # an idle node leaves the disk alone
             try:
-                await self._in_thread(directory.checkpoint().run)
+                await self._in_thread(job.run)
+                self._checkpoints[directory.path] = job
             except OSError as error:
                 directory.health.report(error)
 

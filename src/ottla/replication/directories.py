@@ -1,5 +1,6 @@
 """All log directories of this node as one: where a partition's log lies, or is to be made."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from ottla.errors import ErrorCode, KafkaError
@@ -7,6 +8,8 @@ from ottla.ids import TopicPartition, Uuid
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
+
+log = logging.getLogger(__name__)
 
 
 class Directories:
@@ -39,6 +42,14 @@ class Directories:
         for directory in self.directories:
             if directory.logs.get(partition_log.topic_partition) is partition_log:
                 directory.delete(partition_log.topic_partition, now_ms=self._now_ms())
+
+    def set_aside_strays(self, known: Callable[[TopicPartition], bool]) -> None:
+        """Logs that the cluster does not place here any more: kept, under another name."""
+        for directory in self.directories:
+            for topic_partition in list(directory.logs):
+                if not known(topic_partition):
+                    aside = directory.set_aside_stray(topic_partition)
+                    log.warning("%s is not placed here: set aside as %s", topic_partition, aside)
 
     def directory_of(self, partition_log: PartitionLog) -> Uuid:
         for directory, directory_id in zip(self.directories, self.ids, strict=True):

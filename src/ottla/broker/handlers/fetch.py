@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 READ_COMMITTED = 1
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
 """A reply never holds more than that, whatever the client would take: it is all in memory."""
+STALLED_BYTES_MAX = 64 * 1024 * 1024
+STALLED_RESPONSE_BYTES = 64 * 1024
+"""While that much waits for clients that do not read, replies shrink: about a batch each."""
 WAIT_MS_MAX = 2**31 - 1
 _BATCH_BOUNDS = Struct(">qi11xi")  # base offset, length, last offset delta
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -55,6 +58,7 @@ class Work:
         "fetching",
         "later",
         "leaders",
+        "limit",
         "min_bytes",
         "must_answer",
         "replica",
@@ -146,8 +150,12 @@ class Work:
 
     def look(self) -> None:
         """Read every partition once, as far as the limits go."""
-        limit = self.broker.fetch_bytes_max
-        self.bytes_left = min(self.request.max_bytes, limit, RESPONSE_BYTES_MAX)
+        stalled = self.broker.outflow.stalled_bytes > STALLED_BYTES_MAX
+        self.limit = self.bytes_left = min(
+            self.request.max_bytes,
+            self.broker.fetch_bytes_max,
+            STALLED_RESPONSE_BYTES if stalled else RESPONSE_BYTES_MAX,
+        )
         self.cold: list[tuple[Fetched, Read]] = []
         self.leaders: list[Leader] = []
         self.must_answer = False
@@ -195,7 +203,7 @@ class Work:
             offset,
             min(wanted.partition_max_bytes, self.bytes_left),
             upto=upto,
-            at_least_one=self.bytes_left > 0 and not self._has_data(),
+            at_least_one=self.bytes_left == self.limit,
         )
         self.leaders.append(leader)
         fetched.high_watermark = log.high_watermark
@@ -209,10 +217,6 @@ class Work:
             self.bytes_left -= len(read.data)
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
-
-    def _has_data(self) -> bool:
-        limit = min(self.request.max_bytes, self.broker.fetch_bytes_max, RESPONSE_BYTES_MAX)
-        return self.bytes_left < limit
 
     def _aborted(self, leader: Leader, offset: int, upto: int, read: Read) -> list[tuple[int, int]]:
         aborted = leader.log.aborted_transactions(offset, upto)

@@ -32,7 +32,7 @@ interop: install ## Apache Kafka's own tools and clients of other languages agai
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
 bench: install ## Apache Kafka and Ottla side by side, as ratios
-	$(BIN)/python bench/compare.py $(ARGS)
+	$(BIN)/python -m bench $(ARGS)
 
 wheel: install ## Build the wheel into dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

@@ -7,14 +7,17 @@ difference between a fail-over of a quarter of a second and one of a whole one.
 
 import asyncio
 
-from ottla.metadata.image import Image
+from ottla.metadata.image import Delta, Image
 
 PATIENCE_S = 0.6
+REMEMBERED_S = 9.0
+"""As long as Apache Kafka, waiting for a session to end, shows a broker that is dead."""
 
 
 class Suspects:
     def __init__(self) -> None:
         self._ids: set[int] = set()
+        self._left: dict[int, float] = {}
         self._calm = asyncio.Event()
         self._calm.set()
 
@@ -32,8 +35,24 @@ class Suspects:
         self._ids.discard(broker_id)
         self._look()
 
-    def image_changed(self, image: Image) -> None:
+    def left_lately(self, now: float) -> list[int]:
+        """Brokers fenced a moment ago, which clients should still be told of.
+
+        librdkafka drops a broker that is no longer listed, and with it, for a second, the
+        partitions that were just about to move from there.
+        """
+        if self._left:
+            self._left = {each: until for each, until in self._left.items() if until > now}
+        return list(self._left)
+
+    def image_changed(self, image: Image, delta: Delta, now: float) -> None:
         """Those that the controller has fenced are suspects no longer."""
+        for broker_id, before in delta.brokers.items():
+            after = image.brokers.get(broker_id)
+            if before is not None and not before.fenced and after is not None and after.fenced:
+                self._left[broker_id] = now + REMEMBERED_S
+            else:
+                self._left.pop(broker_id, None)
         self._ids = {
             each for each in self._ids if each in image.brokers and not image.brokers[each].fenced
         }

@@ -245,7 +245,7 @@ class Node:
 
     def _image_changed(self, image: Image, delta: Delta) -> None:
         self._size_coordinators(image)
-        self.broker.suspects.image_changed(image)
+        self.broker.suspects.image_changed(image, delta, self.broker.now())
         self.partitions.apply(image, delta)
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)

@@ -27,7 +27,9 @@ def freeze() -> None:
 
 def log_to_stderr() -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    handler.setFormatter(
+        logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(message)s", "%H:%M:%S")
+    )
     root = logging.getLogger("ottla")
     root.addHandler(handler)
     root.setLevel(logging.INFO)

@@ -181,7 +181,6 @@ class Fetcher:
         self._session = Session()
         self._interrupted = False
         self._link = await self._network.connect(*address, lambda: None)
-        self._suspects.found(self.leader_id)
         return self._link
 
     def _interrupt(self) -> None:
@@ -204,6 +203,7 @@ class Fetcher:
                 self._session = Session()
                 return
             raise KafkaError(code, "the fetch was refused")
+        self._suspects.found(self.leader_id)  # a dying process may still accept, not answer
         self._session.next_epoch(response.session_id)
         for topic in response.responses:
             for data in topic.partitions:

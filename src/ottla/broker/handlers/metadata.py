@@ -121,6 +121,7 @@ class View:
     def __init__(self, context: RequestContext, broker: Broker) -> None:
         self.broker = broker
         self.version = context.api_version
+        self._listener_name = context.listener_name
         self._reachable = {
             node.id: listener
             for node in broker.image.brokers.values()
@@ -129,11 +130,16 @@ class View:
 
     def brokers(self) -> list[MetadataResponseBroker]:
         nodes = self.broker.image.brokers
+        listed = dict(self._reachable)
+        for node_id in self.broker.suspects.left_lately(self.broker.now()):
+            listener = nodes[node_id].listener(self._listener_name) if node_id in nodes else None
+            if listener is not None:
+                listed[node_id] = listener
         return [
             MetadataResponseBroker(
                 node_id=node_id, host=listener.host, port=listener.port, rack=nodes[node_id].rack
             )
-            for node_id, listener in self._reachable.items()
+            for node_id, listener in listed.items()
         ]
 
     def controller_id(self) -> int:

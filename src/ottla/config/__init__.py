@@ -3,13 +3,12 @@
 No socket, no clock and no directory is touched here, except the file that is read.
 """
 
-from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, OPTIONS, TOPIC_OPTIONS, Option
+from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Option
 from ottla.config.settings import Described, Settings, Source, Synonym
 
 __all__ = [
     "BROKER_OPTIONS",
     "GROUP_OPTIONS",
-    "OPTIONS",
     "TOPIC_OPTIONS",
     "Described",
     "Option",

@@ -191,5 +191,3 @@ def _rows(table: str) -> Iterator[Option]:
 BROKER_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(BROKER)}
 TOPIC_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(TOPIC)}
 GROUP_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(GROUP)}
-OPTIONS = BROKER_OPTIONS
-"""What a `server.properties` may name."""

@@ -7,6 +7,7 @@ with it, and whoever waits is told NOT_CONTROLLER.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 from ottla.controller.decision import RECORDS_MAX, Decision
@@ -77,7 +78,7 @@ class Writer:
             batch = records[start : start + step]
             base = self._log.appended_end_offset()
             self._last = self._log.append(frames(batch))
-            self._last.add_done_callback(self._noted)
+            self._last.add_done_callback(partial(self._noted, image))
             apply_all(image, batch)
             image.offset = base + len(batch) - 1
 
@@ -86,7 +87,8 @@ class Writer:
         if self._last is not None:
             await asyncio.shield(self._last)
 
-    def _noted(self, future: "asyncio.Future[int]") -> None:
-        """A batch that failed makes the image a lie."""
-        if not future.cancelled() and future.exception() is not None:
+    def _noted(self, image: Image, future: "asyncio.Future[int]") -> None:
+        """A batch that failed makes the image that counts it a lie; a newer one does not."""
+        failed = not future.cancelled() and future.exception() is not None
+        if failed and self._image is image:
             self.deactivate()

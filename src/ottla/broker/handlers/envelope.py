@@ -1,0 +1,73 @@
+"""Envelope: what a client asked of a broker, passed on by it to the active controller.
+
+Apache Kafka's brokers pass requests on in this way, as bytes with the client's own header; the
+answer goes back as bytes too. Only what a broker may pass on is opened.
+"""
+
+from inspect import isawaitable
+
+from ottla.broker.api import Api, Listeners, apis, load
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.dispatch import refusal, written
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.codec import MalformedMessage, decode
+from ottla.wire.framing import SIZE, read_request_header, skip_header_tags
+from ottla.wire.message import Message
+from ottla.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+
+PASSED_ON = frozenset(
+    (
+        "create_topics",
+        "delete_topics",
+        "alter_configs",
+        "create_partitions",
+        "elect_leaders",
+        "incremental_alter_configs",
+        "alter_partition_reassignments",
+        "list_partition_reassignments",
+        "update_features",
+        "unregister_broker",
+        "describe_quorum",
+        "add_raft_voter",
+        "remove_raft_voter",
+    )
+)
+
+
+async def handle(
+    request: EnvelopeRequest, context: RequestContext, broker: Broker
+) -> EnvelopeResponse:
+    if not broker.controller.active:
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
+    api, asked, inner = _open(memoryview(request.request_data), context)
+    handler = load(api)
+    assert handler.handle is not None
+    try:
+        answer = handler.handle(asked, inner, broker)
+        response: Message = await answer if isawaitable(answer) else answer
+    except Exception as error:
+        if isinstance(error, KafkaError) and error.code == ErrorCode.NOT_CONTROLLER:
+            raise
+        response = refusal(handler, asked, error)
+    frame = b"".join(written(handler, inner, response))
+    return EnvelopeResponse(response_data=frame[SIZE.size :])
+
+
+def _open(frame: memoryview, context: RequestContext) -> tuple[Api, Message, RequestContext]:
+    try:
+        key, version, correlation_id, client_id, position = read_request_header(frame)
+        api = apis(Listeners.CONTROLLER).get(key)
+        if api is None or api.name not in PASSED_ON:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {key} cannot be passed on.")
+        if version not in api.versions:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION, f"{api.name} is not served at version {version}."
+            )
+        message = load(api).request
+        if version >= message.FLEXIBLE_SINCE:
+            position = skip_header_tags(frame, position)
+        asked, _ = decode(message, version, frame, position)
+    except MalformedMessage as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
+    return api, asked, RequestContext(api, version, correlation_id, client_id, context.peer)

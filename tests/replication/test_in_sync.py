@@ -86,3 +86,28 @@ def test_nothing_is_committed_with_fewer_than_the_least_in_sync_replicas() -> No
 
 def test_a_single_replica_is_enough_whatever_min_insync_replicas_says() -> None:
     assert led_by_1(min_in_sync=2).appended(0.0, 3) == 3
+
+
+def test_a_follower_that_the_controller_took_out_is_not_waited_for() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1, 2))
+    partition.appended(0.0, 5)
+    partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=True)
+    partition.decided(0.2, (1, 2), (1,))  # its broker died and was fenced
+    assert partition.appended(0.3, 6) == 6
+
+
+def test_a_follower_whose_joining_was_refused_is_not_waited_for() -> None:
+    partition = led_by_1(followers=(2,))
+    partition.appended(0.0, 5)
+    assert partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=True) == [
+        Propose(frozenset({1, 2}))
+    ]
+    partition.refused(0.2)
+    assert partition.appended(0.3, 6) == 6
+
+
+def test_a_follower_that_may_not_be_in_sync_is_not_waited_for() -> None:
+    partition = led_by_1(followers=(2,))
+    partition.appended(0.0, 5)
+    assert partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=False) == []
+    assert partition.appended(0.2, 6) == 6

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 UNKNOWN = -1
+NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Follower:
         self.end_offset = UNKNOWN
         self.log_start_offset = UNKNOWN
         self.broker_epoch = UNKNOWN
-        self.caught_up_at = now if in_sync else float("-inf")
-        self.fetched_at = float("-inf")
+        self.caught_up_at = now if in_sync else NEVER
+        self.fetched_at = NEVER
         self.leader_end_offset = UNKNOWN  # as of the fetch before
 
     def fetched(self, now: float, offset: int, leader_end_offset: int) -> None:
@@ -117,6 +118,8 @@ class InSync:
             return []
         follower.broker_epoch = broker_epoch
         follower.fetched(now, offset, self.end_offset)
+        if not eligible:
+            follower.caught_up_at = NEVER
         effects = self._advance(now)
         if self.proposed is None and eligible and self._may_join(replica, follower):
             effects.append(self._propose(self.committed | {replica}))
@@ -135,6 +138,8 @@ class InSync:
 
     def decided(self, now: float, replicas: Iterable[int], in_sync: Iterable[int]) -> list[Effect]:
         """The controller's word, asked for or not."""
+        dropped = self.maximal.difference(in_sync)
+        self._wait_no_longer_for(dropped)
         self.committed, self.proposed = frozenset(in_sync), None
         others = [replica for replica in replicas if replica != self.node_id]
         self.followers = {
@@ -146,6 +151,7 @@ class InSync:
 
     def refused(self, now: float) -> list[Effect]:
         """The proposal did not pass; another may be made."""
+        self._wait_no_longer_for(self.maximal - self.committed)
         self.proposed = None
         return self._advance(now)
 
@@ -160,6 +166,13 @@ class InSync:
     def _settle(self) -> None:
         self.alone = not self.followers and not self.is_under_min
         """No other replica: an append commits itself."""
+
+    def _wait_no_longer_for(self, replicas: frozenset[int]) -> None:
+        """Who is caught up is waited for even outside the set, so that it can join it. Not so
+        whom the controller does not want there: its broker may be dead."""
+        for replica in replicas:
+            if replica in self.followers:
+                self.followers[replica].caught_up_at = NEVER
 
     def _advance(self, now: float) -> list[Effect]:
         moved = self._advanced(now)

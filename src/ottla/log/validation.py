@@ -158,12 +158,14 @@ def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, no
             )
     if keyless:
         raise InvalidRecords(
-            ErrorCode.INVALID_RECORD, "One or more records were rejected.", keyless
+            ErrorCode.INVALID_RECORD,
+            "Some records have no key; a compacted topic needs one.",
+            keyless,
         )
     if out_of_time:
         raise InvalidRecords(
             ErrorCode.INVALID_TIMESTAMP,
-            "One or more records have been rejected due to invalid timestamp.",
+            "Some timestamps are outside of the topic's limits.",
             out_of_time,
         )
 

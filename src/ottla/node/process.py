@@ -13,16 +13,15 @@ GC_THRESHOLDS = (50_000, 20, 100)
 
 
 def tune() -> None:
-    """Before anything large is loaded."""
     gc.set_threshold(*GC_THRESHOLDS)
     _cap_malloc_arenas()
     _raise_file_limit()
 
 
 def freeze() -> None:
-    """What is alive now stays alive: the collector need not look at it again."""
-    gc.collect()
+    """What is alive now stays alive: the collector need not look at it, now or later."""
     gc.freeze()
+    gc.enable()
 
 
 def log_to_stderr() -> None:

@@ -9,21 +9,19 @@ fewer replicas than `min.insync.replicas` are in sync nothing new is committed (
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 UNKNOWN = -1
 NEVER = float("-inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(NamedTuple):
     """Everything below is committed."""
 
     high_watermark: int
 
 
-@dataclass(frozen=True, slots=True)
-class Propose:
+class Propose(NamedTuple):
     """Ask the controller for this set; `committed` or `refused` has to follow."""
 
     in_sync: frozenset[int]

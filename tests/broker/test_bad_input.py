@@ -1,6 +1,7 @@
 """Bytes nobody should send: refused or cut off, and nobody else notices."""
 
 from itertools import pairwise
+from resource import RUSAGE_SELF, getrusage
 from struct import pack
 from typing import Any
 
@@ -106,3 +107,11 @@ def test_a_clients_software_has_a_name_of_letters_and_digits(
             assert ((await asking.ask(request, 3)).error_code == 0) is is_accepted
 
     run(scenario())
+
+
+def test_a_large_announcement_costs_nothing_until_bytes_arrive() -> None:
+    assemblers = [FrameAssembler(memoryview(bytearray(64)), 2**31 - 1) for _ in range(200)]
+    before = getrusage(RUSAGE_SELF).ru_maxrss
+    for assembler in assemblers:
+        assert feed(assembler, [pack(">i", 100_000_000) + b"abc"]) == []
+    assert getrusage(RUSAGE_SELF).ru_maxrss - before < 50_000  # kB

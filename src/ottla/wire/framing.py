@@ -4,6 +4,7 @@ Pure: bytes in, frames out. Sockets are `broker.connection`'s affair, bodies are
 """
 
 from collections.abc import Iterator
+from mmap import mmap
 from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple
@@ -15,6 +16,7 @@ _HEADER = Struct(">hhih")  # api key, version, correlation id, length of the cli
 _REPLY_HEADER = Struct(">ii")  # size, correlation id
 _TAGGED_REPLY_HEADER = Struct(">iib")
 _POOLED_BYTES_MAX = 2 * 1024 * 1024
+_MAPPED_BYTES_MIN = 64 * 1024
 
 
 class FrameTooLong(ValueError):
@@ -87,9 +89,14 @@ class FrameAssembler:
     def _keep(self, begun: memoryview, wanted: int) -> None:
         own = self._own
         if own is None or len(own) < wanted or len(own) > max(wanted, _POOLED_BYTES_MAX):
-            own = memoryview(bytearray(wanted))
+            own = _buffer(wanted)
         own[: len(begun)] = begun
         self._own, self._filled, self._wanted = own, len(begun), wanted
+
+
+def _buffer(size: int) -> memoryview:
+    """Memory that costs nothing before bytes arrive, however much a peer announces."""
+    return memoryview(bytearray(size) if size < _MAPPED_BYTES_MIN else mmap(-1, size))
 
 
 class RequestHeader(NamedTuple):

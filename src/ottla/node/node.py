@@ -204,6 +204,7 @@ class Node:
     async def _join_cluster(self, identity: Identity) -> None:
         while not self.quorum.is_caught_up:
             await asyncio.sleep(CATCH_UP_S)
+        refuse_access_rules(self.publisher.image)  # a node that joins learns of them only now
         self._open_logs()
         self.registration = Registration(
             self.active_controller,

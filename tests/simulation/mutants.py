@@ -15,7 +15,7 @@ from ottla.quorum.events import Divergence, Effect, Persist, Truncate, Vote
 from ottla.quorum.log_state import LogState
 from ottla.quorum.member import Member
 from ottla.quorum.replica import Replica
-from ottla.quorum.roles import Follower, Leader, Prospective, Resigned
+from ottla.quorum.roles import Leader, Prospective
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -88,14 +88,11 @@ def records_count_before_they_are_synced(patch: pytest.MonkeyPatch) -> None:
 def any_log_is_good_enough(patch: pytest.MonkeyPatch) -> None:
     """A vote for a log that lacks committed records."""
 
+    right = elections._may_grant
+
     def may_grant(member: Member, ask: Vote) -> bool:
-        match member.role:
-            case Leader() | Resigned() | Follower():
-                return False
-        voted = member.election.voted
-        if ask.pre_vote or voted is not None:
-            return ask.pre_vote or (voted is not None and voted.matches(ask.candidate))
-        return member.election.leader is None
+        log = member.log
+        return right(member, ask._replace(last_epoch=log.last_epoch, end_offset=log.end_offset))
 
     patch.setattr(elections, "_may_grant", may_grant)
 

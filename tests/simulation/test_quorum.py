@@ -18,8 +18,9 @@ FEWEST_ACKNOWLEDGED = 20
 
 
 def world(seed: int) -> QuorumWorld:
-    """Three to five nodes; with an odd seed the voters change on the way."""
-    return QuorumWorld(seed, nodes=3 + seed % 3, dynamic=bool(seed % 2))
+    """Three or five voters, with an observer or none; every second seed changes the voters."""
+    voters = (3, 5)[seed % 4 // 2]
+    return QuorumWorld(seed, nodes=voters + seed % 3 // 2, voters=voters, dynamic=bool(seed % 2))
 
 
 def live_through(seed: int) -> tuple[int, int, int]:

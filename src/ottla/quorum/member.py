@@ -212,6 +212,7 @@ class Member:
     def become_resigned(
         self, now: float, candidates: tuple[ReplicaKey, ...], for_good: bool
     ) -> None:
+        self.retry_at.clear()
         unaware = {voter.key.id for voter in self.voters.others(self.id)}
         self.become(Resigned(now + self.election_timeout(), unaware, candidates, for_good))
         self.emit(LeaderChanged(None, self.epoch))

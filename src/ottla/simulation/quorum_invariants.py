@@ -41,6 +41,8 @@ class QuorumInvariants:
                 self._wrote(node, base, epoch, tuple(values))
             case events.AppendControl(base_offset=base, epoch=epoch, records=records):
                 self._wrote(node, base, epoch, repr(records))
+            case events.Reply(response=events.VoteReply(granted=True)):
+                self.world.voted(node)
             case events.Truncate(offset=offset):
                 self.truncations += 1
                 self.world.tell(f"node {node.id} drops its log from {offset} on")
@@ -59,6 +61,10 @@ class QuorumInvariants:
         if began and member.epoch > self.isolated.get(node.id, member.epoch):
             self.violated(f"node {node.id} is alone and begins epoch {member.epoch}")
         life = node.id, node.incarnation
+        moved = member.high_watermark > self.watermarks.get(life, member.high_watermark)
+        last_epoch = member.log.epochs.epoch_at(member.high_watermark - 1)
+        if moved and isinstance(member.role, Leader) and last_epoch != member.epoch:
+            self.violated(f"node {node.id} commits records of epoch {last_epoch} by counting")
         if member.high_watermark < self.watermarks.get(life, 0):
             self.violated(f"the high watermark of node {node.id} went back")
         self.watermarks[life] = member.high_watermark
@@ -76,6 +82,7 @@ class QuorumInvariants:
             self.violated(f"epoch {member.epoch} has two leaders")
         if first:
             self._has_all_agreed(node)
+            self.world.elected(node)
 
     def _has_all_agreed(self, node: "QuorumNode") -> None:
         log = node.machine.member.log

@@ -31,6 +31,8 @@ class Faults:
     storms: float = 0.1
     snapshots: float = 0.3
     voter_changes: float = 0.1
+    unlucky_leaders: float = 0.3  # the chance that a new leader is lost before it did much
+    unlucky_voters: float = 0.2  # the chance that a voter dies right after its vote
 
 
 class Violation(AssertionError):
@@ -38,7 +40,9 @@ class Violation(AssertionError):
 
 
 class QuorumWorld:
-    def __init__(self, seed: int, *, nodes: int = 3, dynamic: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, nodes: int = 3, voters: int = 3, dynamic: bool = False
+    ) -> None:
         self.seed = seed
         self.rng = Random(seed)
         self.clock = Clock()
@@ -51,19 +55,19 @@ class QuorumWorld:
         self.invariants = QuorumInvariants(self)
         self._tokens: dict[int, tuple[QuorumNode, int, int, int]] = {}
         self._next_token = 0
-        self.nodes = {node: self._build(node, nodes) for node in range(1, nodes + 1)}
+        self.nodes = {node: self._build(node, nodes, voters) for node in range(1, nodes + 1)}
         for node in self.nodes.values():
             node.start()
 
-    def _build(self, node: int, nodes: int) -> QuorumNode:
+    def _build(self, node: int, nodes: int, voters: int) -> QuorumNode:
         addresses = {n: Address("CONTROLLER", f"node{n}", 9093) for n in range(1, nodes + 1)}
-        initial = range(1, min(nodes, 3) + 1)
+        initial = range(1, voters + 1)
         disk = HostileDisk()
         static = VoterSet()
         if self.dynamic:
-            voters = tuple(Voter(ReplicaKey(n, uuid_of(n)), (addresses[n],)) for n in initial)
+            listed = tuple(Voter(ReplicaKey(n, uuid_of(n)), (addresses[n],)) for n in initial)
             if node in initial:
-                format_dynamic(disk, LOG_DIR, voters, 0)
+                format_dynamic(disk, LOG_DIR, listed, 0)
         else:
             static = VoterSet.static([(n, addresses[n]) for n in initial])
         config = QuorumConfig(
@@ -93,7 +97,7 @@ class QuorumWorld:
 
     def heal(self) -> None:
         self.tell("all is healed")
-        self.faults = Faults(0, 0, 0, 0, 0, 0)
+        self.faults = Faults(0, 0, 0, 0, 0, 0, 0, 0)
         self.network.heal()
         self.invariants.isolated.clear()
         for node in self.nodes.values():
@@ -154,8 +158,22 @@ class QuorumWorld:
         if self.dynamic and rng.random() < faults.voter_changes:
             self._change_voters()
 
+    def elected(self, node: QuorumNode) -> None:
+        """Most bugs of elections need a leader that is lost at the wrong moment."""
+        if self.rng.random() < self.faults.unlucky_leaders:
+            dies = self.rng.random() < 0.5
+            delay = 0.05 * self.rng.random()
+            self.clock.after(delay, lambda: self.crash(node) if dies else self._cut(node, node))
+
+    def voted(self, node: QuorumNode) -> None:
+        """And some need a voter that forgets."""
+        if self.rng.random() < self.faults.unlucky_voters:
+            self.clock.after(0.003 * self.rng.random(), lambda: self.crash(node))
+
     def crash(self, node: QuorumNode) -> None:
         """A node dies: with its host, silently, or as a process whose sockets close."""
+        if not node.alive:
+            return
         silently = self.rng.random() < 0.5
         self.tell(f"node {node.id} dies{' with its host' if silently else ''}")
         node.crash(self.rng)
@@ -164,7 +182,8 @@ class QuorumWorld:
                 if other is not node and (node.id, other.id) not in self.network.cut:
                     closed = events.Disconnected(node.id)
                     self.clock.after(0.001, partial(other.step, closed))
-        self.clock.after(0.1 + 5 * self.rng.random(), lambda: self._revive(node))
+        away = 5.0 if self.rng.random() < 0.5 else 0.05
+        self.clock.after(away * self.rng.random(), lambda: self._revive(node))
 
     def _lose_leader(self) -> None:
         """So that no run is without an election."""

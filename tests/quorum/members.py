@@ -3,20 +3,18 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.server import Server
 from ottla.config import Settings
-from ottla.metadata.image import Image
+from ottla.metadata.publisher import Publisher
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.store import format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
-from ottla.wire.message import Message
 from support.homes import free_port
 
 T = TypeVar("T")
@@ -48,20 +46,6 @@ def address_of(port: int) -> Address:
     return Address("CONTROLLER", "127.0.0.1", port)
 
 
-class Parts:
-    """As much of a broker as the handlers of the quorum ask for."""
-
-    def __init__(self, quorum: Quorum) -> None:
-        self.quorum = quorum
-        self.settings = Settings({})
-        self.image = Image()
-
-    async def ask_quorum(
-        self, request: Message, response: type[Message], context: RequestContext
-    ) -> Message:
-        return await self.quorum.handle(request, context.api_version)
-
-
 class Member:
     def __init__(self, config: QuorumConfig) -> None:
         self.config = config
@@ -71,12 +55,28 @@ class Member:
     async def start(self) -> None:
         self.memory = Memory()
         self.quorum = Quorum(self.config, self.memory)
-        parts = cast(Broker, Parts(self.quorum))
-        self.server = Server(parts, "CONTROLLER", Listeners.CONTROLLER)
+        self.server = Server(self._broker(), "CONTROLLER", Listeners.CONTROLLER)
         await self.server.bind("127.0.0.1", self.config.endpoints[0].port)
         await self.quorum.start()
         await self.server.serve()
         self.alive = True
+
+    def _broker(self) -> Broker:
+        """As much of it as the quorum's handlers ask for."""
+        node, own = self.config.node_id, self.config.endpoints[0]
+        broker = Broker(
+            Settings(
+                {
+                    "process.roles": "controller",
+                    "node.id": str(node),
+                    "listeners": f"CONTROLLER://{own.host}:{own.port}",
+                    "controller.listener.names": "CONTROLLER",
+                }
+            )
+        )
+        broker.quorum = self.quorum
+        broker.publisher = Publisher()
+        return broker
 
     async def stop(self) -> None:
         self.alive = False

@@ -228,6 +228,21 @@ def test_a_lost_directory_moves_its_leaders_and_the_broker_lives_on(cluster: Clu
     assert cluster.image.brokers[1].directories == (left,)
 
 
+def test_a_broker_that_comes_back_without_a_directory_does_not_lead_what_was_in_it() -> None:
+    cluster = Cluster()
+    lost, left = b"x" * 16, b"z" * 16
+    cluster.broker(1, directories=[lost])
+    cluster.create("alpha")
+    epoch = cluster.epochs[1]
+    while not cluster.heartbeat(1, want_shut_down=True).should_shut_down:
+        pass
+    cluster.register(1, directories=[lost, left], previous_epoch=epoch)
+    assert cluster.heartbeat(1, offline_log_dirs=[lost]).is_fenced
+    assert not cluster.heartbeat(1, offline_log_dirs=[lost]).is_fenced
+    assert cluster.partition("alpha").leader == NO_LEADER
+    cluster.close()
+
+
 def test_an_idle_log_moves_on_and_a_busy_one_needs_no_help(cluster: Cluster) -> None:
     cluster.tick(0.0)
     cluster.tick(0.5)

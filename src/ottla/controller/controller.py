@@ -13,7 +13,8 @@ from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.config.settings import Settings
-from ottla.controller import brokers
+from ottla.controller import brokers, registration
+from ottla.controller.availability import fence
 from ottla.controller.decision import Decision, all_partitions, check_broker_epoch
 from ottla.controller.sessions import Sessions
 from ottla.controller.writer import MetadataLog, Writer
@@ -127,7 +128,7 @@ class Controller:
         log.info("The active controller of epoch %d", epoch)
 
     def _fence(self, broker_id: int) -> None:
-        records = brokers.fence(self._writer.image, self.settings, broker_id)
+        records = fence(self._writer.image, self.settings, broker_id)
         self._writer.append(records, atomic=False)
         self._sessions.end(broker_id)
         log.warning("Broker %d is fenced", broker_id)
@@ -143,12 +144,12 @@ class Controller:
     async def register_broker(self, ask: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
         now = self._now()
         image = self._writer.image
-        brokers.check_registration(image, ask, self.cluster_id)
+        registration.check_registration(image, ask, self.cluster_id)
         existing = image.brokers.get(ask.broker_id)
-        if existing is not None and brokers.succeeds(ask, existing):
+        if existing is not None and registration.succeeds(ask, existing):
             self._fence(existing.id)
             existing = image.brokers[existing.id]
-        decision = brokers.register_broker(
+        decision = registration.register_broker(
             image,
             self.settings,
             ask,
@@ -193,7 +194,7 @@ class Controller:
     async def register_controller(
         self, ask: ControllerRegistrationRequest
     ) -> ControllerRegistrationResponse:
-        await self._writer.decide(lambda image: brokers.register_controller(ask))
+        await self._writer.decide(lambda image: registration.register_controller(ask))
         return ControllerRegistrationResponse()
 
     async def unregister_broker(
@@ -202,7 +203,7 @@ class Controller:
         from ottla.wire.messages.unregister_broker import UnregisterBrokerResponse
 
         await self._writer.decide(
-            lambda image: brokers.unregister_broker(image, self.settings, ask.broker_id)
+            lambda image: registration.unregister_broker(image, self.settings, ask.broker_id)
         )
         self._sessions.end(ask.broker_id)
         return UnregisterBrokerResponse()
@@ -221,7 +222,7 @@ class Controller:
     async def create_partitions(
         self, ask: "create_partitions.CreatePartitionsRequest"
     ) -> "create_partitions.CreatePartitionsResponse":
-        from ottla.controller.topics import create_partitions
+        from ottla.controller.partitions import create_partitions
 
         return await self._writer.decide(
             lambda image: create_partitions(image, self.settings, ask, self._random)

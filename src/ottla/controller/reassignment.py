@@ -3,8 +3,8 @@
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, refuse_excess
 from ottla.controller.draft import Draft, Election
+from ottla.controller.partitions import check_assignment
 from ottla.controller.rules import Rules
-from ottla.controller.topics import check_assignment
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image, Partition, Topic
 from ottla.metadata.records import Record

@@ -1,12 +1,21 @@
-"""Topics come and go, and get more partitions."""
+"""Topics come and go."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import RECORDS_MAX, Decision, refuse_excess
+from ottla.controller.decision import Decision, refuse_excess
 from ottla.controller.naming import check_topic_name, collision_key, may_collide
+from ottla.controller.partitions import (
+    Assignment,
+    bad_assignment,
+    check_assignment,
+    new_partition,
+    refuse_repetition,
+    refuse_too_many,
+    unknown_topic,
+)
 from ottla.controller.placement import Placer
 from ottla.controller.rules import Rules
 from ottla.controller.settings import created_topic_records
@@ -14,12 +23,6 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid, new_uuid
 from ottla.metadata.image import Image, Topic
 from ottla.metadata.records import Record
-from ottla.wire.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsResponse,
-    CreatePartitionsTopic,
-    CreatePartitionsTopicResult,
-)
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -32,22 +35,21 @@ from ottla.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-from ottla.wire.records.metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.wire.records.metadata import RemoveTopicRecord, TopicRecord
 
 METADATA_TOPIC = "__cluster_metadata"
-Assignment = Sequence[int]
 
 
 def create_topics(
     image: Image, settings: Settings, ask: CreateTopicsRequest, random: Random
 ) -> Decision[CreateTopicsResponse]:
-    _refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
+    refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
     creation = _Creation(image, settings, random)
     named = Counter(topic.name for topic in ask.topics)
     results = []
     for topic in {topic.name: topic for topic in ask.topics}.values():
         try:
-            _refuse_repetition(named, topic.name)
+            refuse_repetition(named, topic.name)
             results.append(creation.create(topic))
         except KafkaError as error:
             results.append(
@@ -57,19 +59,6 @@ def create_topics(
             )
     records = [] if ask.validate_only else creation.records
     return Decision(records, CreateTopicsResponse(topics=results))
-
-
-def _refuse_too_many(partitions: int) -> None:
-    if partitions > RECORDS_MAX:
-        raise KafkaError(
-            ErrorCode.POLICY_VIOLATION,
-            f"One request may create at most {RECORDS_MAX} partitions: split it.",
-        )
-
-
-def _refuse_repetition(named: Mapping[str, int], name: str) -> None:
-    if named[name] > 1:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"The topic '{name}' is named twice.")
 
 
 class _Creation:
@@ -157,12 +146,12 @@ class _Creation:
         factor: int | None = None
         for given in topic.assignments:
             if given.partition_index in by_index:
-                raise _bad_assignment(f"Partition {given.partition_index} is assigned twice.")
+                raise bad_assignment(f"Partition {given.partition_index} is assigned twice.")
             check_assignment(self.rules, given.partition_index, given.broker_ids, factor)
             factor = len(given.broker_ids)
             by_index[given.partition_index] = given.broker_ids
         if set(by_index) != set(range(len(by_index))):
-            raise _bad_assignment("The partitions must be numbered from 0 on without a gap.")
+            raise bad_assignment("The partitions must be numbered from 0 on without a gap.")
         return [by_index[index] for index in range(len(by_index))]
 
     def _describe(self, configs: Mapping[str, str]) -> list[CreatableTopicConfigs]:
@@ -191,108 +180,6 @@ def _given_configs(topic: CreatableTopic) -> dict[str, str]:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"{one.name} was given without a value.")
         configs[one.name] = one.value
     return configs
-
-
-def new_partition(
-    rules: Rules, topic_id: Uuid, index: int, replicas: Iterable[int]
-) -> PartitionRecord:
-    listed = list(replicas)
-    isr = [one for one in listed if rules.active(one)]
-    if not isr:
-        raise KafkaError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"All brokers that partition {index} would be on are fenced or shutting down now.",
-        )
-    return PartitionRecord(
-        partition_id=index,
-        topic_id=topic_id,
-        replicas=listed,
-        isr=isr,
-        leader=isr[0],
-        leader_epoch=0,
-        partition_epoch=0,
-        directories=[rules.new_directory(one) for one in listed],
-    )
-
-
-def check_assignment(rules: Rules, index: int, brokers: Sequence[int], factor: int | None) -> None:
-    """An assignment by hand: brokers that exist, each once, at least one of them alive."""
-    if not brokers:
-        raise _bad_assignment(f"The assignment of partition {index} is empty.")
-    if len(set(brokers)) != len(brokers):
-        raise _bad_assignment(f"The assignment of partition {index} names a broker twice.")
-    for broker in brokers:
-        if broker not in rules.image.brokers:
-            raise _bad_assignment(
-                f"The assignment of partition {index} names broker {broker}, "
-                "which is not registered."
-            )
-    if factor is not None and len(brokers) != factor:
-        raise _bad_assignment(
-            f"The assignment of partition {index} has {len(brokers)} replica(s), "
-            f"other partitions of the topic have {factor}."
-        )
-    if not any(map(rules.active, brokers)):
-        raise _bad_assignment(
-            f"All brokers in the assignment of partition {index} are fenced or shutting down."
-        )
-
-
-def _bad_assignment(why: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, why)
-
-
-# More partitions ------------------------------------------------------------------------------
-
-
-def create_partitions(
-    image: Image, settings: Settings, ask: CreatePartitionsRequest, random: Random
-) -> Decision[CreatePartitionsResponse]:
-    rules = Rules(image, settings)
-    placer = Placer(image, random)
-    records: list[Record] = []
-    results = []
-    named = Counter(topic.name for topic in ask.topics)
-    for topic in {topic.name: topic for topic in ask.topics}.values():
-        result = CreatePartitionsTopicResult(name=topic.name)
-        results.append(result)
-        try:
-            _refuse_repetition(named, topic.name)
-            records += _more_partitions(rules, placer, topic)
-        except KafkaError as error:
-            result.error_code, result.error_message = error.code, error.message
-    refuse_excess(records)
-    return Decision([] if ask.validate_only else records, CreatePartitionsResponse(results=results))
-
-
-def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -> list[Record]:
-    topic = rules.image.topics_by_name.get(ask.name)
-    if topic is None:
-        raise _unknown_topic(ask.name)
-    present = len(topic.partitions)
-    if ask.count <= present:
-        raise KafkaError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"Topic '{ask.name}' has {present} partition(s): {ask.count} is not an increase.",
-        )
-    added = ask.count - present
-    _refuse_too_many(added)
-    factor = len(topic.partitions[0].replicas)
-    assignments: Sequence[Assignment]
-    if ask.assignments is None:
-        assignments = placer.place(added, factor)
-    else:
-        if len(ask.assignments) != added:
-            raise _bad_assignment(
-                f"{added} partition(s) are to be added, but {len(ask.assignments)} assigned."
-            )
-        assignments = [one.broker_ids for one in ask.assignments]
-        for index, brokers in enumerate(assignments, present):
-            check_assignment(rules, index, brokers, factor)
-    return [
-        new_partition(rules, topic.id, index, replicas)
-        for index, replicas in enumerate(assignments, present)
-    ]
 
 
 # Deletion -------------------------------------------------------------------------------------
@@ -343,9 +230,5 @@ def _find(image: Image, name: str | None, topic_id: Uuid) -> Topic:
         return topic
     topic = image.topics_by_name.get(name)
     if topic is None:
-        raise _unknown_topic(name)
+        raise unknown_topic(name)
     return topic
-
-
-def _unknown_topic(name: str) -> KafkaError:
-    return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")

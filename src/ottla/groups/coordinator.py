@@ -25,6 +25,7 @@ from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, fetching, removal
 from ottla.groups.outcome import Caller
+from ottla.groups.share import heartbeats as share_heartbeats
 from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -39,6 +40,11 @@ from ottla.wire.messages.list_groups import ListedGroup
 from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShare
+from ottla.wire.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
@@ -100,7 +106,7 @@ class GroupCoordinator:
     def configure(self, group_id: str, options: Mapping[str, str]) -> None:
         """What was set for this one group; nothing takes it back to the broker's options."""
         if options:
-            self._paces[group_id] = Pace.of_consumers(self._settings.for_group(options))
+            self._paces[group_id] = Pace.of(self._settings.for_group(options))
         else:
             self._paces.pop(group_id, None)
 
@@ -131,6 +137,13 @@ class GroupCoordinator:
     ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: heartbeats.heartbeat(groups, now, request, caller)
+        )
+
+    def share_heartbeat(
+        self, request: ShareGroupHeartbeatRequest, caller: Caller
+    ) -> Awaitable[ShareGroupHeartbeatResponse]:
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: share_heartbeats.heartbeat(groups, now, request, caller)
         )
 
     # -- offsets ------------------------------------------------------------------------------
@@ -177,6 +190,9 @@ class GroupCoordinator:
 
     def describe_consumer(self, group_id: str) -> DescribedConsumers:
         return describing.describe_consumer(self.shards.of(group_id).machine, group_id)
+
+    def describe_share(self, group_id: str) -> DescribedShare:
+        return describing.describe_share(self.shards.of(group_id).machine, group_id)
 
     def rebalance_of(self, group_id: str) -> str | None:
         """Why the group rebalanced last, how long it took, and for whom it waits, as JSON."""

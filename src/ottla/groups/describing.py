@@ -7,8 +7,10 @@ from ottla.errors import ErrorCode
 from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.targets import preferred_assignor
+from ottla.groups.share.group import ShareGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
+from ottla.wire.messages import share_group_describe as share
 from ottla.wire.messages.consumer_group_describe import (
     Assignment,
     TopicPartitions,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Group, Groups
 
 NOT_FOUND_SINCE = 6
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
@@ -78,6 +80,10 @@ def _listed(group: "Group") -> ListedGroup:
         return ListedGroup(
             group_id=group.id, protocol_type=CONSUMER, group_state=group.state, group_type=CONSUMER
         )
+    if isinstance(group, ShareGroup):
+        return ListedGroup(
+            group_id=group.id, protocol_type=SHARE, group_state=group.state, group_type=SHARE
+        )
     return ListedGroup(
         group_id=group.id,
         protocol_type=group.protocol_type or "",
@@ -120,6 +126,48 @@ def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
                 assignment=_assignment(member.held, image),
                 target_assignment=_assignment(group.targets.get(member.id, {}), image),
                 member_type=CLASSIC_MEMBER if member.classic is not None else CONSUMER_MEMBER,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def describe_share(groups: "Groups", group_id: str) -> share.DescribedGroup:
+    group = groups.find(group_id)
+    if not isinstance(group, ShareGroup):
+        reason = "not found" if group is None else "is not a share group"
+        return share.DescribedGroup(
+            group_id=group_id,
+            group_state="Dead",
+            error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+            error_message=f"Group {group_id} {reason}.",
+        )
+    topics = groups.image().topics_by_id
+    return share.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state,
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name="simple",
+        members=[
+            share.Member(
+                member_id=member.id,
+                rack_id=member.rack,
+                member_epoch=member.epoch,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                subscribed_topic_names=list(member.topics),
+                assignment=share.Assignment(
+                    topic_partitions=[
+                        share.TopicPartitions(
+                            topic_id=topic_id,
+                            topic_name=topics[topic_id].name,
+                            partitions=sorted(indexes),
+                        )
+                        for topic_id, indexes in member.partitions.items()
+                        if topic_id in topics
+                    ]
+                ),
             )
             for member in group.members.values()
         ],

@@ -11,12 +11,16 @@ class Pace(NamedTuple):
 
     heartbeat_interval_ms: int = 5_000
     session_timeout_ms: int = 45_000
+    share_heartbeat_interval_ms: int = 5_000
+    share_session_timeout_ms: int = 45_000
 
     @classmethod
-    def of_consumers(cls, group_settings: Settings) -> "Pace":
+    def of(cls, group_settings: Settings) -> "Pace":
         return cls(
             group_settings.int("consumer.heartbeat.interval.ms"),
             group_settings.int("consumer.session.timeout.ms"),
+            group_settings.int("share.heartbeat.interval.ms"),
+            group_settings.int("share.session.timeout.ms"),
         )
 
 
@@ -35,7 +39,8 @@ class Limits:
     consumer_max_size: int = 2**31 - 1
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration: str = "bidirectional"
-    consumer: Pace = field(default_factory=Pace)
+    share_max_size: int = 200
+    pace: Pace = field(default_factory=Pace)
 
     @classmethod
     def of(cls, settings: Settings) -> "Limits":
@@ -50,5 +55,6 @@ class Limits:
             consumer_max_size=settings.int("group.consumer.max.size"),
             consumer_assignors=settings.names("group.consumer.assignors"),
             consumer_migration=settings.text("group.consumer.migration.policy").lower(),
-            consumer=Pace.of_consumers(settings.for_group({})),
+            share_max_size=settings.int("group.share.max.size"),
+            pace=Pace.of(settings.for_group({})),
         )

@@ -21,6 +21,9 @@ from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets
 from ottla.groups.outcome import Outcome
+from ottla.groups.share import heartbeats as share_heartbeats
+from ottla.groups.share import records as share_records
+from ottla.groups.share.group import ShareGroup
 from ottla.metadata.image import Image
 from ottla.wire.message import Message
 from ottla.wire.records.groups import (
@@ -29,9 +32,10 @@ from ottla.wire.records.groups import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
+    ShareGroupMetadataKey,
 )
 
-Group: TypeAlias = ClassicGroup | ConsumerGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup
 TimerName: TypeAlias = tuple[str, str, str]
 """What is due, for which group, for which member."""
 
@@ -45,6 +49,7 @@ class Groups:
             1: (OffsetCommitKey, OffsetCommitValue),
             2: (GroupMetadataKey, GroupMetadataValue),
             **consumer_records.RECORDS,
+            **share_records.RECORDS,
         },
         {OffsetCommitValue: 4, GroupMetadataValue: 3},
     )
@@ -97,11 +102,11 @@ class Groups:
         return group
 
     def pace_of(self, group_id: str) -> Pace:
-        return self._paces.get(group_id, self.limits.consumer)
+        return self._paces.get(group_id, self.limits.pace)
 
     def note_topics_seen(self, group_id: str) -> None:
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | ShareGroup):
             group.topics_seen = self.topics_version
 
     def history(self, group_id: str) -> Rebalance:
@@ -123,6 +128,8 @@ class Groups:
             case GroupMetadataKey():
                 assert value is None or isinstance(value, GroupMetadataValue)
                 self._replay_classic(key.group, value)
+            case _ if key.API_KEY in share_records.RECORDS:
+                self._replay_share(key, value)
             case _:
                 self._replay_consumer(key, value)
 
@@ -148,6 +155,18 @@ class Groups:
         else:
             consumer_records.apply(group, key, value)
 
+    def _replay_share(self, key: Message, value: Message | None) -> None:
+        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
+        group = self.groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = ShareGroup(group_id)
+        if value is None and isinstance(key, ShareGroupMetadataKey):
+            del self.groups[group_id]
+        else:
+            share_records.apply(group, key, value)
+
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
 
@@ -159,6 +178,10 @@ class Groups:
             if isinstance(group, ConsumerGroup):
                 for one in group.members.values():
                     self.expect_member(group.id, one.id, now, one)
+                continue
+            if isinstance(group, ShareGroup):
+                for member_id in group.members:
+                    self.expect_member(group.id, member_id, now)
                 continue
             for member in group.members.values():
                 self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
@@ -177,7 +200,10 @@ class Groups:
         self, group_id: str, member_id: str, now: Instant, member: Member | None = None
     ) -> None:
         """A member of a consumer group; those of the classic protocol bring their time-out."""
-        timeout_ms = self.pace_of(group_id).session_timeout_ms
+        pace = self.pace_of(group_id)
+        timeout_ms = pace.session_timeout_ms
+        if isinstance(self.groups.get(group_id), ShareGroup):
+            timeout_ms = pace.share_session_timeout_ms
         if member is not None and member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
         self.timers.set(("member", group_id, member_id), now.seconds + timeout_ms / 1000)
@@ -198,6 +224,8 @@ class Groups:
                 self._tick_classic(kind, group, member_id, now, out)
             elif isinstance(group, ConsumerGroup):
                 self._tick_consumer(kind, group, member_id, now, out)
+            elif isinstance(group, ShareGroup):
+                share_heartbeats.session_ended(self, group, member_id, now, out)
         return out.decision(None)
 
     def _tick_classic(

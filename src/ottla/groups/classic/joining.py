@@ -11,6 +11,7 @@ from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.outcome import Caller, Outcome
+from ottla.groups.share.group import ShareGroup
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
 
@@ -36,6 +37,8 @@ def join(
         if not existing.is_empty:
             return _join_consumers(groups, existing, now, request, caller)
         out.records += group_tombstones(existing)
+    if isinstance(existing, ShareGroup):
+        return _refused(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
         group = groups.classic(request.group_id, create=not request.member_id)
     except KafkaError as error:

@@ -9,6 +9,7 @@ from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
+from ottla.groups.share.group import ShareGroup
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -26,6 +27,8 @@ def leave(
     group = groups.find(request.group_id)
     if isinstance(group, ConsumerGroup):
         return classic_members.leave(groups, group, now, request)
+    if isinstance(group, ShareGroup):
+        group = None
     out = Outcome()
     # Versions before 3 name one member, and have its error at the top.
     identities = request.members or [MemberIdentity(member_id=request.member_id)]

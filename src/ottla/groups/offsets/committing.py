@@ -8,6 +8,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import commit_value
+from ottla.groups.share.group import ShareGroup
 from ottla.ids import Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -78,6 +79,10 @@ def _check(
         if api_version >= GROUP_ID_NOT_FOUND_SINCE:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if isinstance(group, ShareGroup):
+        raise KafkaError(
+            ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} is a share group: it has no offsets."
+        )
     if isinstance(group, ConsumerGroup):
         stale = _check_consumer(group, request.member_id, generation, api_version)
         member = group.members.get(request.member_id)
@@ -152,6 +157,8 @@ def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> 
     elif isinstance(group, ClassicGroup):
         instance_id = request.group_instance_id
         _check_classic(group, member_id, instance_id, generation, transactional=True)
+    elif isinstance(group, ShareGroup):
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     elif (generation >= 0 or member_id) and group.member(member_id).epoch != generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 

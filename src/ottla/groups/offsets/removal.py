@@ -9,6 +9,8 @@ from ottla.groups.classic.records import tombstone as group_tombstone
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.offsets.store import Committed, Place
+from ottla.groups.share.group import ShareGroup
+from ottla.groups.share.records import group_tombstones as share_tombstones
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -30,6 +32,8 @@ def delete_offsets(
 ) -> Decision[OffsetDeleteResponse]:
     """Only for topics that nobody in the group is subscribed to."""
     group = groups.existing(request.group_id)
+    if isinstance(group, ShareGroup):
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} has no offsets.")
     uses_consumer_protocol = isinstance(group, ConsumerGroup) or group.uses_consumer_protocol
     if not group.is_empty and not uses_consumer_protocol:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
@@ -68,6 +72,8 @@ def delete_group(groups: "Groups", group_id: str) -> Decision[None]:
 def _tombstones_of(group: "Group") -> list[Entry]:
     if isinstance(group, ConsumerGroup):
         return group_tombstones(group)
+    if isinstance(group, ShareGroup):
+        return share_tombstones(group)
     return [group_tombstone(group.id)]
 
 
@@ -84,6 +90,8 @@ def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
 
 def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:
     """Tombstones for what is too old; for the group too, if nothing of it is left."""
+    if isinstance(group, ShareGroup):
+        return []  # it has no offsets here, and goes only when it is deleted
     records: list[Entry] = []
     offsets = groups.offsets.of(group.id)
     for place, committed in offsets.items():
@@ -107,7 +115,7 @@ def _is_too_old(groups: "Groups", group: "Group", offset: Committed, now_ms: int
     """The clock starts when the group became empty, or with the commit where nobody joined."""
     if offset.expire_ms >= 0:
         return now_ms >= offset.expire_ms
-    if isinstance(group, ConsumerGroup) or group.is_simple:
+    if isinstance(group, ConsumerGroup | ShareGroup) or group.is_simple:
         since = offset.commit_ms
     elif group.is_empty:
         since = group.state_since_ms if group.state_since_ms >= 0 else offset.commit_ms

@@ -1,0 +1,85 @@
+"""A share group: its members and what each may take from. Changed by `records.apply` only."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from msgspec import Struct
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid
+
+Partitions = Mapping[Uuid, frozenset[int]]
+NOTHING: Partitions = {}
+FIRST_EPOCH = 1
+
+
+class Member(Struct, frozen=True, kw_only=True):
+    id: str
+    rack: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topics: tuple[str, ...] = ()
+    epoch: int = 0
+    previous_epoch: int = 0
+    partitions: Partitions = NOTHING
+
+
+class ShareGroup:
+    __slots__ = (
+        "assignment_epoch",
+        "epoch",
+        "id",
+        "members",
+        "metadata_hash",
+        "started",
+        "targets",
+        "topics_seen",
+    )
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        self.members: dict[str, Member] = {}
+        self.targets: dict[str, Partitions] = {}
+        self.started: dict[Uuid, tuple[str, frozenset[int]]] = {}  # topics with a state
+        self.topics_seen = -1
+
+    def copy(self) -> "ShareGroup":
+        twin = ShareGroup(self.id)
+        twin.epoch, twin.metadata_hash = self.epoch, self.metadata_hash
+        twin.assignment_epoch, twin.topics_seen = self.assignment_epoch, self.topics_seen
+        twin.members, twin.targets = dict(self.members), dict(self.targets)
+        twin.started = dict(self.started)
+        return twin
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def state(self) -> str:
+        return "Stable" if self.members else "Empty"
+
+    def subscribed_topics(self) -> set[str]:
+        return {topic for member in self.members.values() for topic in member.topics}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribed_topics()
+
+    def waiting_for(self) -> list[str]:
+        return [m.id for m in self.members.values() if m.epoch != self.assignment_epoch]
+
+    def member(self, member_id: str) -> Member:
+        member = self.members.get(member_id)
+        if member is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_MEMBER_ID,
+                f"Member {member_id} is not a member of group {self.id}.",
+            )
+        return member
+
+
+def no_share_group(group_id: str) -> NoReturn:
+    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a share group.")

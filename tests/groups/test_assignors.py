@@ -1,6 +1,6 @@
 """Targets: complete, fair, and close to what was there."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.groups.consumer.assignors import ASSIGNORS, Subscriber, Targets
@@ -25,6 +25,7 @@ groups = st.dictionaries(
 counts = st.lists(st.integers(0, 12), min_size=4, max_size=4)
 
 
+@settings(deadline=None)
 @given(groups, counts, st.sampled_from(sorted(ASSIGNORS)))
 def test_every_partition_goes_to_one_subscriber(
     members: dict[str, set[int]], sizes: list[int], assignor: str
@@ -42,6 +43,7 @@ def test_every_partition_goes_to_one_subscriber(
         assert {topic for topic, _ in targets[one.id]} <= one.topics
 
 
+@settings(deadline=None)
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 9))
 def test_equal_members_get_equal_shares_with_as_few_moves_as_that_takes(
     before: int, partitions: int, after: int
@@ -59,6 +61,7 @@ def test_equal_members_get_equal_shares_with_as_few_moves_as_that_takes(
     assert kept >= possible - (max(shares) - min(shares)) * len(has)
 
 
+@settings(deadline=None)
 @given(groups, counts, st.sampled_from(sorted(ASSIGNORS)))
 def test_a_target_that_is_there_stays(
     members: dict[str, set[int]], sizes: list[int], assignor: str

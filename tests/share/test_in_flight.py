@@ -1,7 +1,7 @@
 """A share group's queue over one partition: taken, answered, given back, given up."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.errors import ErrorCode, KafkaError
@@ -141,6 +141,7 @@ steps = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(steps)
 def test_every_record_is_locked_by_one_member_at_most_until_it_is_done(
     steps: list[tuple[str, str, int, int]],

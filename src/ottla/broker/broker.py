@@ -24,9 +24,11 @@ from ottla.wire.message import Message
 if TYPE_CHECKING:
     from ottla.broker.durability import Durability
     from ottla.broker.producer_ids import ProducerIds
+    from ottla.broker.shares import Shares
     from ottla.broker.transactional import Gate
     from ottla.controller.controller import Controller
     from ottla.groups.coordinator import GroupCoordinator
+    from ottla.groups.share.coordinator import ShareCoordinator
     from ottla.log.directory import LogDirectory
     from ottla.quorum.driver import Quorum
     from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
@@ -62,6 +64,8 @@ class Broker:
     directories: "list[LogDirectory]"
     producer_ids: "ProducerIds"
     groups: "GroupCoordinator"
+    share_coordinator: "ShareCoordinator"
+    shares: "Shares"
     transactions: "TransactionCoordinator"
     transaction_gate: "Gate"
 

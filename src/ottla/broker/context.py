@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ottla.broker.api import Api, Listeners
+    from ottla.broker.share_sessions import SessionKey
 
 
 class Peer:
@@ -15,6 +16,7 @@ class Peer:
         "listener_kind",
         "listener_name",
         "principal",
+        "share_sessions",
         "software",
     )
 
@@ -24,6 +26,7 @@ class Peer:
         self.client_host = client_host
         self.heartbeats_of: tuple[int, int] | None = None  # a broker and its epoch
         self.principal = "User:ANONYMOUS"
+        self.share_sessions: set[SessionKey] = set()  # they end with the connection
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told
 
 

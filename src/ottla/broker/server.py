@@ -105,6 +105,8 @@ class Server:
         self._connections.discard(connection)
         if connection.peer.heartbeats_of is not None:
             self._broker.heartbeats_ended(*connection.peer.heartbeats_of)
+        if connection.peer.share_sessions:
+            self._broker.shares.connection_lost(connection.peer)
 
     def _sweep(self) -> None:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""

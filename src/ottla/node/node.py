@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.durability import Durability
-from ottla.broker.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.server import Server
 from ottla.broker.waiting import Waiting
@@ -23,7 +23,7 @@ from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
-from ottla.node import transactions
+from ottla.node import sharing, transactions
 from ottla.node.active_controller import ActiveController
 from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators, partition_count
@@ -184,6 +184,7 @@ class Node:
         coordinators.add(CONSUMER_OFFSETS, broker.groups)
         self.peers = Peers(self.network, self._address_of, f"broker-{broker.node_id}")
         coordinators.add(TRANSACTION_STATE, transactions.attach(broker, self.peers))
+        coordinators.add(SHARE_GROUP_STATE, sharing.attach(broker, self.peers))
         self.assignments = Assignments(
             self.active_controller,
             self.partitions,
@@ -259,6 +260,9 @@ class Node:
         count = partition_count(image, TRANSACTION_STATE)
         if count is not None:
             self.broker.transactions.shards.resize(count)
+        count = partition_count(image, SHARE_GROUP_STATE)
+        if count is not None:
+            self.broker.share_coordinator.shards.resize(count)
 
     def _address_of(self, node_id: int) -> tuple[str, int] | None:
         name = self.topology.inter_broker

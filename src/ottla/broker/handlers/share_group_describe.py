@@ -1,0 +1,31 @@
+"""ShareGroupDescribe: epochs, members, and which partitions each takes from."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
+from ottla.errors import KafkaError
+from ottla.wire.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+
+def handle(
+    request: ShareGroupDescribeRequest, context: RequestContext, broker: Broker
+) -> ShareGroupDescribeResponse:
+    groups = [_describe(group_id, broker) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == 0:
+                group.authorized_operations = ALL_GROUP_OPERATIONS
+    return ShareGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, broker: Broker) -> DescribedGroup:
+    try:
+        return broker.groups.describe_share(group_id)
+    except KafkaError as refusal:
+        return DescribedGroup(
+            group_id=group_id, error_code=refusal.code, error_message=refusal.message
+        )

@@ -169,12 +169,12 @@ class _Cutter:
         if topic is None:
             self.count += 1
             topic = f"{self.application.name}-{self.count}-{type(node).__name__.lower()}"
+            self.internal.add(topic)
         sink = Sink(
             where=node.where, input=inner, topic=topic, value=Format("json"),
             compacted=node.is_table,
         )  # fmt: skip
         self.sinks.append(sink)
-        self.internal.add(topic)
         source = Source(
             where=node.where,
             schema=node.schema,

@@ -55,6 +55,8 @@ def promise(stage: Stage) -> str:
     """What a reader of the stage's topic may rely on, honestly."""
     if stage.delivery == "exactly_once":
         return "exactly once to readers with isolation.level=read_committed"
+    if stage.only_dead:
+        return "at least once: a failed batch is written again; headers tell repeats apart"
     if stage.mode == "micro-batch":
         return "at least once: a failed batch is written again"
     if stage.node.is_table or isinstance(stage.stateful, Aggregate):

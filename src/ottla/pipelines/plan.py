@@ -292,23 +292,26 @@ def _with_dead_letters(application: Application, stages: list[Stage]) -> list[St
         if stage.stateful is None and not isinstance(stage.node, Plain):
             mine = tuple(s for s in stage.sources if waiting.pop(s.topic, None) is not None)
         result.append(replace(stage, dead=mine))
-    for source in waiting.values():
-        assert source.dead_letters is not None
-        sink = Sink(where=source.where, input=source, topic=source.dead_letters)
-        result.append(
-            Stage(
-                name=f"{source.topic}-dead-letters",
-                sink=sink,
-                sources=(source,),
-                mode="micro-batch",
-                why="dead letters can wait a second",
-                delivery=application.delivery or "exactly_once",
-                internal=False,
-                dead=(source,),
-                only_dead=True,
-            )
-        )
+    if waiting:
+        result.append(_dead_letter_stage(application, tuple(waiting.values())))
     return result
+
+
+def _dead_letter_stage(application: Application, sources: tuple[Source, ...]) -> Stage:
+    """One more query, for the sources whose readers keep state and so cannot carry bad rows."""
+    assert sources[0].dead_letters is not None
+    sink = Sink(where=sources[0].where, input=sources[0], topic=sources[0].dead_letters)
+    return Stage(
+        name=f"{application.name}-dead-letters",
+        sink=sink,
+        sources=sources,
+        mode="micro-batch",
+        why="dead letters can wait a second",
+        delivery=application.delivery or "at_least_once",
+        internal=False,
+        dead=sources,
+        only_dead=True,
+    )
 
 
 def may_fail(source: Source) -> bool:

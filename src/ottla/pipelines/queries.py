@@ -2,8 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from pyspark.sql import DataFrame
 
 from ottla.pipelines.build import Builder
 from ottla.pipelines.definitions import (
@@ -19,7 +22,7 @@ from ottla.pipelines.sinks import records, write_batch
 from ottla.pipelines.transactional import Target
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Live: as planned. Catch up: all there is, then end. Load: tables only, streams held back.
@@ -40,7 +43,7 @@ class Reading:
     held: frozenset[str] = frozenset()  # topics that must not move in this phase
     most: int | None = None  # records per batch
 
-    def stream(self, source: Source) -> "DataFrame":
+    def stream(self, source: Source) -> DataFrame:
         reader = self.spark.readStream.format("kafka").options(**self._options(source))
         # The default long poll of 500 ms is most of a micro-batch's latency.
         reader = reader.option("kafka.fetch.max.wait.ms", "10")
@@ -50,7 +53,7 @@ class Reading:
             reader = reader.option("maxOffsetsPerTrigger", str(self.most))
         return reader.load()
 
-    def now(self, source: Source) -> "DataFrame":
+    def now(self, source: Source) -> DataFrame:
         """Everything the topic holds at this moment, read anew by every batch."""
         options = self._options(source) | {"startingOffsets": "earliest"}
         return self.spark.read.format("kafka").options(**options).load()
@@ -110,7 +113,7 @@ class Starter:
         every = "1 second" if stage.only_dead and phase == "live" else "0 seconds"
         return query.trigger(processingTime=every).start()
 
-    def frame(self, stage: Stage, phase: Phase) -> "DataFrame":
+    def frame(self, stage: Stage, phase: Phase) -> DataFrame:
         """The stage's records; remembers the schema of what an intermediate topic will carry."""
         self.spark.conf.set("spark.sql.shuffle.partitions", str(self.plan.application.parallelism))
         held = held_topics(stage) if phase == "load" else frozenset()
@@ -124,6 +127,9 @@ class Starter:
             dead=frozenset(source.topic for source in stage.dead),
             resolved=self.resolved,
         )
+        if stage.only_dead:
+            letters = [records(stage, builder.frame(one), self.names) for one in stage.sources]
+            return reduce(DataFrame.union, letters)
         frame = builder.frame(stage.node)
         self.resolved[stage.sink.topic] = tuple(
             Field(f.name, f.dataType.simpleString())

@@ -133,6 +133,8 @@ def _make(settings: SparkSettings) -> "SparkSession":
         raise OttlaError(f"Spark did not start; its output is in {log.name}.") from error
     if not _is_local(settings.master):
         context.addPyFile(str(package_archive()))
+    # Spark's end closes this server's connection in the middle, which would print a traceback.
+    context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     atexit.register(_stop_quietly)
     return SparkSession(context)
 

@@ -32,7 +32,7 @@ class Lines:
         self._last = now
         for stage in status.plan.stages:
             progress = status.recorder.of(stage.name)
-            if progress.rows == self._seen.get(stage.name):
+            if progress.rows == self._seen.get(stage.name, 0):
                 continue  # nothing new to tell
             self._seen[stage.name] = progress.rows
             self.say(
@@ -68,7 +68,10 @@ class LiveTable:
         self._live.console.print(sentence, highlight=False)
 
     def show(self, status: Status) -> None:
-        self._live.update(render(status))
+        self.draw(render(status))
+
+    def draw(self, picture: "RenderableType") -> None:
+        self._live.update(picture)
 
 
 def render(status: Status) -> "RenderableType":
@@ -111,8 +114,8 @@ def catch_up_line(status: Status) -> str:
     share = f"{100 * done / total:.0f} %" if total else "100 %"
     elapsed = time.monotonic() - status.started
     if done and left:
-        return f"Replay: {share}, about {elapsed * left / done:.0f} s to go"
-    return f"Replay: {share}"
+        return f"Caught up with {share}, about {elapsed * left / done:.0f} s to go"
+    return f"Caught up with {share}"
 
 
 def choose_view() -> "LiveTable | Lines":

@@ -1,0 +1,237 @@
+"""The main job as one call: orders and customers flow in, Spark joins, windows and sums them.
+
+`run_showcase` is what `make run` shows. Everything goes through the front door: the generator is a
+producer like any other, the application is one that anybody could have written.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ottla.pipelines.app import App
+from ottla.pipelines.formats import json as json_format
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.running import Runner, RunOptions, Status
+from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.views import Lines, LiveTable, choose_view, render
+from ottla.pipelines.windows import tumbling
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+ORDERS, CUSTOMERS, TURNOVER = "orders", "customers", "turnover"
+COUNTRIES = ("Austria", "Czechia", "Germany", "Hungary", "Poland", "Slovakia")
+ITEMS = {"tea": 4.2, "coffee": 7.9, "honey": 11.5, "bread": 3.1, "soap": 2.4, "candles": 6.0}
+PEOPLE = 100
+TIMESTAMP_HEADER = "ottla.timestamp"
+
+
+def shop(bootstrap: str) -> App:
+    """Turnover by country in windows of ten seconds, over orders joined with their customers."""
+    app = App("shop", bootstrap=bootstrap, latency="low")
+    orders = app.stream(
+        ORDERS, value=json_format("customer STRING NOT NULL, item STRING, amount DOUBLE")
+    )
+    customers = app.table(CUSTOMERS, value=json_format("name STRING, country STRING"))
+    (
+        orders.filter("amount > 0")
+        .key_by("customer")
+        .join(customers)
+        .group_by("country")
+        .windowed(tumbling("10 seconds", grace="5 seconds"))
+        .agg(orders="count(*)", turnover="round(sum(amount), 2)")
+        .to(TURNOVER)
+    )
+    return app
+
+
+def run_showcase(
+    bootstrap: str,
+    *,
+    rate: int = 50,
+    seconds: float | None = None,
+    options: RunOptions | None = None,
+    on_result: Callable[[dict[str, Any]], None] | None = None,
+) -> int:
+    """Feed and run the shop until `seconds` have passed or `KeyboardInterrupt`; returns results.
+
+    `on_result` is called with every row of the turnover as it arrives.
+    """
+    app = shop(bootstrap)
+    definition = app.definition()
+    create(definition, [NewTopic(ORDERS, 2), NewTopic(CUSTOMERS, 2)])
+    results = Results(bootstrap, on_result)
+    view = _View(results)
+    runner = Runner(make_plan(definition), options or RunOptions(), view)
+    generator = Generator(bootstrap, rate)
+    generator.customers()
+    threads = [threading.Thread(target=generator.run), threading.Thread(target=results.run)]
+    timer = threading.Timer(seconds, runner.stop) if seconds is not None else None
+    if timer is not None:
+        threads.append(timer)
+    for thread in threads:
+        thread.daemon = True
+        thread.start()
+    try:
+        with view:
+            _run_interruptibly(runner)
+    finally:
+        generator.stopping.set()
+        results.stopping.set()
+        if timer is not None:
+            timer.cancel()
+        for thread in threads:
+            thread.join(10)
+    return results.count
+
+
+def _run_interruptibly(runner: Runner) -> None:
+    """Run in a thread of its own, so that the first Ctrl-C asks it to stop cleanly."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            runner.run()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        try:
+            thread.join(0.5)
+        except KeyboardInterrupt:
+            runner.stop()
+    if failed:
+        raise failed[0]
+
+
+class Generator:
+    """Customers first, then orders without end; a customer moves now and then."""
+
+    def __init__(self, bootstrap: str, rate: int, seed: int = 1) -> None:
+        from confluent_kafka import Producer
+
+        self.stopping = threading.Event()
+        self._rate = rate
+        self._chance = random.Random(seed)
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "log_level": 2})
+
+    def customers(self) -> None:
+        for number in range(PEOPLE):
+            self._customer(number)
+        self._producer.flush(10)
+
+    def run(self) -> None:
+        while not self.stopping.wait(1 / self._rate):
+            item = self._chance.choice(list(ITEMS))
+            order = {
+                "customer": f"c{self._chance.randrange(PEOPLE)}",
+                "item": item,
+                "amount": round(ITEMS[item] * self._chance.randint(1, 5), 2),
+            }
+            self._producer.produce(ORDERS, json.dumps(order), key=item)
+            if self._chance.random() < 0.01:
+                self._customer(self._chance.randrange(PEOPLE))
+            self._producer.poll(0)
+        self._producer.flush(5)
+
+    def _customer(self, number: int) -> None:
+        person = {"name": f"Customer {number}", "country": self._chance.choice(COUNTRIES)}
+        self._producer.produce(CUSTOMERS, json.dumps(person), key=f"c{number}")
+
+
+class Results:
+    """The newest rows of the turnover, and how old the newest order in each was on arrival."""
+
+    def __init__(self, bootstrap: str, on_result: Callable[[dict[str, Any]], None] | None) -> None:
+        self.stopping = threading.Event()
+        self.count = 0
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.latencies_ms: deque[float] = deque(maxlen=500)
+        self._bootstrap = bootstrap
+        self._on_result = on_result
+
+    def run(self) -> None:
+        from confluent_kafka import Consumer
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "group.id": "shop-window",
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 10,
+                "topic.metadata.refresh.interval.ms": 1000,
+                "log_level": 2,
+            }
+        )
+        consumer.subscribe([TURNOVER])
+        while not self.stopping.is_set():
+            message = consumer.poll(0.2)
+            if message is None or message.error() or message.value() is None:
+                continue
+            self._take(json.loads(message.value() or b"{}"), dict(message.headers() or []))
+        consumer.close()
+
+    def _take(self, row: dict[str, Any], headers: dict[str, Any]) -> None:
+        self.count += 1
+        self.rows[row["country"]] = row
+        if sent := headers.get(TIMESTAMP_HEADER):
+            self.latencies_ms.append(time.time() * 1000 - int(sent))
+        if self._on_result is not None:
+            self._on_result(row)
+
+    def latency_ms(self) -> float | None:
+        ordered = sorted(self.latencies_ms)
+        return ordered[len(ordered) // 2] if ordered else None
+
+
+class _View:
+    """The usual view of a run, and the results below it."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._inner: LiveTable | Lines = choose_view()
+        self._told = 0.0
+
+    def __enter__(self) -> "_View":
+        if isinstance(self._inner, LiveTable):
+            self._inner.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if isinstance(self._inner, LiveTable):
+            self._inner.__exit__(*error)
+
+    def say(self, sentence: str) -> None:
+        self._inner.say(sentence)
+
+    def show(self, status: Status) -> None:
+        if isinstance(self._inner, LiveTable):
+            self._inner.draw(self._render(status))
+            return
+        if time.monotonic() - self._told > 5 and self._results.count:
+            self._told = time.monotonic()
+            latency = self._results.latency_ms() or 0.0
+            newest = sorted(self._results.rows.values(), key=lambda row: str(row["country"]))
+            totals = ", ".join(f"{row['country']} {row['turnover']}" for row in newest)
+            self.say(f"{self._results.count:,} results, median age {latency:.0f} ms: {totals}")
+
+    def _render(self, status: Status) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+
+        latency = self._results.latency_ms()
+        age = "" if latency is None else f" · median age {latency:.0f} ms"
+        table = Table(title=f"turnover of the newest ten seconds{age}", expand=True)
+        table.add_column("country")
+        for name in ("window", "orders", "turnover"):
+            table.add_column(name, justify="right")
+        for country, row in sorted(self._results.rows.items()):
+            window = str(row["window_start"])[11:19]
+            table.add_row(country, window, str(row["orders"]), f"{row['turnover']:.2f}")
+        return Group(render(status), table)

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
+STANDSTILL_SECONDS = 1.0
+"""Beyond that this process itself was stopped or starved, and could hear nobody."""
 M = TypeVar("M", bound=Message)
 
 ANSWERS = {
@@ -308,10 +310,15 @@ class Controller:
 
     async def run(self) -> None:
         """Keep time until cancelled; on a node that is not active there is nothing to do."""
+        woken = self._now()
         while True:
             await asyncio.sleep(TICK_SECONDS)
+            overslept = self._now() - woken - TICK_SECONDS
+            woken += TICK_SECONDS + overslept
+            if overslept > STANDSTILL_SECONDS:
+                self._sessions.forgive(overslept)
             if self._writer.active:
-                self.tick(self._now())
+                self.tick(woken)
 
     def tick(self, now: float) -> None:
         for broker_id in self._sessions.stale(self._writer.image, now):

@@ -37,6 +37,11 @@ class Sessions:
         session.last_contact = now
         session.metadata_offset = metadata_offset
 
+    def forgive(self, seconds: float) -> None:
+        """Time that counts against nobody: the listener was not listening."""
+        for session in self._sessions.values():
+            session.last_contact += seconds
+
     def alive(self, broker: Broker, now: float) -> bool:
         session = self._sessions.get(broker.id)
         return (

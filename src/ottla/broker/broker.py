@@ -24,6 +24,7 @@ from ottla.wire.message import Message
 if TYPE_CHECKING:
     from ottla.broker.durability import Durability
     from ottla.broker.producer_ids import ProducerIds
+    from ottla.broker.share_states import StateKeeper
     from ottla.broker.shares import Shares
     from ottla.broker.transactional import Gate
     from ottla.controller.controller import Controller
@@ -65,6 +66,7 @@ class Broker:
     producer_ids: "ProducerIds"
     groups: "GroupCoordinator"
     share_coordinator: "ShareCoordinator"
+    share_states: "StateKeeper"
     shares: "Shares"
     transactions: "TransactionCoordinator"
     transaction_gate: "Gate"

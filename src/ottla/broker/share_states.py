@@ -14,6 +14,7 @@ from ottla.wire.messages import (
     delete_share_group_state,
     initialize_share_group_state,
     read_share_group_state,
+    read_share_group_state_summary,
     write_share_group_state,
 )
 
@@ -82,6 +83,25 @@ class StateKeeper:
                 )
                 for one in found.state_batches
             ],
+        )
+
+    async def summary(self, place: Place) -> State:
+        """Where the queue starts; nobody is fenced by asking."""
+        node_id = await self._keeper_of(place)
+        if node_id == self._broker.node_id:
+            return self._coordinator.summary(place) or State()
+        wire = read_share_group_state_summary
+        part = wire.PartitionData(partition=place.partition, leader_epoch=-1)
+        topic = wire.ReadStateSummaryData(topic_id=place.topic_id, partitions=[part])
+        request = wire.ReadShareGroupStateSummaryRequest(group_id=place.group_id, topics=[topic])
+        response = await self._ask(node_id, request, 1, wire.ReadShareGroupStateSummaryResponse)
+        found = response.results[0].partitions[0]
+        _check(found)
+        return State(
+            state_epoch=found.state_epoch,
+            leader_epoch=found.leader_epoch,
+            start_offset=found.start_offset,
+            complete=found.delivery_complete_count,
         )
 
     async def write(

@@ -26,6 +26,8 @@ from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, fetching, removal
 from ottla.groups.outcome import Caller
 from ottla.groups.share import heartbeats as share_heartbeats
+from ottla.groups.share import starting
+from ottla.groups.share.group import ShareGroup
 from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -144,6 +146,25 @@ class GroupCoordinator:
     ) -> Awaitable[ShareGroupHeartbeatResponse]:
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: share_heartbeats.heartbeat(groups, now, request, caller)
+        )
+
+    def started_by(self, group_id: str) -> starting.Started:
+        """The partitions that a share group has queues over."""
+        return starting.started_by(self.shards.of(group_id).machine, group_id)
+
+    def share_queues_of(self, group_id: str) -> starting.Started:
+        """The same for a group of any kind: others have none."""
+        group = self.shards.of(group_id).machine.find(group_id)
+        return dict(group.started) if isinstance(group, ShareGroup) else {}
+
+    def start_share(self, group_id: str, topics: starting.Started) -> Awaitable[None]:
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: starting.start(groups, now, group_id, topics)
+        )
+
+    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[starting.Started]:
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: starting.forget(groups, group_id, names)
         )
 
     # -- offsets ------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ def attach(broker: Broker, peers: Peers) -> ShareCoordinator:
         broker.now_ms,
     )
     broker.share_coordinator = coordinator
-    queues = Queues(broker, StateKeeper(broker, coordinator, peers))
+    broker.share_states = StateKeeper(broker, coordinator, peers)
+    queues = Queues(broker, broker.share_states)
     broker.shares = Shares(broker, queues, settings.int("group.share.max.share.sessions"))
     return coordinator

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.handlers.delete_share_group_offsets import delete_states
 from ottla.errors import KafkaError
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -20,7 +21,10 @@ async def handle(
 
 async def _delete(group_id: str, broker: Broker) -> DeletableGroupResult:
     try:
+        started = broker.groups.share_queues_of(group_id)
         await broker.groups.delete(group_id)
+        for topic_id, (_, partitions) in started.items():
+            await delete_states(broker, group_id, topic_id, partitions)
     except KafkaError as refusal:
         return DeletableGroupResult(group_id=group_id, error_code=refusal.code)
     return DeletableGroupResult(group_id=group_id)

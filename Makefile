@@ -3,10 +3,10 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint interop bench wheel docs clean
+.PHONY: help install run test pipelines-test lint interop bench wheel docs clean
 
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/installed ## Create .venv with the package, its extras and the tools of development
 
@@ -20,7 +20,10 @@ run: install ## Start a broker, let sample events flow and show a group reading 
 	@$(BIN)/ottla demo $(ARGS)
 
 test: install lint ## Run every check and the tests
-	$(BIN)/python -m pytest tests --ignore=tests/interop $(ARGS)
+	$(BIN)/python -m pytest tests --ignore=tests/interop -m "not long" $(ARGS)
+
+pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
+	$(BIN)/python -m pytest tests/pipelines $(ARGS)
 
 lint: install ## Style, types and the layers
 	$(BIN)/ruff check .

@@ -78,6 +78,7 @@ def test_windows_take_records_out_of_order_until_their_grace_is_over() -> None:
         assert read("tumbling") == {clock(0): 3, clock(10): 1, clock(20): 1}
 
 
+@pytest.mark.long
 def test_a_session_ends_when_a_user_pauses() -> None:
     app = App("sessions")
     clicks = app.stream("clicks", value=json("user STRING"))
@@ -94,6 +95,7 @@ def test_a_session_ends_when_a_user_pauses() -> None:
         }
 
 
+@pytest.mark.long
 def test_a_sliding_window_ends_with_each_record() -> None:
     app = App("sliding")
     orders = app.stream("orders", value=json(ORDER))
@@ -112,6 +114,7 @@ def test_a_sliding_window_ends_with_each_record() -> None:
         assert len(d.table("sliding")) == len(sent)
 
 
+@pytest.mark.long
 def test_two_streams_meet_within_a_time() -> None:
     app = App("meeting")
     orders = app.stream("orders", value=json("what STRING"))
@@ -160,6 +163,7 @@ def test_a_stream_meets_the_latest_row_of_a_table() -> None:
         assert [(row["amount"], row["country"]) for _, row in d.read("inner")] == rows[1:3]
 
 
+@pytest.mark.long
 def test_tables_join_by_key_and_forget_deleted_rows() -> None:
     app = App("tables")
     left = app.table("left", value=json("l INT"))
@@ -184,6 +188,7 @@ def test_tables_join_by_key_and_forget_deleted_rows() -> None:
         assert d.table("filtered") == {}
 
 
+@pytest.mark.long
 def test_a_foreign_key_join_follows_rows_that_move() -> None:
     app = App("foreign")
     orders = app.table("orders", value=json("product STRING, amount INT"))
@@ -215,6 +220,7 @@ def test_a_foreign_key_join_follows_rows_that_move() -> None:
         assert set(d.table("left")) == {"o1", "o3"}
 
 
+@pytest.mark.long
 def test_a_global_table_is_joined_by_any_column() -> None:
     app = App("global")
     rates = app.global_table("rates", value=json("rate DOUBLE"))
@@ -255,6 +261,7 @@ class Alarm(Processor):
             yield {"card": key, "reason": "forgotten"}
 
 
+@pytest.mark.long
 def test_a_processor_keeps_state_and_sets_timers() -> None:
     app = App("fraud")
     cards = app.stream("payments", value=json("amount DOUBLE"))

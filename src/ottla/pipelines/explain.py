@@ -23,7 +23,7 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.plan import Plan, Stage
-from ottla.pipelines.windows import Window
+from ottla.pipelines.windows import Window, in_words
 
 
 def explain(plan: Plan) -> str:
@@ -103,8 +103,8 @@ def _words(node: Node) -> str | None:
             return _aggregate_words(node)
         case StreamJoin():
             return (
-                f"{node.kind} join of two streams, {node.before_ms} ms before to "
-                f"{node.after_ms} ms after"
+                f"{node.kind} join of two streams, from {in_words(node.before_ms)} before to "
+                f"{in_words(node.after_ms)} after"
             )
         case TableJoin():
             return f"{node.kind} join with the table's latest row"
@@ -132,5 +132,6 @@ def _aggregate_words(node: Aggregate) -> str:
 
 
 def _window_words(window: Window) -> str:
-    every = f" every {window.every_ms} ms" if window.kind == "hopping" else ""
-    return f"{window.kind} windows of {window.size_ms} ms{every}, grace {window.grace_ms} ms"
+    every = f" every {in_words(window.every_ms)}" if window.kind == "hopping" else ""
+    grace = f", grace {in_words(window.grace_ms)}" if window.grace_ms else ""
+    return f"{window.kind} windows of {in_words(window.size_ms)}{every}{grace}"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.definitions import Application, DefinitionError
-from ottla.pipelines.plan import Plan, renamed
+from ottla.pipelines.definitions import Aggregate, Application, DefinitionError, walk
+from ottla.pipelines.plan import Plan, Stage, renamed
 
 TIMEOUT_S = 30.0
 
@@ -81,13 +81,19 @@ def wanted(plan: Plan, cluster: Cluster, generation: int) -> list[NewTopic]:
         name = names[stage.sink.topic]
         if stage.only_dead or name in known:
             continue
-        config = {"cleanup.policy": "compact"} if stage.sink.compacted else {}
+        config = {"cleanup.policy": _policy(stage)} if stage.sink.compacted else {}
         if generation > 1:
             # A replay keeps old timestamps, and retention by time would empty the topic at once.
             config["retention.ms"] = "-1"
         made[name] = NewTopic(name, stage.sink.partitions or widest, config)
         known[name] = made[name].partitions
     return list(made.values())
+
+
+def _policy(stage: Stage) -> str:
+    """A table by window never sees its old keys again, so time may remove them."""
+    windowed = any(isinstance(n, Aggregate) and n.window is not None for n in walk(stage.node))
+    return "compact,delete" if windowed else "compact"
 
 
 def create(application: Application, topics: Iterable[NewTopic]) -> None:

@@ -68,6 +68,15 @@ def interval(ms: int) -> str:
     return f"{ms} milliseconds"
 
 
+def in_words(ms: int) -> str:
+    """The same for people: `90000` is `90 seconds`, `60000` is `1 minute`."""
+    for name, size in sorted(UNITS_MS.items(), key=lambda unit: -unit[1]):
+        if ms and ms % size == 0:
+            number = ms // size
+            return f"{number} {name}" + ("s" if number > 1 else "")
+    return "0 seconds"
+
+
 def _unit(word: str, duration: str) -> int:
     name = SHORT.get(word.lower(), word.lower().removesuffix("s"))
     if name not in UNITS_MS:

@@ -1,0 +1,292 @@
+"""Ottla's pipelines, Kafka Streams and plain Spark on the same four jobs, in one run.
+
+usage: python bench/pipelines.py [--bootstrap HOST:PORT] [--count 1000000] [--jobs filter,count,…]
+       [--systems real-time,exactly-once,spark,streams] [--streams-libs DIR]
+
+Throughput: a backlog of `count` small records in 2 partitions, warm, from the first record taken to
+the last. Latency: one record every 20 ms, from sending to reading the result. CPU is that of the
+processes that do the work, per million records. Prints a table and one JSON line per measure.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from ottla.pipelines import App, long, string, tumbling
+from ottla.pipelines import spark as sessions
+from ottla.pipelines.app import App as Application
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.progress import Listener, Recorder
+from ottla.pipelines.queries import Starter, loads_tables
+from ottla.pipelines.topics import NewTopic, create, describe, topic_names, wanted
+from ottla.testing.node import Node
+
+JOBS = ("filter", "count", "join", "window")
+SYSTEMS = ("real-time", "exactly-once", "spark", "streams")
+KEYS = 1000
+PARTITIONS = 2
+HERE = Path(__file__).parent
+STREAMS_VERSION = "4.3.1"
+LATENCY_RECORDS = 300
+
+
+@dataclass(frozen=True)
+class Measure:
+    job: str
+    system: str
+    records_per_s: float
+    cpu_s_per_million: float
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of one measure: input with its backlog, a table, an output of its own."""
+
+    bootstrap: str
+    input: str
+    table: str
+    output: str
+
+
+def application(job: str, topics: Topics, system: str) -> App:
+    """The job as an Ottla application."""
+    low = system == "real-time"
+    app = Application(
+        f"bench-{job}-{uuid.uuid4().hex[:6]}",
+        bootstrap=topics.bootstrap,
+        latency="low" if low else "throughput",
+        delivery=None if low else "exactly_once" if system == "exactly-once" else "at_least_once",
+    )
+    stream = app.stream(topics.input, value=string())
+    if job == "filter":
+        stream.filter("value LIKE '%7'").to(topics.output)
+    elif job == "count":
+        stream.group_by_key().count("n").to(topics.output, value=long("n"))
+    elif job == "join":
+        table = app.table(topics.table, value=string("row"))
+        joined = stream.join(table).select(value="concat(value, row)")
+        joined.to(topics.output, value=string())
+    else:
+        summed = stream.group_by_key().windowed(tumbling("1 minute")).agg(n="sum(bigint(value))")
+        summed.to(topics.output, value=long("n"), key="key")
+    return app
+
+
+def fill(bootstrap: str, topic: str, table: str, count: int) -> None:
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 20,
+            "queue.buffering.max.messages": 1_000_000,
+            "partitioner": "murmur2_random",
+        }
+    )
+    for number in range(KEYS):
+        producer.produce(table, f"row-{number}", key=f"k{number}")
+    for number in range(count):
+        while True:
+            try:
+                producer.produce(topic, str(number % 97), key=f"k{number % KEYS}")
+                break
+            except BufferError:
+                producer.poll(0.1)
+    if producer.flush(300):
+        raise SystemExit("the broker did not take the backlog")
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    """Processor time of these processes and all below them."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / ticks)
+    below = set(pids)
+    for _ in range(6):
+        below |= {pid for pid, (parent, _) in parents.items() if parent in below}
+    return sum(used for pid, (_, used) in parents.items() if pid in below)
+
+
+def latency(topics: Topics, count: int = LATENCY_RECORDS) -> tuple[float, float]:
+    """p50 and p99 in milliseconds from sending a record to reading a result."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": topics.bootstrap,
+            "group.id": uuid.uuid4().hex,
+            "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 5,
+        }
+    )
+    ends = [
+        consumer.get_watermark_offsets(TopicPartition(topics.output, p), timeout=10)[1]
+        for p in range(PARTITIONS)
+    ]
+    consumer.assign([TopicPartition(topics.output, p, end) for p, end in enumerate(ends)])
+    producer = Producer({"bootstrap.servers": topics.bootstrap, "linger.ms": 0})
+    taken = []
+    for _ in range(count):
+        while consumer.poll(0) is not None:
+            pass  # what came late belongs to an earlier record
+        start = time.perf_counter()
+        producer.produce(topics.input, "7", key="k1")
+        producer.poll(0)
+        while (message := consumer.poll(10)) is not None and message.error():
+            pass
+        taken.append((time.perf_counter() - start) * 1000)
+        time.sleep(0.02)
+    consumer.close()
+    taken.sort()
+    return taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
+
+
+def run_ottla(job: str, topics: Topics, system: str, count: int) -> Measure:
+    """Ottla's own run of the job; `system` "spark" is the same in plain micro-batches."""
+    spark = sessions.session(sessions.SparkSettings(name="bench", parallelism=PARTITIONS))
+    definition = application(job, topics, system).definition()
+    plan = make_plan(definition)
+    create(definition, wanted(plan, describe(definition), 1))
+    recorder = Recorder()
+    listener = Listener(definition.name, recorder)
+    spark.streams.addListener(listener)
+    with tempfile.TemporaryDirectory(prefix="ottla-bench-") as folder:
+        starter = Starter(spark, plan, topic_names(plan, 1), Path(folder))
+        stage = plan.stages[0]
+        if loads_tables(stage):
+            loading = starter.start(stage, "load")
+            loading.processAllAvailable()
+            loading.stop()
+        before, start = cpu_seconds([os.getpid()]), time.perf_counter()
+        query = starter.start(stage)
+        wait_until(lambda: passed(recorder, stage.name, topics.input) >= count, query)
+        seconds = time.perf_counter() - start
+        used = cpu_seconds([os.getpid()]) - before
+        p50, p99 = latency(topics)
+        query.stop()
+    spark.streams.removeListener(listener)
+    return Measure(job, system, count / seconds, used * 1e6 / count, p50, p99)
+
+
+def passed(recorder: Recorder, stage: str, topic: str) -> int:
+    return sum(recorder.of(stage).offsets.get(topic, {}).values())
+
+
+def wait_until(condition: Callable[[], bool], query: Any, timeout_s: float = 600) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if query.exception() is not None:
+            raise SystemExit(str(query.exception())[:2000])
+        if time.monotonic() > deadline:
+            raise SystemExit("the job did not end in time")
+        time.sleep(0.02)
+
+
+def run_streams(job: str, topics: Topics, count: int, libraries: Path) -> Measure:
+    program = HERE / "streams" / "StreamsBench.java"
+    command = ["java", "-Xmx1g", "-cp", f"{libraries}/*", str(program), topics.bootstrap, job]
+    command += [topics.input, topics.table, topics.output, str(count)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = (line.split() for line in process.stdout)
+        _, seconds, used = next(words for words in lines if words[:1] == ["done"])
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        p50, p99 = latency(topics)
+        assert process.stdin is not None
+        process.stdin.close()
+    return Measure(job, "streams", count / float(seconds), float(used) * 1e6 / count, p50, p99)
+
+
+def streams_libraries(folder: Path | None) -> Path:
+    """Kafka Streams' jars: given, or fetched once with Maven."""
+    target = folder or Path(tempfile.gettempdir()) / f"kafka-streams-{STREAMS_VERSION}"
+    if not target.exists():
+        pom = Path(tempfile.mkdtemp()) / "pom.xml"
+        pom.write_text(
+            '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+            "<groupId>x</groupId><artifactId>x</artifactId><version>1</version><dependencies>"
+            "<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-streams</artifactId>"
+            f"<version>{STREAMS_VERSION}</version></dependency></dependencies></project>"
+        )
+        subprocess.run(
+            ["mvn", "-q", "-f", str(pom), "dependency:copy-dependencies",
+             f"-DoutputDirectory={target}"],
+            check=True,
+        )  # fmt: skip
+    return target
+
+
+@contextmanager
+def broker(bootstrap: str | None) -> Iterator[str]:
+    with nullcontext() if bootstrap else Node() as node:
+        yield bootstrap or node.bootstrap_servers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--bootstrap")
+    parser.add_argument("--count", type=int, default=1_000_000)
+    parser.add_argument("--jobs", default=",".join(JOBS))
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--streams-libs", type=Path)
+    asked = parser.parse_args()
+    systems = asked.systems.split(",")
+    libraries = streams_libraries(asked.streams_libs) if "streams" in systems else Path()
+    measures = []
+    with broker(asked.bootstrap) as bootstrap:
+        for job in asked.jobs.split(","):
+            for system in systems:
+                measures.append(measure(bootstrap, job, system, asked.count, libraries))
+                print(json.dumps(vars(measures[-1])), flush=True)
+    sessions.stop()
+    report(measures)
+
+
+def measure(bootstrap: str, job: str, system: str, count: int, libraries: Path) -> Measure:
+    """A short run first, so that every system is measured warm, then the real one."""
+
+    def once(records: int) -> Measure:
+        tag = uuid.uuid4().hex[:6]
+        topics = Topics(bootstrap, f"in-{tag}", f"table-{tag}", f"out-{tag}")
+        new = [NewTopic(name, PARTITIONS) for name in (topics.input, topics.table, topics.output)]
+        create(Application("bench", bootstrap=bootstrap).definition(), new)
+        fill(bootstrap, topics.input, topics.table, records)
+        if system == "streams":
+            return run_streams(job, topics, records, libraries)
+        return run_ottla(job, topics, system, records)
+
+    if system != "streams":
+        once(max(1000, count // 20))
+    return once(count)
+
+
+def report(measures: list[Measure]) -> None:
+    print(f"\n{'job':8} {'system':14} {'records/s':>12} {'p50 ms':>9} {'p99 ms':>9} {'CPU s/M':>9}")
+    for one in measures:
+        print(
+            f"{one.job:8} {one.system:14} {one.records_per_s:12,.0f} {one.p50_ms:9.1f} "
+            f"{one.p99_ms:9.1f} {one.cpu_s_per_million:9.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

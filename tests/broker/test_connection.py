@@ -36,6 +36,10 @@ class Transport:
     def __init__(self) -> None:
         self.written = b""
         self.reading = True
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
 
     def get_extra_info(self, name: str) -> Any:
         return ("127.0.0.1", 1)
@@ -148,3 +152,20 @@ def test_a_client_that_goes_lets_go_of_what_it_waited_for() -> None:
     assert line.dispatcher.laters[1].abandoned
     line.dispatcher.finish(1)
     assert line.transport.written == b""
+
+
+def test_a_promise_that_breaks_closes_the_connection_after_what_was_before_it() -> None:
+    line = Line(1, 2)
+    line.send((PRODUCE, 1), (PRODUCE, 2))
+    line.dispatcher.laters[2].break_off()
+    assert not line.transport.closed
+    line.dispatcher.finish(1)
+    assert line.transport.written == bytes([1])
+    assert line.transport.closed
+
+
+def test_a_promise_of_no_reply_lets_the_next_one_through() -> None:
+    line = Line(1)
+    line.send((PRODUCE, 1), (PRODUCE, 2))
+    line.dispatcher.laters[1].deliver(None)
+    assert line.transport.written == bytes([2])

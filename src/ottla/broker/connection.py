@@ -15,7 +15,7 @@ from typing import cast
 
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, Broken, Later
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class Connection(asyncio.BufferedProtocol):
                     self._put_off(frame)
                 else:
                     self._take(frame)
-        except (BadRequest, FrameTooLong) as error:
+        except (BadRequest, Broken, FrameTooLong) as error:
             self._refuse(error)
         self._write()
 
@@ -99,7 +99,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._count_stalled(0)
         for slot in self._pending:
-            slot.later.abandon()
+            if slot.later is not None:
+                slot.later.abandon()
         self._pending.clear()
         self._backlog.clear()
         self._closed(self)
@@ -138,12 +139,12 @@ class Connection(asyncio.BufferedProtocol):
             reply.then(partial(self._arrived, slot))
         elif reply is not None:
             if self._pending:
-                self._pending.append(_Slot(Later(), reply))
+                self._pending.append(_Slot(None, reply))
             else:
                 self._out += reply
 
-    def _arrived(self, slot: "_Slot", body: Body) -> None:
-        slot.body = body
+    def _arrived(self, slot: "_Slot", body: Body | Broken | None) -> None:
+        slot.body, slot.is_due = body, True
         if self._pending and self._pending[0] is slot:
             self._continue()
 
@@ -159,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._backlog_bytes -= len(frame)
                 self._take(frame)
                 self._send_due()
-        except BadRequest as error:
+        except (BadRequest, Broken) as error:
             self._refuse(error)
         finally:
             self._taking = False
@@ -169,9 +170,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def _send_due(self) -> None:
-        while self._pending and (body := self._pending[0].body) is not None:
-            self._pending.popleft()
-            self._out += body
+        while self._pending and self._pending[0].is_due:
+            body = self._pending.popleft().body
+            if isinstance(body, Broken):
+                raise body
+            if body is not None:
+                self._out += body
 
     def _put_off(self, frame: memoryview) -> None:
         self._backlog.append(memoryview(bytes(frame)))  # its buffer is about to be reused
@@ -194,7 +198,8 @@ class Connection(asyncio.BufferedProtocol):
     # The end -------------------------------------------------------------------------------
 
     def _refuse(self, error: Exception) -> None:
-        log.warning("closed the connection from %s: %s", self.peer.client_host, error)
+        if not isinstance(error, Broken):  # else it was logged where it broke
+            log.warning("closed the connection from %s: %s", self.peer.client_host, error)
         self._write()
         self.close()
 
@@ -214,8 +219,9 @@ class Connection(asyncio.BufferedProtocol):
 class _Slot:
     """A place in the order of replies."""
 
-    __slots__ = ("body", "later")
+    __slots__ = ("body", "is_due", "later")
 
-    def __init__(self, later: Later, body: Body | None = None) -> None:
-        self.later = later
+    def __init__(self, later: Later | None, body: Body | Broken | None = None) -> None:
+        self.later = later  # None: the reply is there, but others come first
         self.body = body
+        self.is_due = later is None

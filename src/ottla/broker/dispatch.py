@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.api import Api, Handler, Listeners, apis, load
 from ottla.broker.context import Peer, RequestContext
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, Broken, Later
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode, encode
 from ottla.wire.framing import read_request_header, reply_header, skip_header_tags
@@ -71,7 +71,12 @@ class Dispatcher:
         self, handler: Handler, frame: memoryview, position: int, context: RequestContext
     ) -> Reply:
         assert handler.serve is not None
-        body = handler.serve(frame, position, context, self.broker)
+        try:
+            body = handler.serve(frame, position, context, self.broker)
+        except (BadRequest, MalformedMessage):
+            raise
+        except Exception as error:
+            raise broken(handler, error) from error
         if body is None:
             return None
         if not isinstance(body, Later):
@@ -91,10 +96,13 @@ class Dispatcher:
 
         async def answer() -> None:
             try:
-                message = await response
-            except Exception as error:
-                message = refusal(handler, request, error)
-            reply.deliver(written(handler, context, message))
+                try:
+                    message = await response
+                except Exception as error:
+                    message = refusal(handler, request, error)
+                reply.deliver(written(handler, context, message))
+            except Broken:
+                reply.break_off()
 
         task = asyncio.get_running_loop().create_task(answer())
         self._tasks.add(task)
@@ -118,7 +126,11 @@ def framed(handler: Handler, context: RequestContext, body: Body) -> Body:
 
 
 def written(handler: Handler, context: RequestContext, response: Message) -> Body:
-    return framed(handler, context, [encode(response, context.api_version)])
+    try:
+        body = encode(response, context.api_version)
+    except Exception as error:
+        raise broken(handler, error) from error
+    return framed(handler, context, [body])
 
 
 def refusal(handler: Handler, request: Message, error: Exception) -> Message:
@@ -128,7 +140,15 @@ def refusal(handler: Handler, request: Message, error: Exception) -> Message:
         error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed; its log says how.")
     if handler.refuse is not None:
         return handler.refuse(request, error)
+    if "error_code" not in handler.response.__struct_fields__:
+        raise broken(handler, error)
     fields = {"error_code": int(error.code)}
     if "error_message" in handler.response.__struct_fields__:
         fields["error_message"] = error.message  # type: ignore[assignment]
     return handler.response(**fields)
+
+
+def broken(handler: Handler, error: Exception) -> Broken:
+    """For a fault of ours that the response has no place for."""
+    log.error("%s cannot be answered", handler.api.name, exc_info=error)
+    return Broken()

@@ -8,36 +8,57 @@ from collections.abc import Callable
 Buffer = bytes | bytearray | memoryview
 Body = list[Buffer]
 """A reply in pieces that are written one after the other."""
+Receiver = Callable[["Body | Broken | None"], None]
+
+
+class Broken(Exception):
+    """There will be no reply: the connection has to go."""
 
 
 class Later:
+    """Ends in a body, in None (the client wants no reply), or broken."""
+
     __slots__ = ("_body", "_receiver", "abandoned", "delivered", "wrap")
 
     def __init__(self) -> None:
-        self._body: Body = []
-        self._receiver: Callable[[Body], None] | None = None
+        self._body: Body | Broken | None = None
+        self._receiver: Receiver | None = None
         self.wrap: Callable[[Body], Body] | None = None  # dispatch puts the header in front
         self.delivered = False
         self.abandoned = False  # the client is gone: whoever was to deliver may forget it
 
-    def deliver(self, body: Body) -> None:
+    def deliver(self, body: Body | None) -> None:
         """The first delivery counts."""
+        self._end(body)
+
+    def break_off(self) -> None:
+        """Nothing can be answered any more; why was logged."""
+        self._end(Broken())
+
+    def _end(self, body: Body | Broken | None) -> None:
         if self.delivered:
             return
         self.delivered = True
         self._body = body
         if self._receiver is not None:
-            self._receiver(self.take())
+            self._receiver(self._wrapped())
 
-    def then(self, receiver: Callable[[Body], None]) -> None:
+    def then(self, receiver: Receiver) -> None:
         if self.delivered:
-            receiver(self.take())
+            receiver(self._wrapped())
         else:
             self._receiver = receiver
+
+    def pass_on_to(self, other: "Later") -> None:
+        """However this one ends, so does the other."""
+        self.then(other._end)
 
     def abandon(self) -> None:
         self.abandoned = True
         self._receiver = None
 
-    def take(self) -> Body:
-        return self._body if self.wrap is None else self.wrap(self._body)
+    def _wrapped(self) -> Body | Broken | None:
+        body = self._body
+        if body is None or isinstance(body, Broken) or self.wrap is None:
+            return body
+        return self.wrap(body)

@@ -206,11 +206,16 @@ class Admission:
         later = Later()
 
         async def ask() -> None:
-            async with self._broker.transaction_gate.in_turn(self._request.transactional_id or ""):
-                body = go_on(await self._verdicts())
+            try:
+                gate = self._broker.transaction_gate
+                async with gate.in_turn(self._request.transactional_id or ""):
+                    body = go_on(await self._verdicts())
+            except Exception:
+                later.break_off()
+                raise
             if isinstance(body, Later):
-                body.then(later.deliver)
-            elif body is not None:
+                body.pass_on_to(later)
+            else:
                 later.deliver(body)
 
         self._broker.spawn(ask())

@@ -5,9 +5,13 @@ event loop, not once per append. One timer serves all deadlines.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 
+from ottla.broker.later import Later
 from ottla.replication.leader import Leader
+
+log = logging.getLogger(__name__)
 
 TICK_S = 0.002
 
@@ -18,25 +22,41 @@ class Waiter:
     `try_now(False)` says whether it is done; `try_now(True)` is the last call, and must be.
     """
 
-    __slots__ = ("_leaders", "_slot", "_try_now", "_waiting", "done")
+    __slots__ = ("_later", "_leaders", "_slot", "_try_now", "_waiting", "done")
 
     def __init__(
-        self, waiting: "Waiting", leaders: Iterable[Leader], try_now: Callable[[bool], bool]
+        self,
+        waiting: "Waiting",
+        leaders: Iterable[Leader],
+        try_now: Callable[[bool], bool],
+        later: Later | None,
     ) -> None:
         self._waiting = waiting
+        self._later = later
         self._leaders = list(leaders)
         self._try_now = try_now
         self._slot = -1
         self.done = False
 
     def look(self) -> None:
-        if not self.done and self._try_now(False):
+        if not self.done and self._tried(False):
             self.finish()
 
     def expire(self) -> None:
         if not self.done:
             self.finish()
-            self._try_now(True)
+            self._tried(True)
+
+    def _tried(self, is_last: bool) -> bool:
+        """A fault in one must not keep others waiting."""
+        later = self._later
+        try:
+            return (later is not None and later.abandoned) or self._try_now(is_last)
+        except Exception:
+            log.exception("a request that waited failed")
+            if later is not None:
+                later.break_off()
+            return True
 
     def finish(self) -> None:
         """Forget it; also when the client has gone."""
@@ -62,9 +82,14 @@ class Waiting:
         self._moved.add(leader)
 
     def wait(
-        self, leaders: Iterable[Leader], timeout_s: float, try_now: Callable[[bool], bool]
+        self,
+        leaders: Iterable[Leader],
+        timeout_s: float,
+        try_now: Callable[[bool], bool],
+        later: Later | None = None,
     ) -> Waiter:
-        waiter = Waiter(self, leaders, try_now)
+        """`later` is what `try_now` delivers, if so: nobody tries for a client that left."""
+        waiter = Waiter(self, leaders, try_now, later)
         for leader in waiter._leaders:
             leader.watchers.add(waiter)
         slot = int((self._loop.time() + timeout_s) / TICK_S) + 1

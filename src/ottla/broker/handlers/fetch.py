@@ -102,8 +102,6 @@ class Work:
         self.size_then = self.bytes_stored() - self.bytes_found
 
         def try_now(expired: bool) -> bool:
-            if later.abandoned:
-                return True
             if not (expired or self.may_be_enough()):
                 return False
             self.look()
@@ -116,7 +114,7 @@ class Work:
             return True
 
         timeout_s = min(self.request.max_wait_ms, WAIT_MS_MAX) / 1000
-        self.broker.waiting.wait(self.leaders, timeout_s, try_now)
+        self.broker.waiting.wait(self.leaders, timeout_s, try_now, later)
         return later
 
     def may_be_enough(self) -> bool:

@@ -162,8 +162,6 @@ class Work:
         later = Later()
 
         def try_now(expired: bool) -> bool:
-            if later.abandoned:
-                return True
             for outcome in self.outcomes():
                 self._notice_change(outcome, expired)
             if not expired and self.unsafe():
@@ -172,7 +170,7 @@ class Work:
             return True
 
         leaders = [outcome.leader for outcome in self.outcomes() if outcome.leader is not None]
-        self.broker.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now)
+        self.broker.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now, later)
         return later
 
     def _notice_change(self, outcome: Outcome, expired: bool) -> None:

@@ -57,3 +57,9 @@ def test_starting_imports_none_of_the_tools_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_typing_mistake_in_the_number_of_workers_is_one_sentence(tmp_path: Path) -> None:
+    done = ottla("start", "--data", str(tmp_path), "--workers", "two")
+    assert done.returncode == 1
+    assert done.stderr == "ottla: --workers cannot be 'two': a number is expected.\n"

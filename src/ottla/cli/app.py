@@ -53,9 +53,13 @@ def start(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A broker option; repeatable."),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Run N brokers on this host, to use more of its cores."),
+    ] = None,
 ) -> None:
     """Run one node, broker and controller, until it is told to stop."""
-    raise typer.Exit(start_node(Start(file, listen, data, set_ or ())))
+    raise typer.Exit(start_node(Start(file, listen, data, set_ or (), workers)))
 
 
 def run() -> None:

@@ -1,10 +1,14 @@
-"""`ottla start`: one node in the foreground. Imports nothing the server does not need."""
+"""`ottla start`: one node in the foreground, or several workers.
+
+Imports nothing that the server does not need.
+"""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from ottla.config.load import load, parse_listen
+from ottla.config import Settings
+from ottla.config.load import Loaded, load, parse_listen
 from ottla.errors import OttlaError
 from ottla.node import serve
 
@@ -12,7 +16,7 @@ from ottla.node import serve
 class Start:
     """What was asked for on the command line."""
 
-    __slots__ = ("assignments", "data", "file", "listen")
+    __slots__ = ("assignments", "data", "file", "listen", "workers")
 
     def __init__(
         self,
@@ -20,11 +24,33 @@ class Start:
         listen: str | None = None,
         data: str | None = None,
         assignments: Iterable[str] = (),
+        workers: str | None = None,
     ) -> None:
         self.file = file
         self.listen = listen
         self.data = data
         self.assignments = list(assignments)
+        self.workers = workers
+
+    def load(self) -> Loaded:
+        return load(
+            Path(self.file) if self.file else None,
+            listen=parse_listen(self.listen) if self.listen else None,
+            data=Path(self.data).absolute() if self.data else None,
+            assignments=self.assignments,
+        )
+
+    def command(self, settings: Mapping[str, str]) -> list[str]:
+        """The same start as a process of its own, with other settings on top."""
+        command = [sys.executable, "-m", "ottla", "start"]
+        if self.file is not None:
+            command.append(self.file)
+        for name, value in (("--listen", self.listen), ("--data", self.data)):
+            if value is not None:
+                command += [name, value]
+        for assignment in (*self.assignments, *(f"{n}={v}" for n, v in settings.items())):
+            command += ["--set", assignment]
+        return command
 
 
 def parse(arguments: Sequence[str]) -> Start | None:
@@ -38,7 +64,7 @@ def parse(arguments: Sequence[str]) -> Start | None:
                 return None
             asked.file = word
             continue
-        if name not in ("--listen", "--data", "--set"):
+        if name not in ("--listen", "--data", "--set", "--workers"):
             return None
         value = value if equals else next(words, "")
         if not value:
@@ -53,14 +79,11 @@ def parse(arguments: Sequence[str]) -> Start | None:
 def start(asked: Start) -> int:
     """Runs the node until it is told to stop; the exit code."""
     try:
-        settings, warnings = load(
-            Path(asked.file) if asked.file else None,
-            listen=parse_listen(asked.listen) if asked.listen else None,
-            data=Path(asked.data).absolute() if asked.data else None,
-            assignments=asked.assignments,
-        )
+        settings, warnings = asked.load()
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
+        if asked.workers is not None:
+            return _start_workers(asked, settings)
         for listener in settings.topology.exposed:
             print(
                 f"warning: {listener.name} on {listener.host or 'all interfaces'}:{listener.port} "
@@ -75,3 +98,16 @@ def start(asked: Start) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _start_workers(asked: Start, settings: Settings) -> int:
+    from ottla.cli.supervisor import Child, supervise
+    from ottla.cli.workers import host_name, plan_workers
+    from ottla.ports.network import free_ports
+
+    if not asked.workers or not asked.workers.isdigit():
+        raise OttlaError(f"--workers cannot be {asked.workers!r}: a number is expected.")
+    plans = plan_workers(settings, int(asked.workers), host_name(), free_ports(1)[0])
+    return supervise(
+        [Child(f"worker {number}", asked.command(plan)) for number, plan in enumerate(plans, 1)]
+    )

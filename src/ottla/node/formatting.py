@@ -37,16 +37,18 @@ def identify(
     directories: Sequence[LogDirectory],
     controllers: Sequence[Listener],
     now_ms: int,
+    joined: str | None = None,
 ) -> Identity:
     """Read who this node is; format what is new. The directories are locked by now.
 
-    Ports in the settings and in `controllers` are the real ones.
+    Ports in the settings and in `controllers` are the real ones. `joined` is the cluster that a
+    new broker was told of.
     """
     topology = settings.topology
     found = [directory.meta_properties() for directory in directories]
     cluster_id = _agreed_cluster(topology.node_id, directories, found)
     is_new = cluster_id is None
-    cluster_id = cluster_id or new_cluster_id(topology.voters)
+    cluster_id = cluster_id or joined or new_cluster_id(topology.voters)
     metas = [
         meta or _format(directory.path, topology.node_id, cluster_id, now_ms)
         for directory, meta in zip(directories, found, strict=True)

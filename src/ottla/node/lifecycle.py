@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections.abc import Coroutine
 
 import uvloop
 
@@ -26,7 +27,8 @@ async def serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     node = Node(settings)
-    await node.start()
+    if not await done_before(node.start(), stopped):
+        return  # nothing was served yet; the next start recovers what was opened
     warn_of_open_listeners(settings)
     freeze()
     if node.advertised:
@@ -34,6 +36,19 @@ async def serve(settings: Settings) -> None:
         print(f"ready {first.host}:{first.port}", flush=True)
     await stopped.wait()
     await node.stop()
+
+
+async def done_before(starting: Coroutine[None, None, None], stopped: asyncio.Event) -> bool:
+    """A node that waits for a majority may wait for long, and can be told to stop meanwhile."""
+    loop = asyncio.get_running_loop()
+    start, stop = loop.create_task(starting), loop.create_task(stopped.wait())
+    await asyncio.wait([start, stop], return_when=asyncio.FIRST_COMPLETED)
+    if start.done():
+        stop.cancel()
+        start.result()
+        return True
+    start.cancel()
+    return False
 
 
 def warn_of_open_listeners(settings: Settings) -> None:

@@ -30,6 +30,7 @@ from ottla.node.coordinators import Coordinators, partition_count
 from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.in_sync_changes import InSyncChanges
+from ottla.node.joining import ask_cluster_id
 from ottla.node.liveness import Liveness
 from ottla.node.registration import Registration, register_controller
 from ottla.node.upkeep import Upkeep
@@ -57,6 +58,7 @@ class Node:
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
         self.broker = Broker(settings, self.threads)
+        self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
         self.directories: list[LogDirectory] = []
@@ -72,7 +74,8 @@ class Node:
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
         self.advertised = fill_ports(self.topology.advertised, listeners)
         settled = settle_ports(self.settings, [*listeners, *controllers])
-        identity = identify(settled, self.directories, controllers, self.broker.now_ms())
+        joined = await self._ask_cluster_id()
+        identity = identify(settled, self.directories, controllers, self.broker.now_ms(), joined)
         await self._start_quorum(identity, controllers)
         await self._serve(Listeners.CONTROLLER)
         self._make_broker(identity)
@@ -87,6 +90,14 @@ class Node:
             directory = LogDirectory(path, resources)
             directory.lock()
             self.directories.append(directory)
+
+    async def _ask_cluster_id(self) -> str | None:
+        """Only of a new broker: a directory that was formatted knows, a controller decides."""
+        topology = self.topology
+        if topology.is_controller or any(one.meta_properties() for one in self.directories):
+            return None
+        voters = [(voter.host, voter.port) for voter in topology.voters]
+        return await ask_cluster_id(self.network, voters or topology.bootstrap_controllers)
 
     async def _bind(self, wanted: tuple[Listener, ...], kind: Listeners) -> list[Listener]:
         """Take the ports now, so that they can be told; nobody is answered before `serve`."""
@@ -135,7 +146,6 @@ class Node:
         broker.cluster_id = identity.cluster_id
         broker.controller = self.controller
         broker.quorum = self.quorum
-        self.network = TcpNetwork()
         self.active_controller = broker.active_controller = ActiveController(
             self.controller, self.quorum, self.network, f"broker-{topology.node_id}"
         )

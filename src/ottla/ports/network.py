@@ -6,6 +6,7 @@ noticed by its closed socket, long before any time-out.
 """
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -111,3 +112,15 @@ class TcpLink(asyncio.Protocol):
         future = self._waiting.popleft()
         if not future.done():
             future.set_result(frame)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports free a moment ago; all held at once, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()

@@ -8,7 +8,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from ottla.errors import OttlaError
+from ottla.ports.network import free_ports
 
 _TAIL_LINES = 20
 
@@ -40,7 +40,7 @@ class Node:
         self._own = None if data is not None else Path(tempfile.mkdtemp(prefix="ottla-"))
         self.data = Path(data) if data is not None else self._directory / "data"
         self.host = "127.0.0.1"
-        self.port, self.controller_port = _free_ports(2)
+        self.port, self.controller_port = free_ports(2)
         self._settings = dict(settings or {})
         self._start_within_s = start_within_s
         self._stop_within_s = stop_within_s
@@ -185,15 +185,3 @@ def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
         return process.wait(0.5)
     except subprocess.TimeoutExpired:
         return None
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports free a moment ago; all held at once, so that they differ."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()

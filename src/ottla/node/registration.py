@@ -145,24 +145,31 @@ class Registration:
 async def register_controller(
     controller: ActiveController, node_id: int, listeners: Sequence[Advertised]
 ) -> None:
-    """Like every member of the quorum, the active one tells what it supports."""
-    await controller.ask(
-        ControllerRegistrationRequest(
-            controller_id=node_id,
-            incarnation_id=new_uuid(),
-            listeners=[
-                ControllerListener(
-                    name=each.name,
-                    host=each.host,
-                    port=each.port,
-                    security_protocol=PROTOCOLS[each.protocol],
-                )
-                for each in listeners
-            ],
-            features=[
-                ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in SUPPORTED.items()
-            ],
-        ),
-        ControllerRegistrationResponse,
+    """Like every member of the quorum, the active one tells what it supports.
+
+    It may be long before a majority is there to hear it.
+    """
+    request = ControllerRegistrationRequest(
+        controller_id=node_id,
+        incarnation_id=new_uuid(),
+        listeners=[
+            ControllerListener(
+                name=each.name,
+                host=each.host,
+                port=each.port,
+                security_protocol=PROTOCOLS[each.protocol],
+            )
+            for each in listeners
+        ],
+        features=[
+            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in SUPPORTED.items()
+        ],
     )
+    while True:
+        try:
+            await controller.ask(request, ControllerRegistrationResponse)
+            return
+        except KafkaError as error:
+            if error.code != ErrorCode.NOT_CONTROLLER:
+                raise

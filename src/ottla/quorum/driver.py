@@ -228,12 +228,17 @@ class Quorum:
         """Come back when the machine wants to."""
         at = self._machine.next_deadline()
         if self._timer is not None:
-            if self._timer_at == at and not self._timer.cancelled():
+            if self._timer_at == at:
                 return
             self._timer.cancel()
         if not self._stopped:
             self._timer_at = at
-            self._timer = self._loop.call_at(at, self._step, Tick())
+            self._timer = self._loop.call_at(at, self._tick)
+
+    def _tick(self) -> None:
+        """uvloop counts in milliseconds and may come a little early: then the timer is set anew."""
+        self._timer = None
+        self._step(Tick())
 
     def _fail(self, error: Exception) -> None:
         """A disk that failed once is not to be trusted again: nothing is acknowledged any more."""

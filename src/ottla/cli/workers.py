@@ -46,7 +46,7 @@ def _own(settings: Settings, at: int) -> dict[str, str]:
         "listeners": show_listeners(_shifted(topology.listeners, at)),
         "log.dirs": ",".join(str(_beside(path, at)) for path in topology.log_dirs),
     }
-    if settings.text("advertised.listeners"):
+    if settings.names("advertised.listeners"):
         own["advertised.listeners"] = show_listeners(_shifted(topology.advertised, at))
     if settings.text("metadata.log.dir"):
         own["metadata.log.dir"] = str(_beside(topology.metadata_dir, at))

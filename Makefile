@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test pipelines-test lint interop bench wheel docs clean
+.PHONY: help install run test pipelines-test lint interop chaos bench wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ run: install ## Start a broker, let sample events flow and show a group reading 
 	@$(BIN)/ottla demo $(ARGS)
 
 test: install lint ## Run every check and the tests
-	$(BIN)/python -m pytest tests --ignore=tests/interop -m "not long" $(ARGS)
+	$(BIN)/python -m pytest tests -m "not long" $(ARGS)
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
 	$(BIN)/python -m pytest tests/pipelines $(ARGS)
@@ -34,8 +34,11 @@ lint: install ## Style, types and the layers
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
+chaos: install ## Kill the broker under load, fifty times
+	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
+
 bench: install ## Apache Kafka and Ottla side by side, as ratios
-	$(BIN)/python -m bench $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)
 
 wheel: install ## Build the wheel into dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .

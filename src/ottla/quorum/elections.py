@@ -130,7 +130,7 @@ def _ask_for_votes(member: Member, now: float, role: Prospective | Candidate) ->
     for voter in member.voters.others(member.id):
         address = voter_address(voter)
         answered = voter.key.id in role.granted or voter.key.id in role.refused
-        if address is None or answered or not member.may_send(now, address, Vote):
+        if address is None or answered:
             continue
         vote = Vote(
             member.key,
@@ -140,7 +140,8 @@ def _ask_for_votes(member: Member, now: float, role: Prospective | Candidate) ->
             isinstance(role, Prospective),
             voter.key,
         )
-        member.send(now, voter.key.id, address, vote)
+        if member.may_send(now, address, vote):
+            member.send(now, voter.key.id, address, vote)
 
 
 def on_disconnected(member: Member, now: float, node: int) -> None:

@@ -30,13 +30,11 @@ SNAPSHOT_BYTES = 8 << 20
 def tick(member: Member, now: float, role: Follower | Unattached) -> None:
     """Keep one fetch under way: to the leader, or to anybody who may know it."""
     if isinstance(role, Unattached):
-        address = None if member.outgoing else member.next_bootstrap()
-        if address is not None and now >= member.retry_at.get(address, 0):
-            member.send(now, None, address, _fetch(member, max_wait=0))
+        _look_for_leader(member, now)
         return
     if member.log.flushed < member.log.end_offset or now < member.retry_at.get(role.address, 0):
         return  # what a fetch acknowledges must be synced first
-    if any(isinstance(out.request, Fetch | FetchSnapshot) for out in member.outgoing.values()):
+    if any(place == role.address for place in _asked(member)):
         return
     if role.download is None:
         request: Fetch | FetchSnapshot = _fetch(member, FETCH_WAIT)
@@ -46,6 +44,19 @@ def tick(member: Member, now: float, role: Follower | Unattached) -> None:
         request = FetchSnapshot(member.key, member.epoch, wanted, position, SNAPSHOT_BYTES)
     member.send(now, role.leader, role.address, request)
     _keep_voter_current(member, now, role)
+
+
+def _look_for_leader(member: Member, now: float) -> None:
+    asked = _asked(member)
+    address = member.next_bootstrap()
+    if address is not None and not asked and now >= member.retry_at.get(address, 0):
+        member.send(now, None, address, _fetch(member, max_wait=0))
+
+
+def _asked(member: Member) -> list[tuple[str, int]]:
+    """Where a fetch is under way to; that may be a leader of the past who will never answer."""
+    fetches = (Fetch, FetchSnapshot)
+    return [out.address for out in member.outgoing.values() if isinstance(out.request, fetches)]
 
 
 def _fetch(member: Member, max_wait: float) -> Fetch:

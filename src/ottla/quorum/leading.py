@@ -238,9 +238,8 @@ def _make_known(member: Member, leader: Leader, now: float) -> None:
         recently = now - member.config.fetch_timeout / 2
         if any(at is not None and at >= recently for at in heard):
             continue
-        if address is not None and member.may_send(now, address, BeginEpoch):
-            endpoints = member.config.endpoints
-            begin = BeginEpoch(member.id, member.epoch, endpoints, voter.key)
+        begin = BeginEpoch(member.id, member.epoch, member.config.endpoints, voter.key)
+        if address is not None and member.may_send(now, address, begin):
             member.send(now, voter.key.id, address, begin)
 
 
@@ -253,13 +252,12 @@ def resign(member: Member, now: float, *, for_good: bool) -> None:
 
 
 def tick_resigned(member: Member, now: float, resigned: Resigned) -> None:
+    end = EndEpoch(member.id, member.epoch, member.config.endpoints, resigned.candidates)
     for voter in member.voters.others(member.id):
         address = voter_address(voter)
         if voter.key.id not in resigned.unaware or address is None:
             continue
-        if member.may_send(now, address, EndEpoch):
-            endpoints = member.config.endpoints
-            end = EndEpoch(member.id, member.epoch, endpoints, resigned.candidates)
+        if member.may_send(now, address, end):
             member.send(now, voter.key.id, address, end)
 
 

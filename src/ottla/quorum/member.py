@@ -17,6 +17,7 @@ from ottla.quorum.events import (
     Persist,
     Request,
     Send,
+    Vote,
 )
 from ottla.quorum.log_state import LogState
 from ottla.quorum.roles import (
@@ -144,15 +145,17 @@ class Member:
         self.emit(Send(self._numbers, node, address, request, timeout))
         return self._numbers
 
-    def awaits(self, address: tuple[str, int], kind: type[Request]) -> bool:
-        """Whether a request of this kind is under way to there."""
-        return any(
-            out.address == address and isinstance(out.request, kind)
+    def may_send(self, now: float, address: tuple[str, int], request: Request) -> bool:
+        """Not while the place backs off, nor while a request of the kind is under way to it.
+
+        A vote of another election is of another kind: it must not hold up this one.
+        """
+        if now < self.retry_at.get(address, 0):
+            return False
+        return not any(
+            out.address == address and _is_alike(out.request, request)
             for out in self.outgoing.values()
         )
-
-    def may_send(self, now: float, address: tuple[str, int], kind: type[Request]) -> bool:
-        return now >= self.retry_at.get(address, 0) and not self.awaits(address, kind)
 
     def next_bootstrap(self) -> tuple[str, int] | None:
         """Somebody who may know the leader: bootstrap servers and voters, one after the other."""
@@ -222,3 +225,9 @@ def voter_address(voter: Voter) -> tuple[str, int] | None:
     if not voter.endpoints:
         return None
     return voter.endpoints[0].host, voter.endpoints[0].port
+
+
+def _is_alike(one: Request, other: Request) -> bool:
+    if isinstance(one, Vote) and isinstance(other, Vote):
+        return (one.epoch, one.pre_vote) == (other.epoch, other.pre_vote)
+    return type(one) is type(other)

@@ -30,7 +30,7 @@ class Faults:
     cuts: float = 0.2
     storms: float = 0.1
     snapshots: float = 0.3
-    voter_changes: float = 0.1
+    voter_changes: float = 0.2
     unlucky_leaders: float = 0.3  # the chance that a new leader is lost before it did much
     unlucky_voters: float = 0.2  # the chance that a voter dies right after its vote
 
@@ -225,18 +225,20 @@ class QuorumWorld:
         self.clock.after(0.2 + 6 * rng.random(), mend)
 
     def _change_voters(self) -> None:
+        """Ask for one change, or for several at once, of which only the first may be granted."""
         leader = next((node for node in self.nodes.values() if node.leads), None)
         if leader is None:
             return
-        node = self.rng.choice(list(self.nodes.values()))
-        voters = leader.machine.member.voters
-        request: events.Request
-        if node.id in voters.by_id:
-            request = events.RemoveVoter(voters.by_id[node.id].key)
-        else:
-            request = events.AddVoter(node.config.key, node.config.endpoints, True, 5.0)
-        self.tell(f"node {leader.id} is asked for {type(request).__name__} of {node.id}")
-        leader.step(events.Received(-1, request))
+        several = self.rng.sample(list(self.nodes.values()), self.rng.choice((1, 2, 3)))
+        for node in several:
+            listed = leader.machine.member.voters.by_id.get(node.id)
+            request: events.Request
+            if listed is not None:
+                request = events.RemoveVoter(listed.key)
+            else:
+                request = events.AddVoter(node.config.key, node.config.endpoints, True, 5.0)
+            self.tell(f"node {leader.id} is asked for {type(request).__name__} of {node.id}")
+            leader.step(events.Received(-1, request))
 
     # --- messages -----------------------------------------------------------------------------
 

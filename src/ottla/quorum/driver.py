@@ -115,7 +115,8 @@ class Quorum:
             self._timer.cancel()
         await self._peers.close()
         await self._loop.run_in_executor(None, self._flusher.shutdown)
-        self._replica.store.log.sync()
+        if not self.failure.done():
+            self._replica.store.log.sync()
         self._replica.store.close()
 
     def _is_saying_goodbye(self) -> bool:

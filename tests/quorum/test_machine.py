@@ -139,6 +139,18 @@ def test_a_candidate_follows_whoever_was_elected() -> None:
     assert isinstance(one.member.role, Follower)
 
 
+def test_a_tie_is_broken_soon_when_the_third_voter_is_dead() -> None:
+    one = machine()
+    ballots = sent(one.step(1.0, Tick()), events.Vote)
+    yes = events.VoteReply(Known(ErrorCode.NONE, 0, None), True)
+    votes = sent(one.step(1.0, events.Answered(ballots[0].number, yes)), events.Vote)
+    assert isinstance(one.member.role, Candidate)
+    no = events.VoteReply(Known(ErrorCode.NONE, 1, None), False)
+    one.step(1.01, events.Answered(votes[0].number, no))
+    one.step(1.01, events.Failed(votes[1].number, refused=True))
+    assert one.member.role.deadline <= 1.11
+
+
 def fetch(leader: Machine, node: int, offset: int, last_epoch: int) -> events.Received:
     ask = events.Fetch(ReplicaKey(node), leader.member.epoch, offset, last_epoch, 0, 0.5)
     return events.Received(f"fetch of {node}", ask)

@@ -67,6 +67,14 @@ def on_vote_reply(member: Member, now: float, ask: Vote, node: int | None, grant
     count_votes(member, now)
 
 
+def on_unreachable(member: Member, now: float, node: int | None) -> None:
+    """Nobody listens where a voter should: whoever waits for its vote may wait for long."""
+    role = member.role
+    if isinstance(role, Prospective | Candidate) and node is not None:
+        role.unreachable.add(node)
+        count_votes(member, now)
+
+
 def count_votes(member: Member, now: float) -> None:
     role = member.role
     assert isinstance(role, Prospective | Candidate)
@@ -77,8 +85,10 @@ def count_votes(member: Member, now: float) -> None:
             count_votes(member, now)
         else:
             become_leader(member, now, role.granted)
-    elif len(voters) - len(role.refused) < voters.majority:
-        give_up(member, now)
+    elif not role.is_lost:
+        against = role.refused | (role.unreachable - role.granted)
+        if len(voters) - len(against) < voters.majority:
+            give_up(member, now)
 
 
 def stand(member: Member, now: float, retries: int = 0) -> None:
@@ -99,6 +109,7 @@ def give_up(member: Member, now: float) -> None:
             member.config.election_backoff_max,
             member.config.election_timeout * 2 ** min(role.retries, 10) / 10,
         )
+        role.is_lost = True
         role.deadline = min(role.deadline, now + backoff * member.rng.random())
 
 

@@ -192,7 +192,9 @@ class Machine:
         reconfiguration.on_features(member, now, number, None)
         if isinstance(sent.request, EndEpoch) and isinstance(member.role, Resigned):
             member.role.unaware.discard(sent.node or -1)
-        if refused and sent.node is not None:
+        if refused and isinstance(sent.request, Vote):
+            elections.on_unreachable(member, now, sent.node)
+        elif refused and sent.node is not None:
             elections.on_disconnected(member, now, sent.node)
 
     def _back_off(self, now: float, address: tuple[str, int]) -> None:

@@ -26,7 +26,9 @@ class Prospective:
     deadline: float
     granted: set[int]
     refused: set[int] = field(default_factory=set)
+    unreachable: set[int] = field(default_factory=set)
     retries: int = 0
+    is_lost: bool = False  # no majority is left: the deadline is that of the next try
 
 
 @dataclass(slots=True)
@@ -36,7 +38,9 @@ class Candidate:
     deadline: float
     granted: set[int]
     refused: set[int] = field(default_factory=set)
+    unreachable: set[int] = field(default_factory=set)
     retries: int = 0
+    is_lost: bool = False  # no majority is left: the deadline is that of the next try
 
 
 @dataclass(slots=True)

@@ -1,0 +1,102 @@
+"""Several nodes of one cluster, each a process: who leads, who is in sync, who decides."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from support.brokers import BrokerProcess, Kind
+from support.confluent import wait_until
+from support.homes import Home, free_port
+from support.wire import Connection
+
+FACTORS = {
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+    "default.replication.factor": "3",
+}
+
+
+class Cluster:
+    """Nodes 1, 2, 3 …, all of them brokers and voters."""
+
+    def __init__(self, nodes: dict[int, BrokerProcess]) -> None:
+        self.nodes = nodes
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(node.bootstrap for node in self.nodes.values())
+
+    def start(self) -> None:
+        """All at once: none of them serves before a majority is there."""
+        with ThreadPoolExecutor(len(self.nodes)) as pool:
+            list(pool.map(BrokerProcess.start, self.nodes.values()))
+
+    def discard(self) -> None:
+        for node in self.nodes.values():
+            node.discard()
+
+    def alive(self) -> list[BrokerProcess]:
+        return [
+            node
+            for node in self.nodes.values()
+            if node.process is not None and node.process.poll() is None
+        ]
+
+    def partition(self, topic: str, index: int = 0) -> tuple[int, list[int]]:
+        """Leader and in-sync set, as the first node alive tells."""
+        with Connection(self.alive()[0].bootstrap, timeout=10) as connection:
+            response = connection.ask("metadata", 1, topics=[{"name": topic}])
+        for partition in response.topics[0].partitions:
+            if partition.partition_index == index:
+                return partition.leader_id, sorted(partition.isr_nodes)
+        return -1, []
+
+    def active_controller(self) -> int:
+        with Connection(self.alive()[0].bootstrap, timeout=10) as connection:
+            response = connection.ask(
+                "describe_quorum",
+                1,
+                topics=[
+                    {
+                        "topic_name": "__cluster_metadata",
+                        "partitions": [{"partition_index": 0}],
+                    }
+                ],
+            )
+        return int(response.topics[0].partitions[0].leader_id)
+
+    def await_in_sync(self, topic: str, members: Sequence[int], index: int = 0) -> None:
+        def are_in_sync() -> bool:
+            with contextlib.suppress(OSError):
+                return self.partition(topic, index)[1] == sorted(members)
+            return False
+
+        wait_until(are_in_sync, 40)
+
+
+@contextlib.contextmanager
+def cluster_of(
+    count: int, path: Path, settings: dict[str, str] | None = None, kind: Kind = "ottla"
+) -> Iterator[Cluster]:
+    ports = {node: free_port() for node in range(1, count + 1)}
+    voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in ports.items())
+    nodes = {}
+    for node, controller_port in ports.items():
+        own = {
+            "node.id": str(node),
+            "controller.quorum.voters": voters,
+            **FACTORS,
+            **(settings or {}),
+        }
+        home = Home(path=path / f"node{node}", settings=own, controller_port=controller_port)
+        nodes[node] = BrokerProcess(kind, home)
+    cluster = Cluster(nodes)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.discard()

@@ -44,6 +44,12 @@ class BrokerProcess:
 
     def start(self) -> float:
         """Start and wait until it answers Metadata; the seconds that took."""
+        began = self.launch()
+        self.wait_until_serving(began + START_SECONDS_MAX)
+        return time.perf_counter() - began
+
+    def launch(self) -> float:
+        """Start without waiting; when that was. It dies with the thread that calls this."""
         file = self.home.write_properties()
         if self.kind == "kafka" and not self.home.formatted:
             format_with_kafka(self.home, file)
@@ -59,8 +65,7 @@ class BrokerProcess:
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
-        self.wait_until_serving(began + START_SECONDS_MAX)
-        return time.perf_counter() - began
+        return began
 
     def command(self, file: Path) -> list[str]:
         if self.kind == "kafka":

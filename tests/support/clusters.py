@@ -2,10 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from support.brokers import BrokerProcess, Kind
+from support.brokers import START_SECONDS_MAX, BrokerProcess, Kind
 from support.confluent import wait_until
 from support.homes import Home, free_port
 from support.wire import Connection
@@ -32,8 +31,19 @@ class Cluster:
 
     def start(self) -> None:
         """All at once: none of them serves before a majority is there."""
-        with ThreadPoolExecutor(len(self.nodes)) as pool:
-            list(pool.map(BrokerProcess.start, self.nodes.values()))
+        began = [node.launch() for node in self.nodes.values()]
+        for node in self.nodes.values():
+            node.wait_until_serving(began[0] + START_SECONDS_MAX)
+        self.await_brokers()
+
+    def await_brokers(self) -> None:
+        """Every node is seen by the first."""
+
+        def all_seen() -> bool:
+            with Connection(self.alive()[0].bootstrap, timeout=10) as connection:
+                return len(connection.ask("metadata", 1, topics=[]).brokers) == len(self.nodes)
+
+        wait_until(all_seen, START_SECONDS_MAX)
 
     def discard(self) -> None:
         for node in self.nodes.values():

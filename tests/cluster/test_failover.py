@@ -42,7 +42,7 @@ class Load(threading.Thread):
                 "acks": "all",
                 "linger.ms": 1,
                 "delivery.timeout.ms": 120_000,
-                "request.timeout.ms": 4_000,  # a node that hangs does not close its sockets
+                "socket.timeout.ms": 4_000,  # a node that hangs does not close its sockets
                 **QUIET,
             }
         )

@@ -16,7 +16,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="rounds in turn (5, quick: 2)")
     parser.add_argument("--stored-gb", type=float, default=10, help="size of the large log")
     parser.add_argument("--only", default="", help="loads whose name contains this")
-    parser.add_argument("--write", type=Path, help="write the table into this file")
+    parser.add_argument("--write", type=Path, help="write the table of a full run here")
     return parser.parse_args()
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     note = ", a quick run" if given.quick else ""
     text = table(lines, rounds=rounds, version=KAFKA_VERSION, note=note)
     print(text)
-    if given.write:
+    if given.write and not given.quick:
         given.write.write_text(text + conclusion(lines))
     print(conclusion(lines))
     return any(line.behind for line in lines)

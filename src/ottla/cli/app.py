@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from confluent_kafka import KafkaException
 
-from ottla.cli import consume, demo, dump, groups, pipelines, produce, topics
+from ottla.cli import consume, demo, dump, groups, operations, pipelines, produce, topics
 from ottla.cli.cluster import explain
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.add_typer(topics.app, name="topic")
 app.add_typer(groups.app, name="group")
 app.add_typer(dump.app, name="log")
+app.add_typer(operations.app, name="cluster")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)

@@ -61,10 +61,10 @@ class Supervisor:
         print(f"ready {','.join(addresses)}", flush=True)
 
     async def _stop(self) -> None:
-        """The first node last: it may be the only controller, and the others take leave of it."""
-        first, *others = self._nodes
-        await asyncio.gather(*(node.stop() for node in others))
-        await first.stop()
+        """One after the other, the first node last: each takes leave of a controller that is there
+        to hear it, and the first may be the only one."""
+        for node in reversed(self._nodes):
+            await node.stop()
 
 
 class Node:

@@ -1,7 +1,6 @@
 """The process around a node: event loop, signals, the line that says it is ready."""
 
 import asyncio
-import logging
 import signal
 from collections.abc import Coroutine
 
@@ -10,8 +9,6 @@ import uvloop
 from ottla.config import Settings
 from ottla.node.node import Node
 from ottla.node.process import freeze, log_to_stderr, tune
-
-log = logging.getLogger(__name__)
 
 
 def run(settings: Settings) -> None:
@@ -29,7 +26,6 @@ async def serve(settings: Settings) -> None:
     node = Node(settings)
     if not await done_before(node.start(), stopped):
         return  # nothing was served yet; the next start recovers what was opened
-    warn_of_open_listeners(settings)
     freeze()
     if node.advertised:
         first = node.advertised[0]
@@ -49,20 +45,3 @@ async def done_before(starting: Coroutine[None, None, None], stopped: asyncio.Ev
         return True
     start.cancel()
     return False
-
-
-def warn_of_open_listeners(settings: Settings) -> None:
-    """A file that opens a listener to the network is obeyed, but not in silence."""
-    for listener in (*settings.topology.listeners, *settings.topology.controller_listeners):
-        if listener.protocol == "PLAINTEXT" and not is_loopback(listener.host):
-            log.warning(
-                "listener %s on %s:%d has no encryption and no authentication: whoever reaches "
-                "that address may read, write and delete everything",
-                listener.name,
-                listener.host or "all interfaces",
-                listener.port,
-            )
-
-
-def is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")

@@ -22,6 +22,7 @@ from ottla.wire.messages.list_offsets import (
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
 CONSUMER = -1
+ANY_REPLICA = -2  # tools that look at replicas ask each broker for its own
 READ_COMMITTED = 1
 
 
@@ -80,6 +81,10 @@ class Search:
         try:
             if (topic, wanted.partition_index) in self.twice:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition is named twice.")
+            if self.request.replica_id == ANY_REPLICA and wanted.timestamp == LATEST:
+                replica = self.broker.partitions.replica(topic, wanted.partition_index)
+                answer.offset = replica.log.log_end_offset
+                return answer
             leader = self.broker.partitions.leader(topic, wanted.partition_index)
             leader.check_epoch(wanted.current_leader_epoch)
             found = await self._find(leader, wanted.timestamp)

@@ -40,6 +40,9 @@ chaos: install ## Kill the broker under load, fifty times
 bench: install ## Apache Kafka and Ottla side by side, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)
 
+failover: install ## Kill leaders of three nodes and measure the silence
+	PYTHONPATH=tests $(BIN)/python -m bench.failover $(ARGS)
+
 wheel: install ## Build the wheel into dist/
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 

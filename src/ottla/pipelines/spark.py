@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 # never retries.
 LOCAL_MASTER = "local[128,4]"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_current: "SparkSession | None" = None
+_making = threading.Lock()
 
 STREAMING: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
@@ -73,18 +77,22 @@ def session(settings: SparkSettings | None = None) -> "SparkSession":
         raise OttlaError(
             "Pipelines need PySpark: install it with pip install 'ottla[pipelines]'."
         ) from error
-    active: SparkSession | None = SparkSession.getActiveSession()
-    return active if active is not None else _make(settings or SparkSettings())
+    global _current
+    # Spark's own notion of the active session is one per thread, ours is one per process.
+    with _making:
+        if _current is None:
+            _current = SparkSession.getActiveSession() or _make(settings or SparkSettings())
+        return _current
 
 
 def stop() -> None:
     """End the session and its JVM. Safe to call when there is none."""
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
 
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        active.stop()
+    global _current
+    if _current is not None:
+        _current.stop()
+        _current = None
     gateway = SparkContext._gateway
     if gateway is not None:
         process = getattr(gateway, "proc", None)

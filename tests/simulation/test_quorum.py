@@ -17,16 +17,10 @@ FEWEST_ELECTIONS = 2
 FEWEST_ACKNOWLEDGED = 20
 
 
-def world(seed: int) -> QuorumWorld:
-    """Three or five voters, with an observer or none; every second seed changes the voters."""
-    voters = (3, 5)[seed % 4 // 2]
-    return QuorumWorld(seed, nodes=voters + seed % 3 // 2, voters=voters, dynamic=bool(seed % 2))
-
-
 def live_through(seed: int) -> tuple[int, int, int]:
     """Elections, acknowledged values and cut logs of a run that keeps all invariants."""
     logging.disable(logging.WARNING)
-    lived = world(seed).run(VIRTUAL_SECONDS)
+    lived = QuorumWorld.from_seed(seed).run(VIRTUAL_SECONDS)
     return len(lived.invariants.leaders), len(lived.acknowledged), lived.invariants.truncations
 
 
@@ -41,7 +35,7 @@ def test_no_seed_breaks_an_invariant() -> None:
 
 def test_the_same_seed_tells_the_same_story() -> None:
     logging.disable(logging.WARNING)
-    assert world(7).run(5.0).story == world(7).run(5.0).story
+    assert QuorumWorld.from_seed(7).run(5.0).story == QuorumWorld.from_seed(7).run(5.0).story
 
 
 @pytest.mark.timeout(600)
@@ -52,7 +46,7 @@ def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> N
     draw = SystemRandom()
     for _ in range(MUTANT_SEEDS):
         try:
-            world(draw.randrange(2**32)).run(VIRTUAL_SECONDS)
+            QuorumWorld.from_seed(draw.randrange(2**32)).run(VIRTUAL_SECONDS)
         except Exception:
             return
     pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")

@@ -6,7 +6,17 @@ from typing import Annotated
 import typer
 from confluent_kafka import KafkaException
 
-from ottla.cli import consume, demo, dump, groups, operations, pipelines, produce, topics
+from ottla.cli import (
+    consume,
+    demo,
+    dump,
+    groups,
+    operations,
+    pipelines,
+    produce,
+    simulate,
+    topics,
+)
 from ottla.cli.cluster import explain
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -27,6 +37,7 @@ app.add_typer(operations.app, name="cluster")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)
+app.command()(simulate.simulate)
 app.command()(pipelines.run)
 app.add_typer(pipelines.pipeline, name="pipeline")
 app.add_typer(pipelines.table, name="table")

@@ -50,6 +50,7 @@ class LogState:
     def snapshot_taken(self, snapshot_id: SnapshotId, start_offset: int) -> None:
         self.snapshot_id = snapshot_id
         self.start_offset = start_offset
+        self.flushed = max(self.flushed, start_offset)  # what is before is in the snapshot
         self.epochs.cut_before(start_offset)
 
     def check(self, offset: int, last_epoch: int) -> Divergence | SnapshotId | None:

@@ -70,7 +70,8 @@ def _applied(content: bytes, changes: list[tuple[int, bytes | None]]) -> bytes:
 
 
 def _torn(data: bytes, rng: Random) -> bytes:
-    part = bytearray(data[: rng.randint(0, len(data))])
+    whole = rng.random() < 0.5  # the length may be there before the content is
+    part = bytearray(data if whole else data[: rng.randint(0, len(data))])
     for start in range(0, len(part), SECTOR):
         if rng.random() < 0.3:
             hole = len(part[start : start + SECTOR])

@@ -59,6 +59,12 @@ class QuorumWorld:
         for node in self.nodes.values():
             node.start()
 
+    @classmethod
+    def from_seed(cls, seed: int) -> "QuorumWorld":
+        """Three or five voters, with an observer or none; every second seed changes the voters."""
+        voters = (3, 5)[seed % 4 // 2]
+        return cls(seed, nodes=voters + seed % 3 // 2, voters=voters, dynamic=bool(seed % 2))
+
     def _build(self, node: int, nodes: int, voters: int) -> QuorumNode:
         addresses = {n: Address("CONTROLLER", f"node{n}", 9093) for n in range(1, nodes + 1)}
         initial = range(1, voters + 1)
@@ -133,7 +139,8 @@ class QuorumWorld:
             if node.leads:
                 self.proposed += 1
                 size = self.rng.choice((1, 1, 2, 3, 12))
-                node.propose([b"%d.%d" % (self.proposed, n) for n in range(size)])
+                padding = b"." * self.rng.choice((0, 0, 0, 0, 700))  # some span a sector
+                node.propose([b"%d.%d" % (self.proposed, n) + padding for n in range(size)])
 
     # --- faults -------------------------------------------------------------------------------
 

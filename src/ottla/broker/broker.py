@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.api import Listeners
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ottla.groups.share.coordinator import ShareCoordinator
     from ottla.log.directory import LogDirectory
     from ottla.quorum.driver import Quorum
+    from ottla.replication.peers import Peers
     from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
 
 log = logging.getLogger(__name__)
@@ -66,8 +68,7 @@ class Broker:
     producer_ids: "ProducerIds"
     groups: "GroupCoordinator"
     share_coordinator: "ShareCoordinator"
-    share_states: "StateKeeper"
-    shares: "Shares"
+    peers: "Peers"
     transactions: "TransactionCoordinator"
     transaction_gate: "Gate"
 
@@ -109,6 +110,22 @@ class Broker:
             assert isinstance(answer, response)
             return answer
         return await self.active_controller.ask(request, response)
+
+    # Share groups: few use them, so a start does without ------------------------------------
+
+    @cached_property
+    def share_states(self) -> "StateKeeper":
+        from ottla.broker.share_states import StateKeeper
+
+        return StateKeeper(self, self.share_coordinator, self.peers)
+
+    @cached_property
+    def shares(self) -> "Shares":
+        from ottla.broker.share_queues import Queues
+        from ottla.broker.shares import Shares
+
+        sessions_max = self.settings.int("group.share.max.share.sessions")
+        return Shares(self, Queues(self, self.share_states), sessions_max)
 
     # What several handlers ask ---------------------------------------------------------------
 

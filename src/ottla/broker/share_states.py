@@ -10,13 +10,6 @@ from ottla.groups.share.in_flight import Batch, Change, DeliveryState
 from ottla.groups.share.states import Place, State
 from ottla.ports.network import LinkLost
 from ottla.wire.message import Message
-from ottla.wire.messages import (
-    delete_share_group_state,
-    initialize_share_group_state,
-    read_share_group_state,
-    read_share_group_state_summary,
-    write_share_group_state,
-)
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -50,7 +43,8 @@ class StateKeeper:
         if node_id == self._broker.node_id:
             await self._coordinator.initialize(place, state_epoch, start_offset)
             return
-        wire = initialize_share_group_state
+        from ottla.wire.messages import initialize_share_group_state as wire
+
         part = wire.PartitionData(
             partition=place.partition, state_epoch=state_epoch, start_offset=start_offset
         )
@@ -63,7 +57,8 @@ class StateKeeper:
         node_id = await self._keeper_of(place)
         if node_id == self._broker.node_id:
             return await self._coordinator.read(place, leader_epoch)
-        wire = read_share_group_state
+        from ottla.wire.messages import read_share_group_state as wire
+
         part = wire.PartitionData(partition=place.partition, leader_epoch=leader_epoch)
         topic = wire.ReadStateData(topic_id=place.topic_id, partitions=[part])
         request = wire.ReadShareGroupStateRequest(group_id=place.group_id, topics=[topic])
@@ -90,7 +85,8 @@ class StateKeeper:
         node_id = await self._keeper_of(place)
         if node_id == self._broker.node_id:
             return self._coordinator.summary(place) or State()
-        wire = read_share_group_state_summary
+        from ottla.wire.messages import read_share_group_state_summary as wire
+
         part = wire.PartitionData(partition=place.partition, leader_epoch=-1)
         topic = wire.ReadStateSummaryData(topic_id=place.topic_id, partitions=[part])
         request = wire.ReadShareGroupStateSummaryRequest(group_id=place.group_id, topics=[topic])
@@ -118,7 +114,8 @@ class StateKeeper:
                 change.batches,
             )
             return
-        wire = write_share_group_state
+        from ottla.wire.messages import write_share_group_state as wire
+
         part = wire.PartitionData(
             partition=place.partition,
             state_epoch=state_epoch,
@@ -147,7 +144,8 @@ class StateKeeper:
         if node_id == self._broker.node_id:
             await self._coordinator.delete(place)
             return
-        wire = delete_share_group_state
+        from ottla.wire.messages import delete_share_group_state as wire
+
         part = wire.PartitionData(partition=place.partition)
         topic = wire.DeleteStateData(topic_id=place.topic_id, partitions=[part])
         request = wire.DeleteShareGroupStateRequest(group_id=place.group_id, topics=[topic])

@@ -2,53 +2,59 @@
 
 What it does itself is what needs more than one shard, or the cluster's metadata: turning topic
 ids into names, asking several groups at once, forgetting offsets of deleted topics.
+
+The decisions are imported with the first request that needs them: a start has no use for them.
 """
+
+from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from ottla.config import Settings
-from ottla.coordination.log import ShardLog
-from ottla.coordination.machine import Producer
 from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups import describing
-from ottla.groups.classic.heartbeats import heartbeat
-from ottla.groups.classic.joining import join
-from ottla.groups.classic.leaving import leave
-from ottla.groups.classic.syncing import sync
-from ottla.groups.consumer import heartbeats
 from ottla.groups.limits import Limits, Pace
-from ottla.groups.machine import Groups
-from ottla.groups.offsets import committing, fetching, removal
-from ottla.groups.outcome import Caller
-from ottla.groups.share import heartbeats as share_heartbeats
-from ottla.groups.share import starting
-from ottla.groups.share.group import ShareGroup
-from ottla.metadata.image import Delta, Image, ResourceType
-from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
-from ottla.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
-from ottla.wire.messages.describe_groups import DescribedGroup
-from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from ottla.wire.messages.list_groups import ListedGroup
-from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
-from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShare
-from ottla.wire.messages.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
-from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from ottla.metadata.image import Image, ResourceType
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from ottla.config import Settings
+    from ottla.coordination.log import ShardLog
+    from ottla.coordination.machine import Producer
+    from ottla.groups.machine import Groups
+    from ottla.groups.outcome import Caller
+    from ottla.groups.share.starting import Started
+    from ottla.metadata.image import Delta
+    from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
+    from ottla.wire.messages.consumer_group_heartbeat import (
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponse,
+    )
+    from ottla.wire.messages.describe_groups import DescribedGroup
+    from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+    from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+    from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from ottla.wire.messages.list_groups import ListedGroup
+    from ottla.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+    from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+    from ottla.wire.messages.offset_fetch import (
+        OffsetFetchRequestGroup,
+        OffsetFetchResponseGroup,
+    )
+    from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShare
+    from ottla.wire.messages.share_group_heartbeat import (
+        ShareGroupHeartbeatRequest,
+        ShareGroupHeartbeatResponse,
+    )
+    from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+    from ottla.wire.messages.txn_offset_commit import (
+        TxnOffsetCommitRequest,
+        TxnOffsetCommitResponse,
+    )
 
 TOPIC = "__consumer_offsets"
 
@@ -68,13 +74,20 @@ class GroupCoordinator:
     ) -> None:
         self.limits = Limits.of(settings)
         self._settings = settings
+        self._image = image
+        self._new_uuid = new_uuid
         self._paces: dict[str, Pace] = {}  # of groups that have options of their own
         self.shards: Shards[Groups] = Shards(
             TOPIC,
-            lambda _: Groups(self.limits, new_uuid, image, self._paces),
+            self._new_machine,
             wall_ms,
             commit_timeout_s=settings.int("offsets.commit.timeout.ms") / 1000,
         )
+
+    def _new_machine(self, partition: int) -> Groups:
+        from ottla.groups.machine import Groups
+
+        return Groups(self.limits, self._new_uuid, self._image, self._paces)
 
     # -- leadership ---------------------------------------------------------------------------
 
@@ -99,11 +112,16 @@ class GroupCoordinator:
             for shard in self._active():
                 shard.machine.topics_version += 1
         if gone:
-            for shard in self._active():
-                shard.submit(lambda groups, now, _: removal.topics_deleted(groups, gone))
+            self._topics_deleted(gone)
         for kind, name in delta.configs:
             if kind == ResourceType.GROUP:
                 self.configure(name, image.config(kind, name))
+
+    def _topics_deleted(self, gone: frozenset[str]) -> None:
+        from ottla.groups.offsets.removal import topics_deleted
+
+        for shard in self._active():
+            shard.submit(lambda groups, now, _: topics_deleted(groups, gone))
 
     def configure(self, group_id: str, options: Mapping[str, str]) -> None:
         """What was set for this one group; nothing takes it back to the broker's options."""
@@ -115,21 +133,29 @@ class GroupCoordinator:
     # -- members ------------------------------------------------------------------------------
 
     def join(self, request: JoinGroupRequest, caller: Caller) -> Awaitable[JoinGroupResponse]:
+        from ottla.groups.classic.joining import join
+
         return self._managed(request.group_id).submit(
             lambda groups, now, ticket: join(groups, now, request, caller, ticket)
         )
 
     def sync(self, request: SyncGroupRequest) -> Awaitable[SyncGroupResponse]:
+        from ottla.groups.classic.syncing import sync
+
         return self._managed(request.group_id).submit(
             lambda groups, now, ticket: sync(groups, now, request, ticket)
         )
 
     def heartbeat(self, request: HeartbeatRequest) -> Awaitable[HeartbeatResponse]:
+        from ottla.groups.classic.heartbeats import heartbeat
+
         return self._managed(request.group_id).submit(
             lambda groups, now, _: heartbeat(groups, now, request)
         )
 
     def leave(self, request: LeaveGroupRequest) -> Awaitable[LeaveGroupResponse]:
+        from ottla.groups.classic.leaving import leave
+
         return self._managed(request.group_id).submit(
             lambda groups, now, _: leave(groups, now, request)
         )
@@ -137,34 +163,46 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, caller: Caller
     ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
+        from ottla.groups.consumer.heartbeats import heartbeat
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: heartbeats.heartbeat(groups, now, request, caller)
+            lambda groups, now, _: heartbeat(groups, now, request, caller)
         )
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
     ) -> Awaitable[ShareGroupHeartbeatResponse]:
+        from ottla.groups.share.heartbeats import heartbeat
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: share_heartbeats.heartbeat(groups, now, request, caller)
+            lambda groups, now, _: heartbeat(groups, now, request, caller)
         )
 
-    def started_by(self, group_id: str) -> starting.Started:
+    def started_by(self, group_id: str) -> Started:
         """The partitions that a share group has queues over."""
-        return starting.started_by(self.shards.of(group_id).machine, group_id)
+        from ottla.groups.share.starting import started_by
 
-    def share_queues_of(self, group_id: str) -> starting.Started:
+        return started_by(self.shards.of(group_id).machine, group_id)
+
+    def share_queues_of(self, group_id: str) -> Started:
         """The same for a group of any kind: others have none."""
+        from ottla.groups.share.group import ShareGroup
+
         group = self.shards.of(group_id).machine.find(group_id)
         return dict(group.started) if isinstance(group, ShareGroup) else {}
 
-    def start_share(self, group_id: str, topics: starting.Started) -> Awaitable[None]:
+    def start_share(self, group_id: str, topics: Started) -> Awaitable[None]:
+        from ottla.groups.share.starting import start
+
         return self.shards.of(group_id).submit(
-            lambda groups, now, _: starting.start(groups, now, group_id, topics)
+            lambda groups, now, _: start(groups, now, group_id, topics)
         )
 
-    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[starting.Started]:
+    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[Started]:
+        from ottla.groups.share.starting import forget
+
         return self.shards.of(group_id).submit(
-            lambda groups, now, _: starting.forget(groups, group_id, names)
+            lambda groups, now, _: forget(groups, group_id, names)
         )
 
     # -- offsets ------------------------------------------------------------------------------
@@ -173,16 +211,20 @@ class GroupCoordinator:
         self, request: OffsetCommitRequest, api_version: int
     ) -> Awaitable[OffsetCommitResponse]:
         """Every topic in it exists, and is known by its name."""
+        from ottla.groups.offsets.committing import commit
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: committing.commit(groups, now, request, api_version)
+            lambda groups, now, _: commit(groups, now, request, api_version)
         )
 
     def commit_in_transaction(
         self, request: TxnOffsetCommitRequest
     ) -> Awaitable[TxnOffsetCommitResponse]:
         """The transaction's coordinator has said that the producer may."""
+        from ottla.groups.offsets.committing import commit_in_transaction
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: committing.commit_in_transaction(groups, now, request)
+            lambda groups, now, _: commit_in_transaction(groups, now, request)
         )
 
     def end_transaction(
@@ -195,25 +237,35 @@ class GroupCoordinator:
     def fetch(
         self, request: OffsetFetchRequestGroup, *, require_stable: bool
     ) -> Awaitable[OffsetFetchResponseGroup]:
+        from ottla.groups.offsets.fetching import fetch
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: fetching.fetch(groups, request, require_stable=require_stable)
+            lambda groups, now, _: fetch(groups, request, require_stable=require_stable)
         )
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Awaitable[OffsetDeleteResponse]:
+        from ottla.groups.offsets.removal import delete_offsets
+
         return self.shards.of(request.group_id).submit(
-            lambda groups, now, _: removal.delete_offsets(groups, request)
+            lambda groups, now, _: delete_offsets(groups, request)
         )
 
     # -- groups -------------------------------------------------------------------------------
 
     def describe(self, group_id: str, api_version: int) -> DescribedGroup:
-        return describing.describe(self.shards.of(group_id).machine, group_id, api_version)
+        from ottla.groups.describing import describe
+
+        return describe(self.shards.of(group_id).machine, group_id, api_version)
 
     def describe_consumer(self, group_id: str) -> DescribedConsumers:
-        return describing.describe_consumer(self.shards.of(group_id).machine, group_id)
+        from ottla.groups.describing import describe_consumer
+
+        return describe_consumer(self.shards.of(group_id).machine, group_id)
 
     def describe_share(self, group_id: str) -> DescribedShare:
-        return describing.describe_share(self.shards.of(group_id).machine, group_id)
+        from ottla.groups.describing import describe_share
+
+        return describe_share(self.shards.of(group_id).machine, group_id)
 
     def rebalance_of(self, group_id: str) -> str | None:
         """Why the group rebalanced last, how long it took, and for whom it waits, as JSON."""
@@ -225,18 +277,18 @@ class GroupCoordinator:
         return machine.history(group_id).told(now_s, group.waiting_for())
 
     def listed(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
+        from ottla.groups.describing import listed
+
         if self.shards.loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         wanted = {state.lower() for state in states}, {kind.lower() for kind in types}
-        return [
-            listed
-            for shard in self._active()
-            for listed in describing.listed(shard.machine, *wanted)
-        ]
+        return [shown for shard in self._active() for shown in listed(shard.machine, *wanted)]
 
-    def delete(self, group_id: str) -> "asyncio.Future[None]":
+    def delete(self, group_id: str) -> asyncio.Future[None]:
+        from ottla.groups.offsets.removal import delete_group
+
         return self.shards.of(group_id).submit(
-            lambda groups, now, _: removal.delete_group(groups, group_id)
+            lambda groups, now, _: delete_group(groups, group_id)
         )
 
     # -- inside -------------------------------------------------------------------------------

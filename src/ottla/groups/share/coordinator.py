@@ -1,11 +1,17 @@
 """The share coordinator of one broker: share partitions' states on their shards."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from __future__ import annotations
 
-from ottla.coordination.log import ShardLog
+from typing import TYPE_CHECKING
+
 from ottla.coordination.shards import Shards
-from ottla.groups.share.in_flight import Batch
-from ottla.groups.share.states import Place, ShareStates, State
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from ottla.coordination.log import ShardLog
+    from ottla.groups.share.in_flight import Batch
+    from ottla.groups.share.states import Place, ShareStates, State
 
 TOPIC = "__share_group_state"
 
@@ -14,9 +20,12 @@ class ShareCoordinator:
     def __init__(
         self, updates_per_snapshot: int, write_timeout_s: float, wall_ms: Callable[[], int]
     ) -> None:
-        self.shards: Shards[ShareStates] = Shards(
-            TOPIC, lambda _: ShareStates(updates_per_snapshot), wall_ms, write_timeout_s
-        )
+        def new_machine(partition: int) -> ShareStates:
+            from ottla.groups.share.states import ShareStates  # wanted by few
+
+            return ShareStates(updates_per_snapshot)
+
+        self.shards: Shards[ShareStates] = Shards(TOPIC, new_machine, wall_ms, write_timeout_s)
 
     def elected(self, partition: int, log: ShardLog) -> None:
         self.shards.elected(partition, log)

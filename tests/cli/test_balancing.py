@@ -68,15 +68,21 @@ def test_replicas_do_not_come_to_share_a_rack() -> None:
 
 def test_a_drained_broker_is_left_with_nothing() -> None:
     partitions = [Placed("t", index, (1, 2, 3), MIB) for index in range(4)]
-    moves = plan_drain(2, dict.fromkeys((1, 2, 3, 4)), partitions)
+    moves = plan_drain([2], dict.fromkeys((1, 2, 3, 4)), partitions)
     then = after(partitions, moves)
     assert all(set(one.replicas) == {1, 3, 4} for one in then)
     assert max(leaders(then).values()) == 2
 
 
+def test_brokers_drained_together_do_not_take_from_each_other() -> None:
+    partitions = [Placed("t", index, (1, 2, 3), MIB) for index in range(4)]
+    then = after(partitions, plan_drain([1, 2, 3], dict.fromkeys(range(1, 7)), partitions))
+    assert all(set(one.replicas) == {4, 5, 6} for one in then)
+
+
 def test_draining_prefers_a_rack_that_has_no_replica_yet() -> None:
     racks = {1: "a", 2: "b", 3: "a", 4: "b"}
-    (move,) = plan_drain(2, racks, [Placed("t", 0, (1, 2)), Placed("u", 0, (4,), 99 * MIB)])
+    (move,) = plan_drain([2], racks, [Placed("t", 0, (1, 2)), Placed("u", 0, (4,), 99 * MIB)])
     assert set(move.after) == {1, 4}
 
 
@@ -84,14 +90,14 @@ def test_draining_the_last_place_is_refused_unless_fewer_replicas_will_do() -> N
     brokers: Racks = dict.fromkeys((1, 2, 3))
     partitions = [Placed("t", 0, (1, 2, 3))]
     with pytest.raises(OttlaError, match="--fewer-replicas"):
-        plan_drain(3, brokers, partitions)
-    (move,) = plan_drain(3, brokers, partitions, fewer_replicas=True)
+        plan_drain([3], brokers, partitions)
+    (move,) = plan_drain([3], brokers, partitions, fewer_replicas=True)
     assert (move.after, move.size) == ((1, 2), 0)
 
 
 def test_the_only_replica_is_never_dropped() -> None:
     with pytest.raises(OttlaError):
-        plan_drain(1, {1: None}, [Placed("t", 0, (1,))], fewer_replicas=True)
+        plan_drain([1], {1: None}, [Placed("t", 0, (1,))], fewer_replicas=True)
 
 
 BROKERS = st.dictionaries(st.integers(1, 6), st.sampled_from([None, "a", "b"]), min_size=1)

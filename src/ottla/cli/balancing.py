@@ -5,7 +5,7 @@ in `cluster_state` and `moving`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.errors import OttlaError
@@ -46,28 +46,25 @@ def plan_balance(brokers: Racks, partitions: Sequence[Placed]) -> list[Move]:
 
 
 def plan_drain(
-    node: int, brokers: Racks, partitions: Sequence[Placed], *, fewer_replicas: bool = False
+    nodes: Collection[int],
+    brokers: Racks,
+    partitions: Sequence[Placed],
+    *,
+    fewer_replicas: bool = False,
 ) -> list[Move]:
-    """Every replica of `node` goes to the least loaded broker that may take it.
+    """Every replica of `nodes` goes to the least loaded broker that may take it.
 
     With `fewer_replicas` a partition that has nowhere to go loses the replica instead.
     """
-    remaining = {broker: rack for broker, rack in brokers.items() if broker != node}
+    remaining = {broker: rack for broker, rack in brokers.items() if broker not in nodes}
     layout = Layout(remaining, partitions)
-    leaving = {key for key, replicas in layout.replicas.items() if node in replicas}
+    leaving = {
+        key for key, replicas in layout.replicas.items() if not set(nodes).isdisjoint(replicas)
+    }
     for key in sorted(leaving, key=lambda key: (-layout.weight[key], key)):
-        replicas = layout.replicas[key]
-        target = layout.roomiest_for(key, leaving=node)
-        if target is not None:
-            layout.place(key, tuple(target if one == node else one for one in replicas))
-        elif fewer_replicas and len(replicas) > 1:
-            layout.place(key, tuple(one for one in replicas if one != node))
-        else:
-            raise OttlaError(
-                f"{key[0]}-{key[1]} has {len(replicas)} replicas, and without node {node} there "
-                f"are {len(remaining)} brokers. Add a broker first, or let partitions have fewer "
-                "replicas with --fewer-replicas."
-            )
+        for node in layout.replicas[key]:
+            if node in nodes:
+                layout.replace(key, node, fewer_replicas)
     layout.even_out_leaders(leaving)
     return layout.moves()
 
@@ -109,9 +106,24 @@ class Layout:
 
     # Replicas --------------------------------------------------------------------------------
 
-    def roomiest_for(self, key: Key, *, leaving: int) -> int | None:
+    def replace(self, key: Key, node: int, fewer_replicas: bool) -> None:
+        """Another broker takes the place of `node`, which is not among the brokers any more."""
+        replicas = self.replicas[key]
+        others = tuple(one for one in replicas if one != node)
+        target = self._roomiest_beside(others)
+        if target is not None:
+            self.place(key, tuple(target if one == node else one for one in replicas))
+        elif fewer_replicas and any(one in self.brokers for one in others):
+            self.place(key, others)
+        else:
+            raise OttlaError(
+                f"{key[0]}-{key[1]} has {len(replicas)} replicas, and without node {node} there "
+                f"are {len(self.brokers)} brokers. Add a broker first, or let partitions have "
+                "fewer replicas with --fewer-replicas."
+            )
+
+    def _roomiest_beside(self, others: Collection[int]) -> int | None:
         """The least loaded broker without a replica; another rack counts more than room."""
-        others = [one for one in self.replicas[key] if one != leaving]
         used = {self.brokers.get(one) for one in others} - {None}
         free = [broker for broker in self.brokers if broker not in others]
         return min(

@@ -105,7 +105,9 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
 
 @app.command()
 def drain(
-    node: Node,
+    nodes: Annotated[
+        list[int], typer.Argument(metavar="NODE...", min=0, help="The brokers' node.id.")
+    ],
     fewer_replicas: Annotated[
         bool,
         typer.Option(
@@ -116,20 +118,23 @@ def drain(
     dry_run: DryRun = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Move everything off a broker, so that it can be taken out."""
+    """Move everything off a broker, or several, so that they can be taken out."""
 
     async def work() -> None:
         async with Asking(bootstrap) as asking:
             state = await gather(asking)
             refuse_while_moving(state)
-            if node not in {broker.id for broker in state.brokers}:
-                known = ", ".join(str(broker.id) for broker in state.brokers)
-                raise OttlaError(f"There is no broker {node}; there are {known}.")
-            moves = plan_drain(node, state.racks, state.placed, fewer_replicas=fewer_replicas)
+            known = {broker.id for broker in state.brokers}
+            for node in nodes:
+                if node not in known:
+                    there = ", ".join(map(str, sorted(known)))
+                    raise OttlaError(f"There is no broker {node}; there are {there}.")
+            moves = plan_drain(nodes, state.racks, state.placed, fewer_replicas=fewer_replicas)
             show_moves(moves)
             if not dry_run:
                 await make(asking, moves, [])
-                say_what_next(state, node)
+                for node in nodes:
+                    say_what_next(state, node)
 
     asyncio.run(work())
 

@@ -262,6 +262,8 @@ class Node:
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)
         self.broker.groups.image_changed(image, delta)
+        if any(shuts_down(image, broker_id) for broker_id in delta.brokers):
+            self.registration.hurry()
 
     def _size_coordinators(self, image: Image) -> None:
         count = partition_count(image, CONSUMER_OFFSETS)
@@ -323,6 +325,11 @@ class Node:
         for directory in self.directories:
             directory.close(epoch)
         self.threads.shutdown()
+
+
+def shuts_down(image: Image, broker_id: int) -> bool:
+    broker = image.brokers.get(broker_id)
+    return broker is not None and broker.in_controlled_shutdown
 
 
 def fill_ports(wanted: tuple[Listener, ...], bound: list[Listener]) -> list[Listener]:

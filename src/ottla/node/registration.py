@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
@@ -26,7 +27,10 @@ from ottla.wire.messages.controller_registration import Listener as ControllerLi
 log = logging.getLogger(__name__)
 
 PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-SHUTDOWN_S_MAX = 1.0
+SHUTDOWN_S_MAX = 5.0
+"""For a controller that answers: it waits until the other brokers have heard of it."""
+GOODBYE_S_MAX = 1.0
+"""For one that does not: perhaps all nodes are being stopped."""
 RETRY_S = 0.05
 DUPLICATE_RETRY_S = 0.2
 BEAT_S_MAX = 3.0
@@ -49,6 +53,7 @@ class Registration:
         self._metadata_offset = metadata_offset
         self._lost_directories = lost_directories
         self._heart: asyncio.Task[None] | None = None
+        self._hurrying = asyncio.Event()
 
     async def register(
         self,
@@ -109,7 +114,7 @@ class Registration:
         deadline = loop.time() + SHUTDOWN_S_MAX
         while loop.time() < deadline:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout(GOODBYE_S_MAX):
                     response = await self._beat(want_shut_down=True)
             except (KafkaError, TimeoutError):
                 break
@@ -118,9 +123,16 @@ class Registration:
             await asyncio.sleep(RETRY_S)
         log.warning("the controller did not let go in time; stopping all the same")
 
+    def hurry(self) -> None:
+        """Tell the controller at once how far this broker has read: another waits for it."""
+        self._hurrying.set()
+
     async def _keep_alive(self) -> None:
         while True:
-            await asyncio.sleep(self._interval_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval_s):
+                    await self._hurrying.wait()
+            self._hurrying.clear()
             try:
                 response = await self._beat()
             except KafkaError as error:

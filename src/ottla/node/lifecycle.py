@@ -3,10 +3,12 @@
 import asyncio
 import signal
 from collections.abc import Coroutine
+from typing import Any
 
 import uvloop
 
 from ottla.config import Settings
+from ottla.errors import OttlaError
 from ottla.node.node import Node
 from ottla.node.process import freeze, log_to_stderr, tune
 
@@ -30,8 +32,16 @@ async def serve(settings: Settings) -> None:
     if node.advertised:
         first = node.advertised[0]
         print(f"ready {first.host}:{first.port}", flush=True)
-    await stopped.wait()
+    await stopped_or_failed(stopped, node.quorum.failure)
     await node.stop()
+
+
+async def stopped_or_failed(stopped: asyncio.Event, failure: "asyncio.Future[None]") -> None:
+    """Without its metadata log a node can only do harm: then it ends as if it had been killed."""
+    ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopped.wait()), failure]
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if failure.done():
+        raise OttlaError(f"The metadata log failed, see above: {failure.exception()}")
 
 
 async def done_before(starting: Coroutine[None, None, None], stopped: asyncio.Event) -> bool:

@@ -91,7 +91,7 @@ class Quorum:
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[None] = self._loop.create_future()
         """Done, with the exception, when the quorum cannot go on: the disk failed."""
-        self._led = self._loop.create_future()
+        self._led: asyncio.Future[None] = self._loop.create_future()
         config = self.config
         store = Store(self._disk, config.log_dir, config.static_voters, config.segment_bytes)
         self._replica = Replica(store, self._listener)
@@ -191,18 +191,23 @@ class Quorum:
         """
         if self._stopped:
             return
-        self._effects.extend(self._machine.step(self._loop.time(), event))
+        try:
+            self._effects.extend(self._machine.step(self._loop.time(), event))
+            self._perform_all()
+        except Exception as error:
+            self._fail(error)
+        else:
+            self._arm()
+
+    def _perform_all(self) -> None:
         if self._performing:
             return
         self._performing = True
         try:
             while self._effects:
                 self._perform(self._effects.popleft())
-        except Exception as error:
-            self._fail(error)
         finally:
             self._performing = False
-        self._arm()
 
     def _perform(self, effect: Effect) -> None:
         if self._replica.perform(effect, int(time() * 1000)):
@@ -247,8 +252,9 @@ class Quorum:
         self._stopped = True
         self.is_leader = False
         self._fail_waiting()
-        if not self.failure.done():
-            self.failure.set_exception(error)
+        for hope in (self.failure, self._led):
+            if not hope.done():
+                hope.set_exception(error)
 
     def _led_by(self, leader: int | None) -> None:
         self.is_leader = leader == self.node_id

@@ -90,6 +90,8 @@ def on_update(member: Member, now: float, token: Token, update: UpdateVoter) -> 
     listed = member.voters.by_id.get(update.voter.key.id)
     if error is ErrorCode.NONE and (listed is None or listed.key != update.voter.key):
         error = ErrorCode.VOTER_NOT_FOUND
+    if error is ErrorCode.NONE and not update.voter.endpoints:
+        error = ErrorCode.INVALID_REQUEST
     if error is ErrorCode.NONE and listed != update.voter:
         append_control(member, [member.voters.with_voter(update.voter).to_record()])
     _reply(member, token, error, detail)

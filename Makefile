@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test pipelines-test lint interop chaos bench wheel docs clean
+.PHONY: help install run java test pipelines-test lint interop chaos bench wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,8 +16,13 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 	$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
 	@touch $@
 
-run: install ## Start a broker, let sample events flow and show a group reading them
-	@$(BIN)/ottla demo $(ARGS)
+run: install java ## A broker, orders flowing in, and Spark that joins, windows and sums them
+	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ]; then $(BIN)/ottla demo --spark $(ARGS); \
+	else echo "Without Java there is no Spark: this shows the broker alone."; $(BIN)/ottla demo $(ARGS); fi
+
+java: # Spark's only need besides Python, installed where the package manager may be used
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
 test: install lint ## Run every check and the tests
 	$(BIN)/python -m pytest tests -m "not long" $(ARGS)

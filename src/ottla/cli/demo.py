@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ottla.cli.output import out
+from ottla.cli.pipelines import show_pipeline
 from ottla.testing.node import Node
 
 TOPIC = "orders"
@@ -38,8 +39,14 @@ def demo(
         float | None, typer.Option(help="Stop after so long; without it, at Ctrl-C.")
     ] = None,
     readers: Annotated[int, typer.Option(min=1, max=PARTITIONS, help="Members of the group.")] = 2,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Let Spark join, window and sum them (Java 17).")
+    ] = False,
 ) -> None:
     """See it work: a broker, sample orders, and a group of consumers counting them."""
+    if spark:
+        show_pipeline(rate, seconds)
+        return
     began = time.monotonic()
     with Node() as node:
         board = Board(node.bootstrap_servers, time.monotonic() - began)

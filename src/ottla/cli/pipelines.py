@@ -4,6 +4,7 @@ import contextlib
 import json
 import signal
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -12,6 +13,8 @@ from typing import Annotated
 import typer
 
 from ottla.errors import OttlaError
+from ottla.pipelines.java import find_java
+from ottla.testing.node import Node
 
 pipeline = typer.Typer(no_args_is_help=True, help="Look at an application.")
 table = typer.Typer(no_args_is_help=True, help="Read an application's tables.")
@@ -100,6 +103,26 @@ def get(
         else:
             print(f"ottla: {name} has no row {key}.", file=sys.stderr)
             raise typer.Exit(1)
+
+
+def show_pipeline(rate: int, seconds: float | None) -> None:
+    """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
+    _need_pyspark()
+    from ottla.pipelines.running import RunOptions
+    from ottla.pipelines.showcase import run_showcase
+    from ottla.pipelines.spark import stop as stop_spark
+
+    find_java()  # says what to install before anything has started
+    with tempfile.TemporaryDirectory(prefix="ottla-demo-") as folder, Node() as node:
+        print(f"broker at {node.bootstrap_servers}", flush=True)
+        options = RunOptions(state=Path(folder))
+        try:
+            results = run_showcase(
+                node.bootstrap_servers, rate=rate, seconds=seconds, options=options
+            )
+        finally:
+            stop_spark()
+    print(f"{results:,} results. Spark and the broker have stopped.")
 
 
 def _shown(value: object) -> str:

@@ -1,0 +1,235 @@
+"""The Python state machines behind joins and sliding windows, against plain models, without Spark.
+
+Hypothesis draws the history: updates, deletions, repeats and rows out of order, cut into batches
+at random. `Memory` stands in for Spark's state store.
+"""
+
+import json
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.pipelines.keyed import (
+    ForeignJoiner,
+    SlidingFolder,
+    Subscriber,
+    TableJoiner,
+    by_time,
+    fold,
+)
+
+
+class Memory:
+    """One key's state: what Spark's handle gives, as plain Python."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+
+    def getValueState(self, name: str, schema: str) -> "Cell":
+        return Cell(self.values, name)
+
+    def getMapState(self, name: str, key: str, value: str) -> "Cells":
+        return Cells(self.values.setdefault(name, {}))
+
+
+class Cell:
+    def __init__(self, values: dict[str, Any], name: str) -> None:
+        self._values, self._name = values, name
+
+    def get(self) -> Any:
+        return self._values.get(self._name)
+
+    def update(self, value: Any) -> None:
+        self._values[self._name] = value
+
+    def clear(self) -> None:
+        self._values.pop(self._name, None)
+
+
+class Cells:
+    def __init__(self, values: dict[Any, Any]) -> None:
+        self._values = values
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self._values[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        self._values.pop(key, None)
+
+    def iterator(self) -> Iterable[tuple[Any, Any]]:
+        return list(self._values.items())
+
+
+def row(**fields: Any) -> Any:
+    return SimpleNamespace(**({"_partition": 0} | {f"_{name}": v for name, v in fields.items()}))
+
+
+def cut(items: list[Any], sizes: list[int]) -> Iterable[list[Any]]:
+    """The items in batches of these sizes, the rest as the last one."""
+    start = 0
+    for size in sizes:
+        yield items[start : start + size]
+        start += size
+    yield items[start:]
+
+
+UPDATES = st.lists(st.tuples(st.sampled_from("lr"), st.none() | st.integers(0, 5)), max_size=30)
+CUTS = st.lists(st.integers(0, 7), max_size=8)
+
+
+@given(UPDATES, CUTS, st.sampled_from(["inner", "left", "outer"]))
+def test_joined_tables_end_as_the_tables_do(
+    updates: list[tuple[str, int | None]], cuts: list[int], kind: str
+) -> None:
+    joiner = TableJoiner(kind, left_is_table=True)
+    joiner.init(Memory())  # type: ignore[arg-type]
+    result: tuple[Any, Any] | None = None
+    history = [
+        row(side=side, row=None if value is None else str(value), time=n, offset=n)
+        for n, (side, value) in enumerate(updates)
+    ]
+    for batch in cut(history, cuts):
+        for made in joiner.handleInputRows(("k",), iter(batch), None):
+            result = None if made["_deleted"] else (made["_l"], made["_r"])
+    latest = {"l": None, "r": None} | dict(updates)
+    left, right = (None if latest[s] is None else str(latest[s]) for s in ("l", "r"))
+    there = {
+        "inner": left is not None and right is not None,
+        "left": left is not None,
+        "outer": left is not None or right is not None,
+    }[kind]
+    assert result == ((left, right) if there else None)
+
+
+@given(UPDATES, CUTS)
+def test_each_stream_row_meets_the_table_as_it_was(
+    updates: list[tuple[str, int | None]], cuts: list[int]
+) -> None:
+    joiner = TableJoiner("left", left_is_table=False)
+    joiner.init(Memory())  # type: ignore[arg-type]
+    events = [(side, 0 if side == "l" and v is None else v) for side, v in updates]
+    history = [
+        row(side=side, row=None if value is None else str(value), time=n, offset=n)
+        for n, (side, value) in enumerate(events)
+    ]
+    made = [
+        (one["_l"], one["_r"])
+        for batch in cut(history, cuts)
+        for one in joiner.handleInputRows(("k",), iter(batch), None)
+    ]
+    expected, table = [], None
+    for side, value in events:
+        if side == "r":
+            table = None if value is None else str(value)
+        else:
+            expected.append((str(value), table))
+    assert made == expected
+
+
+MOVES = st.lists(
+    st.one_of(
+        st.tuples(st.just("order"), st.sampled_from("ab"), st.none() | st.sampled_from("xyz")),
+        st.tuples(st.just("forget"), st.sampled_from("ab"), st.none()),
+        st.tuples(st.just("product"), st.sampled_from("xyz"), st.none() | st.integers(0, 3)),
+    ),
+    max_size=25,
+)
+
+
+@given(MOVES, st.sampled_from(["inner", "left"]))
+def test_a_foreign_key_join_ends_as_the_tables_do(
+    moves: list[tuple[str, str, Any]], kind: str
+) -> None:
+    """Both halves step by step: what the first half says reaches the second at once."""
+    subscribers: dict[str, Subscriber] = {}
+    joiners: dict[str, ForeignJoiner] = {}
+    result: dict[str, Any] = {}
+    orders: dict[str, str | None] = {}
+    products: dict[str, Any] = {}
+
+    def joined(key: str, event: Any) -> None:
+        if key not in joiners:
+            joiners[key] = ForeignJoiner(kind)
+            joiners[key].init(Memory())  # type: ignore[arg-type]
+        for made in joiners[key].handleInputRows((key,), iter([event]), None):
+            if made["_deleted"]:
+                result.pop(made["_key"], None)
+            else:
+                result[made["_key"]] = (made["_l"], made["_r"])
+
+    for n, (what, key, value) in enumerate(moves):
+        if what == "product":
+            products[key] = value
+            text = None if value is None else str(value)
+            joined(key, row(side="r", row=text, time=n, offset=n))
+            continue
+        if key not in subscribers:
+            subscribers[key] = Subscriber(kind)
+            subscribers[key].init(Memory())  # type: ignore[arg-type]
+        gone = what == "forget"
+        orders.pop(key, None)
+        if not gone:
+            orders[key] = value
+        text = None if gone else f"order of {value}"
+        event = row(row=text, on=value, time=n, offset=n)
+        for said in subscribers[key].handleInputRows((key,), iter([event]), None):
+            joined(
+                said["_key"],
+                row(
+                    side="l", row=said["row"], pk=said["pk"], silent=said["silent"],
+                    version=said["version"], time=n, offset=n,
+                ),
+            )  # fmt: skip
+    expected = {}
+    for order, product in orders.items():
+        found = products.get(product) if product is not None else None
+        if found is not None or kind == "left":
+            expected[order] = (f"order of {product}", None if found is None else str(found))
+    assert result == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(-5, 5)), min_size=1, max_size=20),
+    CUTS,
+)
+def test_sliding_windows_hold_what_a_model_says(
+    events: list[tuple[int, int]], cuts: list[int]
+) -> None:
+    folder = SlidingFolder(10, 1000, [("n", "count_all"), ("total", "sum"), ("least", "min")])
+    folder.init(Memory())  # type: ignore[arg-type]
+    history = [
+        row(row=json.dumps({"total": value, "least": value}), time=time, offset=n)
+        for n, (time, value) in enumerate(events)
+    ]
+    windows = {}
+    for batch in cut(history, cuts):
+        if batch:
+            for made in folder.handleInputRows(("g",), iter(batch), None):
+                windows[made["_end"]] = json.loads(made["_result"])
+    assert set(windows) == {time for time, _ in events}
+    for end, result in windows.items():
+        inside = [value for time, value in events if end - 10 <= time <= end]
+        assert result == {"n": len(inside), "total": sum(inside), "least": min(inside)}
+
+
+def test_the_older_head_goes_first_and_the_table_at_a_tie() -> None:
+    lefts = [row(time=1), row(time=5)]
+    rights = [row(time=1), row(time=4)]
+    assert [(side, one._time) for side, one in by_time(lefts, rights)] == [
+        ("r", 1),
+        ("l", 1),
+        ("r", 4),
+        ("l", 5),
+    ]
+
+
+def test_folds_leave_out_nulls_as_spark_does() -> None:
+    rows = [{"x": 1}, {"x": None}, {}, {"x": 4}]
+    assert fold("count_all", rows, "x") == 4
+    assert fold("count", rows, "x") == 2
+    assert fold("avg", rows, "x") == 2.5
+    assert fold("collect_list", rows, "x") == [1, 4]
+    assert fold("max", [{}], "x") is None

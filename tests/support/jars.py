@@ -1,20 +1,20 @@
 """Apache Kafka's jars, fetched once.
 
 `OTTLA_KAFKA_LIBS` names a folder that has them already. Otherwise they go to `.kafka/libs` in the
-project: through Maven where it is installed, else file by file from Maven Central.
+project: through Maven where it is installed, else through the resolver that comes with Spark.
 """
 
 import os
 import shutil
 import subprocess
 import tempfile
-import urllib.request
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
-CENTRAL = "https://repo1.maven.org/maven2"
-COORDINATES = Path(__file__).with_name("jars.txt")
+PACKAGES = tuple(
+    f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in ("kafka_2.13", "kafka-tools")
+)
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -36,7 +36,7 @@ def kafka_libraries() -> Path:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))
-        fetch_with_maven(unfinished) if shutil.which("mvn") else fetch_from_central(unfinished)
+        fetch_with_maven(unfinished) if shutil.which("mvn") else fetch_with_spark(unfinished)
         unfinished.rename(folder)
     return folder
 
@@ -55,10 +55,17 @@ def fetch_with_maven(folder: Path) -> None:
     pom.unlink()
 
 
-def fetch_from_central(folder: Path) -> None:
-    for line in COORDINATES.read_text().split():
-        group, artifact, version = line.split(":")
-        name = f"{artifact}-{version}.jar"
-        address = f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
-        with urllib.request.urlopen(address, timeout=60) as source:
-            (folder / name).write_bytes(source.read())
+def fetch_with_spark(folder: Path) -> None:
+    """Spark runs an empty program, for the sake of the packages that it resolves on the way."""
+    import pyspark
+
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    with tempfile.TemporaryDirectory() as ivy:
+        script = Path(ivy) / "empty.py"
+        script.touch()
+        options = ["--master", "local[1]", "--conf", f"spark.jars.ivy={ivy}"]
+        command = [submit, *options, "--packages", ",".join(PACKAGES), script]
+        subprocess.run(command, check=True, capture_output=True)
+        for jar in (Path(ivy) / "jars").glob("*.jar"):
+            group_and_name = jar.name  # org.apache.kafka_kafka-clients-….jar
+            shutil.copy(jar, folder / group_and_name.partition("_")[2])

@@ -33,9 +33,16 @@ class DirectoryOrCommand(TyperGroup):
     """`ottla cluster DIR` is short for `ottla cluster run DIR`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.commands:
+        if args and args[0] not in self.commands and means_directory(args):
             args = ["run", *args]
         return super().resolve_command(ctx, args)
+
+
+def means_directory(words: Sequence[str]) -> bool:
+    """A mistyped command must not become a cluster of that name."""
+    first, *rest = words
+    looks_like_one = "/" in first or first.startswith((".", "~")) or Path(first).is_dir()
+    return looks_like_one or any(word.startswith(("-n", "--nodes", "--port")) for word in rest)
 
 
 app = typer.Typer(

@@ -32,12 +32,11 @@ from ottla.node.formatting import Identity, identify
 from ottla.node.in_sync_changes import InSyncChanges
 from ottla.node.joining import ask_cluster_id
 from ottla.node.liveness import Liveness
+from ottla.node.membership import quorum_config
 from ottla.node.registration import Registration, register_controller
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
-from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
-from ottla.quorum.voters import Address, VoterSet
 from ottla.replication.directories import Directories
 from ottla.replication.fetcher import Fetchers, FetchLimits
 from ottla.replication.fetcher import Replica as Replicating
@@ -117,23 +116,8 @@ class Node:
     async def _start_quorum(self, identity: Identity, controllers: list[Listener]) -> None:
         topology, broker = self.topology, self.broker
         self.publisher = broker.publisher = Publisher()
-        self.quorum = Quorum(
-            QuorumConfig(
-                node_id=topology.node_id,
-                cluster_id=identity.cluster_id,
-                directory_id=identity.metadata_directory_id,
-                log_dir=topology.metadata_dir,
-                static_voters=VoterSet.static(
-                    (voter.node_id, Address(topology.controller_names[0], voter.host, voter.port))
-                    for voter in topology.voters
-                ),
-                bootstrap_servers=topology.bootstrap_controllers,
-                endpoints=tuple(Address(each.name, each.host, each.port) for each in controllers),
-                is_controller=topology.is_controller,
-                segment_bytes=self.settings.int("metadata.log.segment.bytes"),
-            ),
-            self.publisher,
-        )
+        config = quorum_config(self.settings, identity, controllers)
+        self.quorum = Quorum(config, self.publisher)
         self.controller = Controller(
             self.quorum,
             self.publisher,

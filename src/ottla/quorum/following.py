@@ -24,7 +24,7 @@ from ottla.quorum.voters import Voter
 logger = logging.getLogger(__name__)
 
 FETCH_WAIT = 0.5
-SNAPSHOT_BYTES = 8 << 20
+SNAPSHOT_BYTES = 1 << 20
 
 
 def tick(member: Member, now: float, role: Follower | Unattached) -> None:

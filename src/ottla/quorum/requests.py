@@ -21,7 +21,7 @@ from ottla.wire.messages import update_raft_voter as updating
 from ottla.wire.messages import vote as voting
 
 TOPIC = "__cluster_metadata"
-FETCH_BYTES = 8 << 20
+FETCH_BYTES = 1 << 20
 NOTHING_TOLD = 2**63 - 1  # the high watermark in the Fetch of a replica that does not tell its own
 
 

@@ -1,0 +1,49 @@
+"""This node as a member of the quorum: what its settings mean there."""
+
+import socket
+from collections.abc import Sequence
+
+from ottla.config import Settings
+from ottla.config.topology import Listener, Topology
+from ottla.node.formatting import Identity
+from ottla.quorum.config import QuorumConfig
+from ottla.quorum.voters import Address, VoterSet
+
+
+def quorum_config(
+    settings: Settings, identity: Identity, controllers: Sequence[Listener]
+) -> QuorumConfig:
+    """`controllers` are our own listeners, with the ports they really have."""
+    topology = settings.topology
+
+    def seconds(name: str) -> float:
+        return settings.int(f"controller.quorum.{name}.ms") / 1000
+
+    return QuorumConfig(
+        node_id=topology.node_id,
+        cluster_id=identity.cluster_id,
+        directory_id=identity.metadata_directory_id,
+        log_dir=topology.metadata_dir,
+        static_voters=VoterSet.static(
+            (voter.node_id, Address(topology.controller_names[0], voter.host, voter.port))
+            for voter in topology.voters
+        ),
+        bootstrap_servers=topology.bootstrap_controllers,
+        endpoints=tuple(_reachable(each, topology) for each in controllers),
+        is_controller=topology.is_controller,
+        auto_join=settings.flag("controller.quorum.auto.join.enable"),
+        election_timeout=seconds("election.timeout"),
+        election_backoff_max=seconds("election.backoff.max"),
+        fetch_timeout=seconds("fetch.timeout"),
+        request_timeout=seconds("request.timeout"),
+        retry_backoff=seconds("retry.backoff"),
+        segment_bytes=settings.int("metadata.log.segment.bytes"),
+    )
+
+
+def _reachable(listener: Listener, topology: Topology) -> Address:
+    """As others reach it: a listener on all interfaces goes by the name of the host."""
+    for voter in topology.voters:
+        if voter.node_id == topology.node_id and voter.port == listener.port:
+            return Address(listener.name, voter.host, voter.port)
+    return Address(listener.name, listener.host or socket.getfqdn(), listener.port)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ottla.errors import ErrorCode
 from ottla.quorum import elections, leading, reconfiguration
@@ -92,7 +93,7 @@ def any_log_is_good_enough(patch: pytest.MonkeyPatch) -> None:
 
     def may_grant(member: Member, ask: Vote) -> bool:
         log = member.log
-        return right(member, ask._replace(last_epoch=log.last_epoch, end_offset=log.end_offset))
+        return right(member, replace(ask, last_epoch=log.last_epoch, end_offset=log.end_offset))
 
     patch.setattr(elections, "_may_grant", may_grant)
 

@@ -1,9 +1,9 @@
 """Every way through a transaction, as values in and values out."""
 
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from ottla.coordination.records import decode_entry, encode_entry
 from ottla.errors import ErrorCode, KafkaError

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ottla.groups.share.coordinator import ShareCoordinator
     from ottla.log.directory import LogDirectory
     from ottla.quorum.driver import Quorum
-    from ottla.replication.peers import Peers
     from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
 
 log = logging.getLogger(__name__)
@@ -46,6 +45,17 @@ Endpoint = tuple[int, str, int, str | None]
 
 class ActiveController(Protocol):
     async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M: ...
+
+
+class Makers(Protocol):
+    """How the parts that are made on their first use are made."""
+
+    def groups(self) -> "GroupCoordinator": ...
+    def transactions(self) -> "TransactionCoordinator": ...
+    def transaction_gate(self) -> "Gate": ...
+    def share_coordinator(self) -> "ShareCoordinator": ...
+    def share_states(self) -> "StateKeeper": ...
+    def shares(self) -> "Shares": ...
 
 
 class Broker:
@@ -66,11 +76,7 @@ class Broker:
     durability: "Durability"
     directories: "list[LogDirectory]"
     producer_ids: "ProducerIds"
-    groups: "GroupCoordinator"
-    share_coordinator: "ShareCoordinator"
-    peers: "Peers"
-    transactions: "TransactionCoordinator"
-    transaction_gate: "Gate"
+    makers: "Makers"
 
     def __init__(self, settings: Settings, threads: Executor | None = None) -> None:
         self.settings = settings
@@ -111,21 +117,31 @@ class Broker:
             return answer
         return await self.active_controller.ask(request, response)
 
-    # Share groups: few use them, so a start does without ------------------------------------
+    # Made on their first use -----------------------------------------------------------------
+
+    @cached_property
+    def groups(self) -> "GroupCoordinator":
+        return self.makers.groups()
+
+    @cached_property
+    def transactions(self) -> "TransactionCoordinator":
+        return self.makers.transactions()
+
+    @cached_property
+    def transaction_gate(self) -> "Gate":
+        return self.makers.transaction_gate()
+
+    @cached_property
+    def share_coordinator(self) -> "ShareCoordinator":
+        return self.makers.share_coordinator()
 
     @cached_property
     def share_states(self) -> "StateKeeper":
-        from ottla.broker.share_states import StateKeeper
-
-        return StateKeeper(self, self.share_coordinator, self.peers)
+        return self.makers.share_states()
 
     @cached_property
     def shares(self) -> "Shares":
-        from ottla.broker.share_queues import Queues
-        from ottla.broker.shares import Shares
-
-        sessions_max = self.settings.int("group.share.max.share.sessions")
-        return Shares(self, Queues(self, self.share_states), sessions_max)
+        return self.makers.shares()
 
     # What several handlers ask ---------------------------------------------------------------
 

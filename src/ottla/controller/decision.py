@@ -1,8 +1,9 @@
 """The outcome of deciding: the records to write and what to answer once they are committed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image, Partition, Topic
@@ -14,8 +15,7 @@ RECORDS_MAX = 10_000
 """Kafka's bound for one user's request: it must fit into one atomic batch."""
 
 
-@dataclass(slots=True)
-class Decision(Generic[R]):
+class Decision(Struct, Generic[R]):
     records: list[Record]
     reply: R
     atomic: bool = True

@@ -1,7 +1,8 @@
 """What the broker's configuration says about groups, read once."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from ottla.config import Settings
 
@@ -24,8 +25,7 @@ class Pace(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """Kafka's options; the defaults here are those of its classic protocol."""
 
     classic_max_size: int = 2**31 - 1

@@ -1,9 +1,10 @@
 """The small files at the top of a log directory: offsets per partition, identity, clean stop."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import DecodeError, json
 
 from ottla.errors import OttlaError
 from ottla.ids import TopicPartition, Uuid, parse_uuid, show_uuid
@@ -89,11 +90,11 @@ def take_clean_shutdown(directory: Path) -> int | None:
         return None
     file.unlink()
     try:
-        return int(json.loads(content)["brokerEpoch"])
-    except (ValueError, KeyError, TypeError):
+        return int(json.decode(content)["brokerEpoch"])
+    except (DecodeError, ValueError, KeyError, TypeError):
         return -1
 
 
 def write_clean_shutdown(directory: Path, broker_epoch: int) -> None:
-    content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-    write_durably(directory / CLEAN_SHUTDOWN, content.encode())
+    content = json.encode({"version": 0, "brokerEpoch": broker_epoch})
+    write_durably(directory / CLEAN_SHUTDOWN, content)

@@ -1,7 +1,8 @@
 """What a topic's options mean to its logs. Where they come from is `ottla.config`'s affair."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from ottla.wire.compression import CODEC_BY_NAME, Codec
 
@@ -18,8 +19,7 @@ class TopicSettings(Protocol):
     def names(self, name: str) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogConfig:
+class LogConfig(Struct, frozen=True, kw_only=True):
     """Options of one topic; the defaults are Kafka's."""
 
     segment_bytes: int = 1024 * 1024 * 1024

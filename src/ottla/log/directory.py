@@ -7,7 +7,6 @@ import ctypes
 import fcntl
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from logging import getLogger
 from pathlib import Path
@@ -163,6 +162,8 @@ class LogDirectory:
             due += log.take_deleted(now_ms)
 
         def remove() -> None:
+            import shutil
+
             for path in due:
                 if path.suffix == DELETED:
                     path.unlink(missing_ok=True)

@@ -1,7 +1,6 @@
 """A new data directory made ready, as Apache Kafka's storage tool would; or an old one checked."""
 
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,6 +73,8 @@ def new_cluster_id(voters: Sequence[Voting]) -> str:
     """Nodes that are to form one quorum agree on a name before they can talk to each other."""
     if len(voters) < 2:
         return show_uuid(new_uuid())
+    from hashlib import sha256
+
     names = ",".join(sorted(f"{each.node_id}@{each.host}:{each.port}" for each in voters))
     return show_uuid(sha256(names.encode()).digest()[:16])
 

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.durability import Durability
-from ottla.broker.internal_topics import CONSUMER_OFFSETS, SHARE_GROUP_STATE, TRANSACTION_STATE
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.server import Server
 from ottla.broker.waiting import Waiting
@@ -14,7 +13,6 @@ from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.coordinator import GroupCoordinator
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
@@ -23,10 +21,9 @@ from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
-from ottla.node import sharing, transactions
 from ottla.node.active_controller import ActiveController
 from ottla.node.assignments import Assignments
-from ottla.node.coordinators import Coordinators, partition_count
+from ottla.node.coordinators import Coordinators
 from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.in_sync_changes import InSyncChanges
@@ -173,12 +170,8 @@ class Node:
             moved=broker.waiting.moved,
             proposed=self.in_sync_changes.propose,
         )
-        broker.groups = GroupCoordinator(settings, lambda: self.publisher.image)
-        coordinators = Coordinators(self.partitions, broker.now)
-        coordinators.add(CONSUMER_OFFSETS, broker.groups)
         self.peers = Peers(self.network, self._address_of, f"broker-{broker.node_id}")
-        coordinators.add(TRANSACTION_STATE, transactions.attach(broker, self.peers))
-        coordinators.add(SHARE_GROUP_STATE, sharing.attach(broker, self.peers))
+        self.coordinators = broker.makers = Coordinators(broker, self.peers)
         self.assignments = Assignments(
             self.active_controller,
             self.partitions,
@@ -221,8 +214,6 @@ class Node:
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
-        self._size_coordinators(self.publisher.image)
-        self.broker.groups.image_loaded(self.publisher.image)
         self.partitions.load(self.publisher.image)
         self.logs.set_aside_strays(lambda known: self.partitions.find(*known) is not None)
         self.publisher.subscribe(self._image_changed)
@@ -231,7 +222,6 @@ class Node:
         self.assignments.loaded()
         self.upkeep.start()
         self.broker.spawn(self._watch_followers())
-        self.broker.spawn(self.broker.transactions.run())
 
     def _open_logs(self) -> None:
         self.partitions.image = self.publisher.image
@@ -240,25 +230,14 @@ class Node:
             directory.open_all(self.partitions.log_config, now_ms=now_ms)
 
     def _image_changed(self, image: Image, delta: Delta) -> None:
-        self._size_coordinators(image)
+        self.coordinators.resize(image)
         self.broker.suspects.image_changed(image, delta, self.broker.now())
         self.partitions.apply(image, delta)
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)
-        self.broker.groups.image_changed(image, delta)
         if any(shuts_down(image, broker_id) for broker_id in delta.brokers):
             self.registration.hurry()
-
-    def _size_coordinators(self, image: Image) -> None:
-        count = partition_count(image, CONSUMER_OFFSETS)
-        if count is not None:
-            self.broker.groups.resize(count)
-        count = partition_count(image, TRANSACTION_STATE)
-        if count is not None:
-            self.broker.transactions.shards.resize(count)
-        count = partition_count(image, SHARE_GROUP_STATE)
-        if count is not None:
-            self.broker.share_coordinator.shards.resize(count)
+        self.coordinators.image_changed(image, delta)
 
     def _address_of(self, node_id: int) -> tuple[str, int] | None:
         name = self.topology.inter_broker
@@ -298,7 +277,7 @@ class Node:
         for server in self.servers:
             await server.close()
         await self.upkeep.stop()
-        await self.broker.transactions.stop()
+        await self.coordinators.stop()
         await self.fetchers.stop()
         self.peers.close()
         self.active_controller.close()

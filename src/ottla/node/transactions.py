@@ -2,7 +2,6 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.handlers.write_txn_markers import handle as write_markers_here
-from ottla.broker.transactional import Gate
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.replication.peers import Peers
@@ -47,15 +46,11 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def attach(broker: Broker, peers: Peers) -> Coordinator:
-    """Make the coordinator and the gate in front of transactional appends."""
-    coordinator = Coordinator(
+def build(broker: Broker, peers: Peers) -> Coordinator:
+    return Coordinator(
         producer_ids=broker.producer_ids,
         leaders=PartitionLeaders(broker, peers),
         wall_ms=broker.now_ms,
         server_version=lambda: broker.image.features.get("transaction.version", 0),
         limits=limits(broker.settings),
     )
-    broker.transactions = coordinator
-    broker.transaction_gate = Gate(coordinator, broker.node_id, broker.leader_of, peers)
-    return coordinator

@@ -8,12 +8,14 @@ import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.config import Settings
-from ottla.log.compaction import Compactor
 from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from ottla.log.compaction import Compactor
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +39,7 @@ class Upkeep:
         self._settings = settings
         self._threads = threads
         self._now_ms = now_ms
-        cleaned = directories if settings.flag("log.cleaner.enable") else []
-        self._compactors = [Compactor(directory) for directory in cleaned]
+        self._compactors: list[Compactor] | None = None  # none yet
         self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -61,7 +62,7 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        for compactor in self._compactors:
+        for compactor in self._compactors or ():
             compactor.stop()
 
     async def _every(
@@ -135,6 +136,11 @@ class Upkeep:
 
     async def _compact(self) -> None:
         """Clean until nothing is dirty enough; each log in a child process."""
+        if self._compactors is None:
+            from ottla.log.compaction import Compactor
+
+            cleaned = self._directories if self._settings.flag("log.cleaner.enable") else []
+            self._compactors = [Compactor(directory) for directory in cleaned]
         for compactor in self._compactors:
             while (
                 compactor.directory.health.failure is None

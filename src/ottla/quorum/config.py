@@ -1,14 +1,14 @@
 """What a node must know to take part in the quorum. Where it is written is `ottla.config`'s."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from ottla.ids import Uuid
 from ottla.quorum.voters import Address, ReplicaKey, VoterSet
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumConfig:
+class QuorumConfig(Struct, frozen=True, kw_only=True):
     """Times are in seconds; the defaults are Kafka's."""
 
     node_id: int

@@ -3,9 +3,9 @@
 A quorum of static voters (kraft.version 0) writes data_version 0, a dynamic one data_version 1.
 """
 
-import json
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import DecodeError, Struct, json
 
 from ottla.errors import OttlaError
 from ottla.ids import ZERO_UUID, parse_uuid, show_uuid
@@ -14,8 +14,7 @@ from ottla.quorum.voters import ReplicaKey
 FILE_NAME = "quorum-state"
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionState:
+class ElectionState(Struct, frozen=True):
     epoch: int = 0
     leader: int | None = None
     voted: ReplicaKey | None = None
@@ -31,12 +30,12 @@ class ElectionState:
             directory = ZERO_UUID if self.voted is None else self.voted.directory_id
             content["votedDirectoryId"] = show_uuid(directory)
         content["data_version"] = min(kraft_version, 1)
-        return json.dumps(content, separators=(",", ":")).encode()
+        return json.encode(content)
 
     @classmethod
     def from_json(cls, data: bytes) -> "ElectionState":
         try:
-            content = json.loads(data)
+            content = json.decode(data)
             if content["data_version"] not in (0, 1):
                 version = content["data_version"]
                 raise OttlaError(f"{FILE_NAME}: data_version {version} is of a later Kafka.")
@@ -47,7 +46,7 @@ class ElectionState:
                 leader=None if leader < 0 else leader,
                 voted=None if voted < 0 else ReplicaKey(voted, directory),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (DecodeError, ValueError, KeyError, TypeError) as error:
             raise OttlaError(
                 f"{FILE_NAME} cannot be read ({error}). A voter must not vote twice: restore the "
                 "file, or remove the whole directory to fetch it from the other voters."

@@ -7,7 +7,8 @@ the same token; a request that goes out is a `Send` with a number and ends in on
 """
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from ottla.errors import ErrorCode
 from ottla.quorum.election_state import ElectionState
@@ -20,7 +21,7 @@ Token = Hashable
 # --- messages between members -----------------------------------------------------------------
 
 
-class Vote(NamedTuple):
+class Vote(Struct, frozen=True):
     candidate: ReplicaKey
     epoch: int
     last_epoch: int
@@ -29,21 +30,21 @@ class Vote(NamedTuple):
     voter: ReplicaKey | None  # whom the candidate believes to ask
 
 
-class BeginEpoch(NamedTuple):
+class BeginEpoch(Struct, frozen=True):
     leader: int
     epoch: int
     endpoints: tuple[Address, ...]
     voter: ReplicaKey | None
 
 
-class EndEpoch(NamedTuple):
+class EndEpoch(Struct, frozen=True):
     leader: int
     epoch: int
     endpoints: tuple[Address, ...]
     candidates: tuple[ReplicaKey, ...]  # best first
 
 
-class Fetch(NamedTuple):
+class Fetch(Struct, frozen=True):
     replica: ReplicaKey
     epoch: int
     offset: int
@@ -52,7 +53,7 @@ class Fetch(NamedTuple):
     max_wait: float
 
 
-class FetchSnapshot(NamedTuple):
+class FetchSnapshot(Struct, frozen=True):
     replica: ReplicaKey
     epoch: int
     snapshot_id: SnapshotId
@@ -60,23 +61,23 @@ class FetchSnapshot(NamedTuple):
     max_bytes: int
 
 
-class AddVoter(NamedTuple):
+class AddVoter(Struct, frozen=True):
     key: ReplicaKey
     endpoints: tuple[Address, ...]
     ack_when_committed: bool
     timeout: float
 
 
-class RemoveVoter(NamedTuple):
+class RemoveVoter(Struct, frozen=True):
     key: ReplicaKey
 
 
-class UpdateVoter(NamedTuple):
+class UpdateVoter(Struct, frozen=True):
     epoch: int
     voter: Voter
 
 
-class AskFeatures(NamedTuple):
+class AskFeatures(Struct, frozen=True):
     """ApiVersions: which kraft.version a voter to be can live with."""
 
 
@@ -93,7 +94,7 @@ Request = (
 )
 
 
-class Known(NamedTuple):
+class Known(Struct, frozen=True):
     """What every response tells: who leads, as far as its sender knows."""
 
     error: ErrorCode
@@ -103,25 +104,25 @@ class Known(NamedTuple):
     detail: str | None = None
 
 
-class VoteReply(NamedTuple):
+class VoteReply(Struct, frozen=True):
     known: Known
     granted: bool
 
 
-class EpochReply(NamedTuple):
+class EpochReply(Struct, frozen=True):
     """The answer to BeginEpoch, EndEpoch, and changes of voters."""
 
     known: Known
 
 
-class Divergence(NamedTuple):
+class Divergence(Struct, frozen=True):
     """Where the leader's log leaves the replica's: the end of the largest epoch it can share."""
 
     epoch: int
     end_offset: int
 
 
-class Batch(NamedTuple):
+class Batch(Struct, frozen=True):
     """A batch as the machine sees it; the bytes are not for it."""
 
     base_offset: int
@@ -131,7 +132,7 @@ class Batch(NamedTuple):
     kraft_version: int | None = None
 
 
-class FetchReply(NamedTuple):
+class FetchReply(Struct, frozen=True):
     known: Known
     high_watermark: int | None = None
     diverging: Divergence | None = None
@@ -140,7 +141,7 @@ class FetchReply(NamedTuple):
     records: bytes = b""
 
 
-class SnapshotReply(NamedTuple):
+class SnapshotReply(Struct, frozen=True):
     known: Known
     snapshot_id: SnapshotId = SnapshotId(-1, -1)
     size: int = 0
@@ -148,7 +149,7 @@ class SnapshotReply(NamedTuple):
     data: bytes = b""
 
 
-class FeaturesReply(NamedTuple):
+class FeaturesReply(Struct, frozen=True):
     kraft_versions: tuple[int, int]
 
 
@@ -157,54 +158,54 @@ Response = VoteReply | EpochReply | FetchReply | SnapshotReply | FeaturesReply
 # --- events -----------------------------------------------------------------------------------
 
 
-class Tick(NamedTuple):
+class Tick(Struct, frozen=True):
     """Time has passed."""
 
 
-class Received(NamedTuple):
+class Received(Struct, frozen=True):
     token: Token
     request: Request
 
 
-class Answered(NamedTuple):
+class Answered(Struct, frozen=True):
     number: int
     response: Response
 
 
-class Failed(NamedTuple):
+class Failed(Struct, frozen=True):
     """A request that will not be answered; `refused`: nobody listens where it went."""
 
     number: int
     refused: bool = False
 
 
-class Disconnected(NamedTuple):
+class Disconnected(Struct, frozen=True):
     """A connection to this node was closed from its side: its process is probably dead."""
 
     node: int
 
 
-class Propose(NamedTuple):
+class Propose(Struct, frozen=True):
     """Append these as one batch; only while leading."""
 
     values: Sequence[bytes]
 
 
-class Flushed(NamedTuple):
+class Flushed(Struct, frozen=True):
     """What a `Flush` asked for is on disk."""
 
     generation: int
     end_offset: int
 
 
-class SnapshotTaken(NamedTuple):
+class SnapshotTaken(Struct, frozen=True):
     """A snapshot of committed state was written here, and the log may have lost its beginning."""
 
     snapshot_id: SnapshotId
     start_offset: int
 
 
-class Resign(NamedTuple):
+class Resign(Struct, frozen=True):
     """Stop leading, if that is what we do; `for_good`: and do not stand again."""
 
     for_good: bool = False
@@ -217,7 +218,7 @@ Event = (
 # --- effects: performed in order --------------------------------------------------------------
 
 
-class Persist(NamedTuple):
+class Persist(Struct, frozen=True):
     """Durable before anything after it is done."""
 
     election: ElectionState
@@ -225,41 +226,41 @@ class Persist(NamedTuple):
     voters: tuple[int, ...]
 
 
-class Append(NamedTuple):
+class Append(Struct, frozen=True):
     base_offset: int
     epoch: int
     values: Sequence[bytes]
 
 
-class AppendControl(NamedTuple):
+class AppendControl(Struct, frozen=True):
     base_offset: int
     epoch: int
     records: Sequence[Message]
 
 
-class AppendFetched(NamedTuple):
+class AppendFetched(Struct, frozen=True):
     records: bytes
 
 
-class Truncate(NamedTuple):
+class Truncate(Struct, frozen=True):
     offset: int
 
 
-class InstallSnapshot(NamedTuple):
+class InstallSnapshot(Struct, frozen=True):
     """Keep a leader's snapshot and begin the log, and the state, anew from it."""
 
     snapshot_id: SnapshotId
     data: bytes
 
 
-class Flush(NamedTuple):
+class Flush(Struct, frozen=True):
     """Sync the log, then say `Flushed` with these; one under way may be shared."""
 
     generation: int
     end_offset: int
 
 
-class Send(NamedTuple):
+class Send(Struct, frozen=True):
     number: int
     node: int | None  # None: a bootstrap server, whoever that is
     address: tuple[str, int]
@@ -267,12 +268,12 @@ class Send(NamedTuple):
     timeout: float
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     token: Token
     response: Response
 
 
-class ReplyRecords(NamedTuple):
+class ReplyRecords(Struct, frozen=True):
     """Reply with what the log holds from `offset` on."""
 
     token: Token
@@ -280,7 +281,7 @@ class ReplyRecords(NamedTuple):
     offset: int
 
 
-class ReplySnapshot(NamedTuple):
+class ReplySnapshot(Struct, frozen=True):
     """Reply with a part of a snapshot, or that there is none of that id."""
 
     token: Token
@@ -288,13 +289,13 @@ class ReplySnapshot(NamedTuple):
     max_bytes: int
 
 
-class Commit(NamedTuple):
+class Commit(Struct, frozen=True):
     """Everything below is committed: tell the listener, resolve who waits."""
 
     high_watermark: int
 
 
-class LeaderChanged(NamedTuple):
+class LeaderChanged(Struct, frozen=True):
     """Tell the listener; of ourselves only once all that went before is committed."""
 
     leader: int | None

@@ -6,6 +6,8 @@ The driver and the simulation share it; the one gives it real disks, the other h
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from ottla.errors import ErrorCode
 from ottla.quorum import events
 from ottla.quorum.control_records import build_control_batch
@@ -69,7 +71,7 @@ class Replica:
 
     def with_records(self, reply: FetchReply, offset: int) -> FetchReply:
         """The reply, filled with what the log holds from `offset` on."""
-        return reply._replace(records=self.store.log.read(offset, FETCH_BYTES))
+        return replace(reply, records=self.store.log.read(offset, FETCH_BYTES))
 
     def with_part(self, reply: SnapshotReply, max_bytes: int) -> SnapshotReply:
         """The reply, filled with its part of the snapshot it names."""
@@ -77,13 +79,13 @@ class Replica:
         if reply.snapshot_id != EMPTY:  # its content is in the log as well
             data = self.store.read_snapshot_file(reply.snapshot_id)
         if data is None:
-            refusal = reply.known._replace(error=ErrorCode.SNAPSHOT_NOT_FOUND)
+            refusal = replace(reply.known, error=ErrorCode.SNAPSHOT_NOT_FOUND)
             return SnapshotReply(refusal)
         if not 0 <= reply.position < len(data):
-            refusal = reply.known._replace(error=ErrorCode.POSITION_OUT_OF_RANGE)
+            refusal = replace(reply.known, error=ErrorCode.POSITION_OUT_OF_RANGE)
             return SnapshotReply(refusal)
         part = data[reply.position : reply.position + max_bytes]
-        return reply._replace(size=len(data), data=part)
+        return replace(reply, size=len(data), data=part)
 
     def _append(self, batch: bytes) -> None:
         self.store.log.append(batch, read_header(batch))

@@ -100,8 +100,9 @@ def _fetch_message(response: FetchReply) -> Message:
         records=response.records,
     )
     if response.diverging is not None:
-        epoch, end = response.diverging
-        partition.diverging_epoch = fetching.EpochEndOffset(epoch=epoch, end_offset=end)
+        partition.diverging_epoch = fetching.EpochEndOffset(
+            epoch=response.diverging.epoch, end_offset=response.diverging.end_offset
+        )
     if response.snapshot_id is not None:
         end, epoch = response.snapshot_id
         partition.snapshot_id = fetching.SnapshotId(end_offset=end, epoch=epoch)

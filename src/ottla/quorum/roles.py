@@ -4,22 +4,20 @@ A role says what its player waits for; what it does is in `elections`, `leading`
 Epoch, vote and leader are not here: they outlive roles and crashes (`ElectionState`).
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from ottla.quorum.events import AddVoter, Fetch, RemoveVoter, Token
 from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voters import ReplicaKey
 
 
-@dataclass(slots=True)
-class Unattached:
+class Unattached(Struct):
     """Knows no leader of this epoch. A voter stands at the deadline; all look for a leader."""
 
     deadline: float
 
 
-@dataclass(slots=True)
-class Prospective:
+class Prospective(Struct):
     """Asks whether others would vote for it, without a new epoch: a node that was cut off
     disturbs nobody when it comes back."""
 
@@ -31,8 +29,7 @@ class Prospective:
     is_lost: bool = False  # no majority is left: the deadline is that of the next try
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(Struct):
     """Stands in an epoch of its own."""
 
     deadline: float
@@ -43,16 +40,14 @@ class Candidate:
     is_lost: bool = False  # no majority is left: the deadline is that of the next try
 
 
-@dataclass(slots=True)
-class Download:
+class Download(Struct):
     """A snapshot on its way from the leader."""
 
     snapshot_id: SnapshotId
     data: bytearray = field(default_factory=bytearray)
 
 
-@dataclass(slots=True)
-class Follower:
+class Follower(Struct):
     leader: int
     address: tuple[str, int]
     deadline: float  # without a fetch until then the leader counts as lost
@@ -63,8 +58,7 @@ class Follower:
     told: int = -1  # the high watermark the leader told, which our synced log may not reach yet
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """How far another replica is, as its leader sees it."""
 
     key: ReplicaKey
@@ -73,8 +67,7 @@ class Progress:
     caught_up_at: float | None = None
 
 
-@dataclass(slots=True)
-class Parked:
+class Parked(Struct):
     """A fetch that waits for something to tell."""
 
     token: Token
@@ -82,8 +75,7 @@ class Parked:
     deadline: float
 
 
-@dataclass(slots=True)
-class VoterChange:
+class VoterChange(Struct):
     """The one change of voters under way; `offset` is that of its record, once written."""
 
     token: Token | None
@@ -93,8 +85,7 @@ class VoterChange:
     offset: int | None = None
 
 
-@dataclass(slots=True)
-class Leader:
+class Leader(Struct):
     epoch_start: int
     granted: set[int]
     check_quorum_at: float
@@ -106,8 +97,7 @@ class Leader:
     announced: bool = False  # all of earlier epochs is committed, the listener knows
 
 
-@dataclass(slots=True)
-class Resigned:
+class Resigned(Struct):
     """Led this epoch and does no more; tells the others, best successor first."""
 
     deadline: float

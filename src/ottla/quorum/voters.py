@@ -1,7 +1,8 @@
 """Who may vote: the voters of a quorum, as values. Where they come from is decided elsewhere."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.records.quorum import (
@@ -14,8 +15,7 @@ from ottla.wire.records.quorum import (
 KRAFT_VERSION_MAX = 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ReplicaKey:
+class ReplicaKey(Struct, frozen=True, order=True):
     """A node and the directory its log lies in; without one in a quorum of static voters.
 
     The directory tells a node that lost its disk from the one that voted.
@@ -32,29 +32,35 @@ class ReplicaKey:
         return unknown or self.directory_id == other.directory_id
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Address:
+class Address(Struct, frozen=True, order=True):
     listener: str
     host: str
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(Struct, frozen=True):
     key: ReplicaKey
     endpoints: tuple[Address, ...] = ()
     kraft_versions: tuple[int, int] = (0, KRAFT_VERSION_MAX)
 
 
-@dataclass(frozen=True, slots=True)
 class VoterSet:
-    voters: tuple[Voter, ...] = ()
-    by_id: dict[int, Voter] = field(init=False, repr=False, compare=False)
+    """In the order of their keys; never changed."""
 
-    def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.voters, key=lambda voter: voter.key))
-        object.__setattr__(self, "voters", ordered)
-        object.__setattr__(self, "by_id", {voter.key.id: voter for voter in ordered})
+    __slots__ = ("by_id", "voters")
+
+    def __init__(self, voters: Iterable[Voter] = ()) -> None:
+        self.voters = tuple(sorted(voters, key=lambda voter: voter.key))
+        self.by_id = {voter.key.id: voter for voter in self.voters}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VoterSet) and self.voters == other.voters
+
+    def __hash__(self) -> int:
+        return hash(self.voters)
+
+    def __repr__(self) -> str:
+        return f"VoterSet({self.voters!r})"
 
     @classmethod
     def static(cls, addresses: Iterable[tuple[int, Address]]) -> "VoterSet":

@@ -5,6 +5,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ottla.quorum import events
 from ottla.quorum.batches import summarize
 from ottla.quorum.config import QuorumConfig
@@ -160,7 +162,7 @@ class QuorumNode:
             case events.ReplyRecords(token=token, response=response, offset=offset):
                 filled = self.replica.with_records(response, offset)
                 batches, records = summarize(filled.records, offset, response.known.epoch)
-                world.reply(self, token, filled._replace(batches=batches, records=records))
+                world.reply(self, token, replace(filled, batches=batches, records=records))
             case events.ReplySnapshot(token=token, response=response, max_bytes=max_bytes):
                 world.reply(self, token, self.replica.with_part(response, max_bytes))
 

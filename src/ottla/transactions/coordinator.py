@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Decision, Instant, Ticket
@@ -24,8 +25,7 @@ logger = logging.getLogger(__name__)
 TOPIC = "__transaction_state"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The coordinator's options."""
 
     max_timeout_ms: int = 900_000
@@ -68,6 +68,9 @@ class Coordinator:
 
     def resigned(self, partition: int) -> None:
         self.shards.resigned(partition)
+
+    def resize(self, partition_count: int) -> None:
+        self.shards.resize(partition_count)
 
     async def _resume(self, partition: int, loading: asyncio.Task[None]) -> None:
         await asyncio.wait([loading])

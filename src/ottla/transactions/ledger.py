@@ -1,7 +1,8 @@
 """The transactions of one shard: the machine behind one partition of `__transaction_state`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Instant, RecordTypes
 from ottla.errors import ErrorCode

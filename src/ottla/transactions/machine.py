@@ -7,7 +7,9 @@ written is forgotten with the shard that failed to write it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
@@ -24,16 +26,14 @@ from ottla.transactions.states import (
 EPOCH_BUMP_VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     after: Transaction | None
     """To be written; None: nothing changes."""
     told: ErrorCode = ErrorCode.NONE
     """What the client hears once `after` is committed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InitProducer:
+class InitProducer(Struct, frozen=True, kw_only=True):
     transactional_id: str
     timeout_ms: int
     expected: tuple[int, int] | None = None
@@ -41,8 +41,7 @@ class InitProducer:
     server_version: int = EPOCH_BUMP_VERSION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTransaction:
+class EndTransaction(Struct, frozen=True, kw_only=True):
     producer_id: int
     producer_epoch: int
     commit: bool
@@ -290,7 +289,7 @@ def may_expire(current: Transaction, now_ms: int, expiration_ms: int) -> bool:
 
 def become(current: Transaction, state: State, **changes: object) -> Transaction:
     assert state in MAY_BECOME[current.state], (current.state, state)
-    return replace(current, state=state, **changes)  # type: ignore[arg-type]
+    return replace(current, state=state, **changes)
 
 
 def unmapped(producer_id: int) -> KafkaError:

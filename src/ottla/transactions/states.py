@@ -1,7 +1,8 @@
 """The states of a transaction and the legal ways between them."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from ottla.ids import TopicPartition
 
@@ -49,8 +50,7 @@ MAY_BECOME: dict[State, frozenset[State]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(Struct, frozen=True, kw_only=True):
     """All that is known of one transactional id."""
 
     transactional_id: str

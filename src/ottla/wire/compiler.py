@@ -5,9 +5,10 @@ fields of fixed width share one `struct` call. Imported only when a message is f
 """
 
 import sys
-from dataclasses import dataclass
 from struct import Struct
 from typing import Any
+
+import msgspec
 
 from ottla.wire import codec
 from ottla.wire.codec import Decoder, Encoder
@@ -27,8 +28,7 @@ FIXED = {
 LATEST = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     name: str
     kind: str
     versions: range

@@ -33,6 +33,9 @@ class ShareCoordinator:
     def resigned(self, partition: int) -> None:
         self.shards.resigned(partition)
 
+    def resize(self, partition_count: int) -> None:
+        self.shards.resize(partition_count)
+
     def initialize(self, place: Place, state_epoch: int, start_offset: int) -> Awaitable[None]:
         return self.shards.of(place.key()).submit(
             lambda states, now, _: states.initialize(now, place, state_epoch, start_offset)

@@ -39,7 +39,7 @@ lint: install ## Style, types and the layers
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
-chaos: install ## Kill the broker under load, fifty times
+chaos: install ## Kill the broker, and clients in the midst of transactions, fifty times
 	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
 
 bench: install ## Apache Kafka and Ottla side by side, as ratios

@@ -47,7 +47,8 @@ class ShareCoordinator:
         )
 
     def summary(self, place: Place) -> State | None:
-        return self.shards.of(place.key()).machine.states.get(place)
+        state = self.shards.of(place.key()).machine.states.get(place)
+        return None if state is None else state.first_undone()
 
     def write(
         self,

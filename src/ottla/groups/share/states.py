@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.in_flight import Batch, DeliveryState
+from ottla.groups.share.in_flight import DONE, Batch, DeliveryState
 from ottla.ids import Uuid, show_uuid
 from ottla.wire.message import Message
 from ottla.wire.records.share import (
@@ -46,6 +46,15 @@ class State(NamedTuple):
     created_ms: int = 0
     batches: Sequence[Batch] = ()
     updates: int = 0  # since the snapshot
+
+    def first_undone(self) -> "State":
+        """Leaders may write that records are done before they move the start over them."""
+        start = self.start_offset
+        for batch in self.batches:
+            if batch.first > start or batch.state not in DONE:
+                break
+            start = max(start, batch.last + 1)
+        return self._replace(start_offset=start)
 
 
 class ShareStates:

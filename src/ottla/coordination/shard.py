@@ -340,6 +340,12 @@ class Shard(Generic[M]):
             logger.warning("%s: could not be loaded: %s", self.name, error)
             self.phase = Phase.IDLE
             return
+        except Exception:
+            logger.exception(
+                "%s: a record could not be applied; the shard is not served", self.name
+            )
+            self.phase = Phase.IDLE
+            return
         self._machine = machine
         self.phase = Phase.ACTIVE
         if end_offset > log.high_watermark:

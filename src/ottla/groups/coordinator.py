@@ -165,6 +165,11 @@ class GroupCoordinator:
     ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
         from ottla.groups.consumer.heartbeats import heartbeat
 
+        if "consumer" not in self.limits.protocols:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "group.coordinator.rebalance.protocols leaves the consumer protocol out.",
+            )
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: heartbeat(groups, now, request, caller)
         )

@@ -36,6 +36,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 10_080 * 60_000
     retention_check_interval_ms: int = 600_000
+    protocols: tuple[str, ...] = ("classic", "consumer", "streams")
     consumer_max_size: int = 2**31 - 1
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration: str = "bidirectional"
@@ -52,6 +53,7 @@ class Limits(Struct, frozen=True, kw_only=True):
             offset_metadata_max_bytes=settings.int("offset.metadata.max.bytes"),
             offsets_retention_ms=settings.int("offsets.retention.minutes") * 60_000,
             retention_check_interval_ms=settings.int("offsets.retention.check.interval.ms"),
+            protocols=settings.names("group.coordinator.rebalance.protocols"),
             consumer_max_size=settings.int("group.consumer.max.size"),
             consumer_assignors=settings.names("group.consumer.assignors"),
             consumer_migration=settings.text("group.consumer.migration.policy").lower(),

@@ -223,6 +223,20 @@ def test_records_of_a_transaction_count_from_its_marker_on() -> None:
     in_a_loop(body)
 
 
+def test_a_marker_is_checked_against_what_was_decided_before_it() -> None:
+    """A late one may not slip in between a decision of this turn and its append."""
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        producer = Producer(7, 1)
+        putting = shard.submit(lambda notes, now, _: notes.put("a", 1, producer))
+        in_the_log: list[int] = []
+        await shard.end_transaction(producer, 2, True, lambda: in_the_log.append(len(log.batches)))
+        await putting
+        assert in_the_log == [1]
+
+    in_a_loop(body)
+
+
 def test_records_too_large_for_a_batch_are_refused_before_they_are_applied() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         log.max_batch_bytes = 200

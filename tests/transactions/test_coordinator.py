@@ -181,6 +181,70 @@ def test_a_coordinator_that_starts_again_finishes_what_was_decided() -> None:
     in_a_world(body)
 
 
+def test_a_decision_that_is_not_committed_yet_sends_no_markers() -> None:
+    """Another leader may not have it, and would abort what we had told some to commit."""
+
+    async def body(world: World) -> None:
+        world.cluster.reachable.clear()
+        await world.end(await world.begin(ORDERS), commit=True)
+        await world.coordinator.stop()
+        world.cluster.reachable.set()
+        behind = MemoryLog(replicated=True)
+        behind.batches, behind.log_end_offset = world.log.batches, world.log.log_end_offset
+        behind.high_watermark = behind.log_end_offset - 1
+        world.log = behind
+        world.coordinator = world.new_coordinator()
+        await world.ready()
+        await asyncio.sleep(0.02)
+        assert world.cluster.requests == []
+        behind.commit()
+        async with asyncio.timeout(5):
+            while not world.cluster.requests:
+                await asyncio.sleep(0.001)
+
+    in_a_world(body)
+
+
+def test_a_coordinator_elected_anew_delivers_with_its_new_epoch() -> None:
+    async def body(world: World) -> None:
+        world.cluster.failures = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3
+        await world.end(await world.begin(ORDERS), commit=True)
+        world.coordinator.resigned(0)
+        world.log = world.log.reopened()
+        world.coordinator.elected(0, world.log)
+        await world.ready()
+        await world.until(State.COMPLETE_COMMIT)
+        assert world.cluster.requests[-1].markers[0].coordinator_epoch == 1
+
+    in_a_world(body)
+
+
+def test_a_partition_is_verified_only_once_its_adding_is_committed() -> None:
+    async def body(world: World) -> None:
+        begun = await world.begin(GONE)
+        world.coordinator.resigned(0)
+        world.log = world.log.reopened()
+        world.log._replicated = True
+        world.coordinator.elected(0, world.log)
+        await world.ready()
+        producer = (begun.producer_id, begun.producer_epoch)
+        adding = asyncio.ensure_future(
+            world.coordinator.add_partitions("app", *producer, frozenset({ORDERS}), 2)
+        )
+        await asyncio.sleep(0)
+        verifying = asyncio.ensure_future(
+            world.coordinator.verify_partitions("app", *producer, frozenset({ORDERS}))
+        )
+        await asyncio.sleep(0.02)
+        assert not adding.done()
+        assert not verifying.done()
+        world.log.commit()
+        await adding
+        assert await verifying == {ORDERS: ErrorCode.NONE}
+
+    in_a_world(body)
+
+
 def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() -> None:
     async def body(world: World) -> None:
         begun = await world.begin(ORDERS)

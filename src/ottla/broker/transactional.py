@@ -59,26 +59,26 @@ class Gate:
         self._node_id = node_id
         self._leader_of = leader_of
         self._peers = peers
-        self._queues: dict[str, list[asyncio.Future[None]]] = {}
+        self._last_in_turn: dict[str, asyncio.Future[None]] = {}
 
     def is_busy(self, transactional_id: str) -> bool:
         """Requests wait here: those that come after them must not overtake."""
-        return transactional_id in self._queues
+        return transactional_id in self._last_in_turn
 
     @asynccontextmanager
     async def in_turn(self, transactional_id: str) -> AsyncIterator[None]:
         """A producer's batches are appended in the order in which they came."""
-        queue = self._queues.setdefault(transactional_id, [])
+        before = self._last_in_turn.get(transactional_id)
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        queue.append(mine)
+        self._last_in_turn[transactional_id] = mine
         try:
-            if len(queue) > 1:
-                await queue[-2]
+            if before is not None:
+                await asyncio.wait([before])
             yield
         finally:
             mine.set_result(None)
-            if queue[-1] is mine:
-                del self._queues[transactional_id]
+            if self._last_in_turn[transactional_id] is mine:
+                del self._last_in_turn[transactional_id]
 
     async def admit(
         self,
@@ -122,7 +122,7 @@ class Gate:
             )
             return await self._ask_remote(coordinator_id, request)
         if not add:
-            return self._coordinator.verify_partitions(
+            return await self._coordinator.verify_partitions(
                 transactional_id, producer_id, producer_epoch, partitions
             )
         await self._coordinator.add_partitions(

@@ -136,13 +136,19 @@ class Shard(Generic[M]):
         return future
 
     def end_transaction(
-        self, producer: Producer, coordinator_epoch: int, committed: bool
+        self,
+        producer: Producer,
+        coordinator_epoch: int,
+        committed: bool,
+        check: Callable[[], None] = lambda: None,
     ) -> "asyncio.Future[None]":
-        """Write the marker that ends a transaction in this partition, and apply it."""
+        """Write the marker that ends a transaction in this partition, and apply it. `check` may
+        refuse it when all that was decided before is in the log."""
         machine = self.machine
         log = self._led()
         future: asyncio.Future[None] = self._loop.create_future()
         self._flush()
+        check()
         now_ms = self._wall_ms()
         marker = build_marker(
             commit=committed,

@@ -57,7 +57,7 @@ class Coordinator:
         self._server_version = server_version
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
-        self._delivering: set[tuple[str, int, int]] = set()
+        self._delivering: set[tuple[str, int, int, int]] = set()
 
     # --- leadership
 
@@ -74,12 +74,19 @@ class Coordinator:
 
     async def _resume(self, partition: int, loading: asyncio.Task[None]) -> None:
         await asyncio.wait([loading])
-        self._finish_prepared(self.shards.at(partition))
+        await self._finish_prepared(self.shards.at(partition))
 
-    def _finish_prepared(self, shard: Shard[Ledger]) -> None:
-        if shard.phase is Phase.ACTIVE:
-            for transaction in shard.machine:
-                if transaction.state.is_ending:
+    async def _finish_prepared(self, shard: Shard[Ledger]) -> None:
+        """Send the markers of what was decided, if the decision itself cannot be lost any more:
+        what was read from the log need not be committed yet, and another leader may not have it.
+        """
+        if shard.phase is not Phase.ACTIVE:
+            return
+        prepared = [each for each in shard.machine if each.state.is_ending]
+        if prepared:
+            await shard.submit(lambda ledger, now, _: Decision((), None))
+            for transaction in prepared:
+                if shard.machine.get(transaction.transactional_id) == transaction:
                     self._send_markers(shard, transaction)
 
     async def run(self) -> None:
@@ -89,7 +96,7 @@ class Coordinator:
             await asyncio.sleep(self._limits.abort_interval_s)
             elapsed += self._limits.abort_interval_s
             for shard in self._active():
-                self._finish_prepared(shard)  # those whose last write failed
+                await self._guarded(self._finish_prepared(shard))  # whose last write failed
                 await self._guarded(self._abort_late(shard))
             if elapsed >= self._limits.expiration_interval_s:
                 elapsed = 0.0
@@ -147,16 +154,24 @@ class Coordinator:
 
         await self._decide(self.shards.of(transactional_id), transactional_id, step)
 
-    def verify_partitions(
+    async def verify_partitions(
         self,
         transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         partitions: frozenset[TopicPartition],
     ) -> dict[TopicPartition, ErrorCode]:
-        """Whether a leader may append to them: a look at the state, nothing is written."""
-        current = self.shards.of(transactional_id).machine.get(transactional_id)
-        return machine.verify_partitions(current, producer_id, producer_epoch, partitions)
+        """Whether a leader may append to them. Nothing is written, but what is said is committed:
+        a partition whose adding gets lost would never have its marker."""
+
+        def look(
+            ledger: Ledger, now: Instant, _: Ticket
+        ) -> Decision[dict[TopicPartition, ErrorCode]]:
+            current = ledger.get(transactional_id)
+            codes = machine.verify_partitions(current, producer_id, producer_epoch, partitions)
+            return Decision((), codes)
+
+        return await self.shards.of(transactional_id).submit(look)
 
     async def end(self, transactional_id: str, ask: EndTransaction) -> Transaction:
         """The transaction after its end was decided; a client of version 2 goes on with its
@@ -213,21 +228,22 @@ class Coordinator:
         return lambda: spare
 
     def _send_markers(self, shard: Shard[Ledger], prepared: Transaction) -> None:
-        name = (prepared.transactional_id, prepared.producer_id, prepared.producer_epoch)
+        epoch = shard.epoch
+        name = (prepared.transactional_id, prepared.producer_id, prepared.producer_epoch, epoch)
         if name in self._delivering:
             return
         self._delivering.add(name)
-        task = self._spawn(self._finish(shard, prepared, shard.epoch))
+        task = self._spawn(self._finish(shard, prepared, epoch))
         task.add_done_callback(lambda _: self._delivering.discard(name))
 
     async def _finish(self, shard: Shard[Ledger], prepared: Transaction, epoch: int) -> None:
+        """Until it is done, or until this shard is not ours in this epoch any more."""
         try:
-            await deliver(prepared, epoch, self._leaders)
+            await deliver(prepared, epoch, self._leaders, lambda: shard.epoch == epoch)
         except Superseded as error:
             logger.warning("Another coordinator has taken over: %s", error)
             return
-        if shard.epoch == epoch:
-            await shard.submit(lambda ledger, now, _: ledger.finish(prepared, now.wall_ms))
+        await shard.submit(lambda ledger, now, _: ledger.finish(prepared, now.wall_ms))
 
     async def _abort_late(self, shard: Shard[Ledger]) -> None:
         now_ms = self._wall_ms()
@@ -260,6 +276,8 @@ class Coordinator:
             await work
         except KafkaError as error:
             logger.info("Transactions are looked after again later: %s", error)
+        except Exception:
+            logger.exception("Transactions are looked after again later")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)

@@ -75,7 +75,7 @@ class Ledger:
         assert isinstance(value, TransactionLogValue)
         decided = self._decided.pop(key.transactional_id, None)
         transaction = records.transaction_of(key.transactional_id, value)
-        if decided is not None:
+        if decided is not None and decided.producer_epoch == transaction.producer_epoch:
             transaction = replace(transaction, last_producer_epoch=decided.last_producer_epoch)
         self._transactions[key.transactional_id] = transaction
 

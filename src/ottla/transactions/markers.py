@@ -8,7 +8,7 @@ newer epoch of the producer, ends the effort early: then somebody else finishes 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from ottla.errors import ErrorCode, KafkaError
@@ -45,11 +45,18 @@ class Superseded(Exception):
     """A newer coordinator or producer epoch has been here."""
 
 
-async def deliver(transaction: Transaction, coordinator_epoch: int, leaders: Leaders) -> None:
+async def deliver(
+    transaction: Transaction,
+    coordinator_epoch: int,
+    leaders: Leaders,
+    is_ours: Callable[[], bool] = lambda: True,
+) -> None:
     """Return when every partition of a prepared transaction has its marker."""
     left = set(transaction.partitions)
     pause = RETRY_S
     while True:
+        if not is_ours():
+            raise Superseded(f"{transaction.transactional_id} is coordinated elsewhere now")
         left = {partition for partition in left if leaders.exists(partition)}
         if not left:
             return
@@ -61,7 +68,7 @@ async def deliver(transaction: Transaction, coordinator_epoch: int, leaders: Lea
         )
         left.difference_update(*written)
         if not left:
-            return
+            continue
         await asyncio.sleep(pause)
         pause = min(2 * pause, RETRY_S_MAX)
 

@@ -72,7 +72,7 @@ async def decide(ask: AddPartitionsToTxnTransaction, broker: Broker, client_vers
         if not ask.transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if ask.verify_only:
-            return broker.transactions.verify_partitions(
+            return await broker.transactions.verify_partitions(
                 ask.transactional_id, ask.producer_id, ask.producer_epoch, asked
             )
         await broker.transactions.add_partitions(

@@ -40,12 +40,16 @@ async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
     partition = TopicPartition(shards.topic, shards.partition_of(request.group_id))
     leader = broker.partitions.leader(*partition)
     producer = (request.producer_id, request.producer_epoch)
-    if leader.log.producers.has_ongoing_transaction(*producer):
+    producers = leader.log.producers
+    if producers.has_ongoing_transaction(*producer):
         return
+    marker = producers.last_marker(request.producer_id)
     codes = await broker.transaction_gate.admit(
         request.transactional_id, *producer, frozenset({partition}), add=version >= FIRST_THAT_ADDS
     )
     code = codes[partition]
+    if code == ErrorCode.NONE and producers.last_marker(request.producer_id) != marker:
+        code = ErrorCode.INVALID_TXN_STATE  # it ended while we asked: it may not begin anew
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:
         code = ErrorCode.INVALID_TXN_STATE
     elif code == ErrorCode.PRODUCER_FENCED:

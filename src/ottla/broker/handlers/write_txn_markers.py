@@ -14,6 +14,7 @@ from ottla.broker.context import RequestContext
 from ottla.coordination.machine import Producer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.coordinator_log import CoordinatorLog
+from ottla.replication.leader import Leader
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -56,16 +57,16 @@ async def handle(
 async def write(topic: str, index: int, marker: WritableTxnMarker, broker: Broker) -> ErrorCode:
     try:
         leader = broker.partitions.leader(topic, index)
-        producers = leader.log.producers
-        late = producers.has_ongoing_transaction(marker.producer_id, marker.producer_epoch)
-        if late and marker.transaction_version >= EPOCH_BUMP_VERSION:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, "The marker is late.")
         if topic == broker.groups.shards.topic:
             producer = Producer(marker.producer_id, marker.producer_epoch)
             await broker.groups.shards.at(index).end_transaction(
-                producer, marker.coordinator_epoch, marker.transaction_result
+                producer,
+                marker.coordinator_epoch,
+                marker.transaction_result,
+                lambda: refuse_late(marker, leader),
             )
             return ErrorCode.NONE
+        refuse_late(marker, leader)
         log = CoordinatorLog(leader, broker.now)
         now_ms = broker.now_ms()
         batch = build_marker(
@@ -82,3 +83,11 @@ async def write(topic: str, index: int, marker: WritableTxnMarker, broker: Broke
     except Exception as error:
         return broker.unexpected(f"writing a marker to {topic}-{index}", error).code
     return ErrorCode.NONE
+
+
+def refuse_late(marker: WritableTxnMarker, leader: Leader) -> None:
+    open_in_its_epoch = leader.log.producers.has_ongoing_transaction(
+        marker.producer_id, marker.producer_epoch
+    )
+    if open_in_its_epoch and marker.transaction_version >= EPOCH_BUMP_VERSION:
+        raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, "The marker is late.")

@@ -59,7 +59,7 @@ def test_a_request_arrives_as_it_was_sent(request_: Request) -> None:
         (FETCH, events.FetchReply(KNOWN, 70, batches=(Batch(77, 78, 5),), records=BATCH)),
         (
             PART,
-            events.SnapshotReply(KNOWN._replace(address=None), SnapshotId(50, 3), 9, 4, b"part"),
+            events.SnapshotReply(Known(ErrorCode.NONE, 5, 2), SnapshotId(50, 3), 9, 4, b"part"),
         ),
     ],
 )

@@ -5,6 +5,7 @@ producer states from the batches. What an interrupted cleaning left is finished 
 """
 
 import os
+from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def open_log(
     health: DirectoryHealth | None = None,
 ) -> PartitionLog:
     """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
-    names = _names(path)
+    names = _names(path, expected=topic_id is None)
     bases, snapshot_offsets = _tidy(path, names, config, resources)
     epochs = LeaderEpochs(path / LEADER_EPOCHS)
     if LEADER_EPOCHS in names:
@@ -118,7 +119,12 @@ def _topic_id(path: Path, known: bool, topic_id: Uuid | None) -> Uuid:
 # --- what lies in the directory
 
 
-def _names(path: Path) -> list[str]:
+def _names(path: Path, *, expected: bool) -> list[str]:
+    """Empty for a directory that had to be made; the likelier case is tried first."""
+    if not expected:
+        with suppress(FileExistsError):
+            os.mkdir(path)
+            return []
     try:
         return os.listdir(path)
     except FileNotFoundError:

@@ -73,7 +73,8 @@ class Partitions:
         self._by_id: dict[Uuid, dict[int, Replica]] = {}
         self._subscribers: list[RoleChanged] = []
         self._removed_subscribers: list[RoleChanged] = []
-        self._plain_config: tuple[Settings, LogConfig] | None = None
+        self._plain_for: Settings | None = None
+        self._plain_settings: tuple[Settings, LogConfig]
 
     # Finding ---------------------------------------------------------------------------------
 
@@ -235,15 +236,20 @@ class Partitions:
     # Options ---------------------------------------------------------------------------------
 
     def topic_settings(self, topic: str) -> Settings:
-        return self.settings.for_topic(self.image.config(ResourceType.TOPIC, topic))
+        own = self.image.config(ResourceType.TOPIC, topic)
+        return self.settings.for_topic(own) if own else self._plain()[0]
 
     def log_config(self, topic: str) -> LogConfig:
         if self.image.config(ResourceType.TOPIC, topic):
             return LogConfig.from_settings(self.topic_settings(topic))
-        if self._plain_config is None or self._plain_config[0] is not self.settings:
-            plain = LogConfig.from_settings(self.settings.for_topic({}))
-            self._plain_config = (self.settings, plain)
-        return self._plain_config[1]
+        return self._plain()[1]
+
+    def _plain(self) -> tuple[Settings, LogConfig]:
+        """Of all topics that have no options of their own."""
+        if self._plain_for is not self.settings:
+            self._plain_for, plain = self.settings, self.settings.for_topic({})
+            self._plain_settings = plain, LogConfig.from_settings(plain)
+        return self._plain_settings
 
     def _refresh_settings(self, image: Image) -> None:
         self.settings = self._static.with_dynamic(

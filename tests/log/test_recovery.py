@@ -185,3 +185,45 @@ def test_wherever_a_write_was_torn_all_before_it_survives(cut: int, sizes: list[
         assert append(again, b"next").first_offset == survived
         again.abandon()
         shutil.rmtree(path)
+
+
+def flip(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+def test_what_follows_on_damage_is_kept_for_people(open_orders: Open) -> None:
+    log = open_orders(LogConfig())
+    for n in range(9):
+        append(log, b"%d" % n)
+    size = log.size // 9
+    log.abandon()
+    flip(log.path / "00000000000000000000.log", 4 * size + 65)
+    again = open_orders(LogConfig(), clean=False)
+    assert values_from(again, 0) == [b"0", b"1", b"2", b"3"]
+    kept = log.path / "00000000000000000000.log.damaged"
+    assert kept.stat().st_size == 5 * size
+
+
+def test_segments_behind_damage_are_kept_for_people(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    for n in range(40):
+        append(log, b"%d" % n)
+    bases = [segment.base_offset for segment in log.segments]
+    log.abandon()
+    flip(log.path / "00000000000000000000.log", 65)
+    again = open_orders(SMALL, clean=False)
+    assert again.log_end_offset == 0
+    assert len(list(log.path.glob("*.log.damaged"))) == len(bases)
+
+
+def test_a_torn_tail_is_no_damage(open_orders: Open) -> None:
+    log = open_orders(LogConfig())
+    for n in range(9):
+        append(log, b"%d" % n)
+    log.abandon()
+    flip(log.path / "00000000000000000000.log", log.size - 1)
+    again = open_orders(LogConfig(), clean=False)
+    assert again.log_end_offset == 8
+    assert not list(log.path.glob("*.damaged"))

@@ -9,8 +9,9 @@ import uvloop
 from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
-from ottla.errors import OttlaError
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.node.node import Node
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.record_batch import NewRecord, build_batch
 
 
@@ -100,5 +101,30 @@ def test_several_directories_share_the_partitions(tmp_path: Path) -> None:
         await create_on_demand(["t", "u", "v", "w"], node.broker)
         assert {len(directory.logs) for directory in node.directories} == {2}
         await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_a_log_that_cannot_be_opened_keeps_no_other_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        await create_on_demand(["broken", "whole"], node.broker)
+        append(node, "broken")
+        append(node, "whole")
+        await node.stop()
+        (tmp_path / "data" / "broken-0" / "partition.metadata").write_bytes(b"topic_id: \xff")
+        again = Node(settings(tmp_path))
+        await again.start()
+        assert append(again, "whole") == 1
+        with pytest.raises(KafkaError) as refused:
+            again.partitions.leader("broken", 0)
+        assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+        assert (tmp_path / "data" / "broken-0").exists()
+        await again.controller.delete_topics(
+            DeleteTopicsRequest(topics=[DeleteTopicState(name="broken")])
+        )
+        assert not (tmp_path / "data" / "broken-0").exists()
+        await again.stop()
 
     uvloop.run(scenario())

@@ -56,6 +56,7 @@ class LogDirectory:
         self.resources = resources
         self.health = DirectoryHealth(path)
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.unusable: dict[TopicPartition, str] = {}  # logs that could not be opened, and why
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
@@ -97,17 +98,26 @@ class LogDirectory:
             partition = parse_partition(entry.name)
             if partition is None or partition.topic == METADATA_TOPIC:
                 continue
-            log = open_log(
-                Path(entry.path),
-                partition,
-                config_of(partition.topic),
-                self.resources,
-                health=self.health,
-                now_ms=now_ms,
-                clean=clean,
-                recovery_point=recovery_points.get(partition, 0),
-                log_start_offset=starts.get(partition, 0),
-            )
+            try:
+                log = open_log(
+                    Path(entry.path),
+                    partition,
+                    config_of(partition.topic),
+                    self.resources,
+                    health=self.health,
+                    now_ms=now_ms,
+                    clean=clean,
+                    recovery_point=recovery_points.get(partition, 0),
+                    log_start_offset=starts.get(partition, 0),
+                )
+            except Exception as error:  # one log that cannot be read must not keep all others away
+                self.unusable[partition] = f"{type(error).__name__}: {error}"
+                logger.exception(
+                    "%s cannot be opened and is offline; its files were left as they are. "
+                    "Restore them, or move the directory away to begin anew, and start again",
+                    entry.path,
+                )
+                continue
             log.advance_high_watermark(high_watermarks.get(partition, 0))
             self.logs[partition] = log
 
@@ -134,22 +144,24 @@ class LogDirectory:
 
     def delete(self, partition: TopicPartition, *, now_ms: int) -> None:
         """Put a partition out of sight; `sweep` removes its files after file.delete.delay.ms."""
-        log = self.logs[partition]
-        gone = self._move_aside(partition, "-delete")
-        self._doomed.append((now_ms + log.config.file_delete_delay_ms, gone))
+        log = self.logs.get(partition)
+        delay_ms = 0 if log is None else log.config.file_delete_delay_ms
+        self._doomed.append((now_ms + delay_ms, self._move_aside(partition, "-delete")))
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
         """Keep the files of a partition that the cluster does not know, under another name."""
         return self._move_aside(partition, "-stray")
 
     def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
-        log = self.logs.pop(partition)
+        log = self.logs.pop(partition, None)
         self.cleaner_offsets.pop(partition, None)
-        log.abandon()
+        self.unusable.pop(partition, None)
+        if log is not None:
+            log.abandon()
         ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
         target = self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
         try:
-            os.rename(log.path, target)
+            os.rename(self.path / str(partition), target)
         except OSError as error:
             raise self.health.report(error) from error
         return target

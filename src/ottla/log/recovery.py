@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ottla.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, show_uuid
 from ottla.log.config import LogConfig
+from ottla.log.damage import keep_segments, keep_what_follows
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.files import (
     CLEANED,
@@ -210,8 +211,7 @@ def _recover(
                 size - segment.size,
                 segment.log_path,
             )
-            for later in segments[n + 1 :]:
-                later.rename("", DELETED)
+            keep_segments(segments[n + 1 :])
             del segments[n + 1 :]
             return
         if n + 1 < len(segments):
@@ -248,6 +248,7 @@ def recover_segment(
             epochs.assign(latest, header.base_offset)
         end = position + header.size
     if end < segment.size:
+        keep_what_follows(segment, end)
         os.ftruncate(segment.handle.fd, end)
         segment.size = end
     segment.unsynced = True

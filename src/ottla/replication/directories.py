@@ -35,6 +35,13 @@ class Directories:
     def create(
         self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, directory: Uuid
     ) -> PartitionLog:
+        for one in self.directories:
+            if topic_partition in one.unusable:
+                raise KafkaError(
+                    ErrorCode.KAFKA_STORAGE_ERROR,
+                    f"{topic_partition} could not be opened when the broker started "
+                    f"({one.unusable[topic_partition]}).",
+                )
         chosen = self._choose(directory)
         return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
 
@@ -42,6 +49,11 @@ class Directories:
         for directory in self.directories:
             if directory.logs.get(partition_log.topic_partition) is partition_log:
                 directory.delete(partition_log.topic_partition, now_ms=self._now_ms())
+
+    def delete_unusable(self, topic_partition: TopicPartition) -> None:
+        for directory in self.directories:
+            if topic_partition in directory.unusable:
+                directory.delete(topic_partition, now_ms=self._now_ms())
 
     def set_aside_strays(self, known: Callable[[TopicPartition], bool]) -> None:
         """Logs that the cluster does not place here any more: kept, under another name."""

@@ -4,6 +4,7 @@ Every change of the image is compared with what is here: logs are made, opened a
 replica leads, follows or rests. Whoever depends on roles (coordinators, fetchers) subscribes.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
@@ -16,6 +17,8 @@ from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType, T
 from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader
+
+log = logging.getLogger(__name__)
 
 K = TypeVar("K")
 
@@ -32,6 +35,9 @@ class Logs(Protocol):
 
     def delete(self, partition_log: PartitionLog) -> None:
         """Away at once; its files go in the background."""
+
+    def delete_unusable(self, topic_partition: TopicPartition) -> None:
+        """The same for files that could not be opened, if there are any."""
 
 
 class Replica:
@@ -71,6 +77,7 @@ class Partitions:
         self._proposed = proposed
         self._by_name: dict[str, dict[int, Replica]] = {}
         self._by_id: dict[Uuid, dict[int, Replica]] = {}
+        self._offline: dict[tuple[Uuid, int], KafkaError] = {}  # placed here, but without a log
         self._subscribers: list[RoleChanged] = []
         self._removed_subscribers: list[RoleChanged] = []
         self._plain_for: Settings | None = None
@@ -123,7 +130,7 @@ class Partitions:
             return KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{partition}."
             )
-        return _not_leader(topic, partition)
+        return self._offline.get((known.id, partition)) or _not_leader(topic, partition)
 
     # The image's word ------------------------------------------------------------------------
 
@@ -149,6 +156,7 @@ class Partitions:
         for topic in delta.topics_removed.values():
             for index in list(self._by_id.get(topic.id, ())):
                 self._remove(self._by_id[topic.id][index])
+            self._forget_offline(topic)
         changed = [name for kind, name in delta.configs if kind == ResourceType.TOPIC]
         self._reconfigure(name for name in changed if name in self._by_name)
         for topic_id, index in delta.partitions:
@@ -165,8 +173,21 @@ class Partitions:
                 self._remove(replica)
             return
         if replica is None:
-            replica = self._add(topic, index, state)
+            try:
+                replica = self._add(topic, index, state)
+            except KafkaError as error:  # the others go on; `tick` tries again
+                if (topic.id, index) not in self._offline:
+                    log.error("%s-%d is offline: %s", topic.name, index, error)
+                self._offline[topic.id, index] = error
+                return
+            self._offline.pop((topic.id, index), None)
         self._take_role(replica, state)
+
+    def _forget_offline(self, topic: Topic) -> None:
+        for topic_id, index in list(self._offline):
+            if topic_id == topic.id:
+                del self._offline[topic_id, index]
+                self._logs.delete_unusable(TopicPartition(topic.name, index))
 
     def _add(self, topic: Topic, index: int, state: State) -> Replica:
         topic_partition = TopicPartition(topic.name, index)
@@ -269,7 +290,11 @@ class Partitions:
     # Time ------------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """Look for followers that lag; called every half of replica.lag.time.max.ms."""
+        """Look for followers that lag, and for logs that can be made now; called every half of
+        replica.lag.time.max.ms."""
+        for topic_id, index in list(self._offline):
+            if (topic := self.image.topics_by_id.get(topic_id)) is not None:
+                self._settle(topic, index)
         now = self._now()
         for replica in self:
             if replica.leader is not None and replica.leader.in_sync.followers:

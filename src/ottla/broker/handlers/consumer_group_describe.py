@@ -26,6 +26,17 @@ def handle(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
+def refuse(
+    request: ConsumerGroupDescribeRequest, error: KafkaError
+) -> ConsumerGroupDescribeResponse:
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            DescribedGroup(group_id=name, error_code=error.code, error_message=error.message)
+            for name in request.group_ids
+        ]
+    )
+
+
 def _describe(group_id: str, broker: Broker) -> DescribedGroup:
     try:
         return broker.groups.describe_consumer(group_id)

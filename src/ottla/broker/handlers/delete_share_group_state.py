@@ -29,6 +29,27 @@ async def handle(
     )
 
 
+def refuse(
+    request: DeleteShareGroupStateRequest, error: KafkaError
+) -> DeleteShareGroupStateResponse:
+    return DeleteShareGroupStateResponse(
+        results=[
+            DeleteStateResult(
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionResult(
+                        partition=part.partition,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 async def _delete(place: Place, broker: Broker) -> PartitionResult:
     result = PartitionResult(partition=place.partition)
     try:

@@ -28,6 +28,12 @@ def handle(
     return DescribeGroupsResponse(groups=groups)
 
 
+def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(
+        groups=[DescribedGroup(group_id=name, error_code=error.code) for name in request.groups]
+    )
+
+
 def _describe(group_id: str, version: int, broker: Broker) -> DescribedGroup:
     try:
         return broker.groups.describe(group_id, version)

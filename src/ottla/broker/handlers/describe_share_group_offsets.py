@@ -22,6 +22,19 @@ async def handle(
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
+def refuse(
+    request: DescribeShareGroupOffsetsRequest, error: KafkaError
+) -> DescribeShareGroupOffsetsResponse:
+    return DescribeShareGroupOffsetsResponse(
+        groups=[
+            DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=error.code, error_message=error.message
+            )
+            for group in request.groups
+        ]
+    )
+
+
 async def _describe(
     asked: DescribeShareGroupOffsetsRequestGroup, broker: Broker
 ) -> DescribeShareGroupOffsetsResponseGroup:

@@ -45,6 +45,17 @@ def handle(
     return response
 
 
+def refuse(
+    request: DescribeTopicPartitionsRequest, error: KafkaError
+) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=error.code)
+            for topic in request.topics
+        ]
+    )
+
+
 def _asked(request: DescribeTopicPartitionsRequest, image: Image) -> list[tuple[str, int]]:
     """Names and the first partition wanted of each, from the cursor on."""
     cursor = request.cursor

@@ -21,6 +21,15 @@ def handle(
     )
 
 
+def refuse(request: DescribeTransactionsRequest, error: KafkaError) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(transactional_id=name, error_code=error.code)
+            for name in request.transactional_ids
+        ]
+    )
+
+
 def describe(transactional_id: str, broker: Broker) -> TransactionState:
     try:
         transaction = broker.transactions.describe(transactional_id)

@@ -32,6 +32,27 @@ async def handle(
     )
 
 
+def refuse(
+    request: InitializeShareGroupStateRequest, error: KafkaError
+) -> InitializeShareGroupStateResponse:
+    return InitializeShareGroupStateResponse(
+        results=[
+            InitializeStateResult(
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionResult(
+                        partition=part.partition,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 async def _initialize(place: Place, part: PartitionData, broker: Broker) -> PartitionResult:
     result = PartitionResult(partition=place.partition)
     try:

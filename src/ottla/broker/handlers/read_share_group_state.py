@@ -34,6 +34,25 @@ async def handle(
     )
 
 
+def refuse(request: ReadShareGroupStateRequest, error: KafkaError) -> ReadShareGroupStateResponse:
+    return ReadShareGroupStateResponse(
+        results=[
+            ReadStateResult(
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionResult(
+                        partition=part.partition,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 async def _read(place: Place, leader_epoch: int, broker: Broker) -> PartitionResult:
     try:
         state = await broker.share_coordinator.read(place, leader_epoch)

@@ -29,6 +29,27 @@ def handle(
     )
 
 
+def refuse(
+    request: ReadShareGroupStateSummaryRequest, error: KafkaError
+) -> ReadShareGroupStateSummaryResponse:
+    return ReadShareGroupStateSummaryResponse(
+        results=[
+            ReadStateSummaryResult(
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionResult(
+                        partition=part.partition,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 def _summary(place: Place, broker: Broker) -> PartitionResult:
     result = PartitionResult(partition=place.partition, start_offset=NOT_STARTED)
     try:

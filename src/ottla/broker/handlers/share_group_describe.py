@@ -22,6 +22,15 @@ def handle(
     return ShareGroupDescribeResponse(groups=groups)
 
 
+def refuse(request: ShareGroupDescribeRequest, error: KafkaError) -> ShareGroupDescribeResponse:
+    return ShareGroupDescribeResponse(
+        groups=[
+            DescribedGroup(group_id=name, error_code=error.code, error_message=error.message)
+            for name in request.group_ids
+        ]
+    )
+
+
 def _describe(group_id: str, broker: Broker) -> DescribedGroup:
     try:
         return broker.groups.describe_share(group_id)

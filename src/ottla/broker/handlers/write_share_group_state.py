@@ -33,6 +33,25 @@ async def handle(
     )
 
 
+def refuse(request: WriteShareGroupStateRequest, error: KafkaError) -> WriteShareGroupStateResponse:
+    return WriteShareGroupStateResponse(
+        results=[
+            WriteStateResult(
+                topic_id=topic.topic_id,
+                partitions=[
+                    PartitionResult(
+                        partition=part.partition,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
 async def _write(place: Place, part: PartitionData, broker: Broker) -> PartitionResult:
     result = PartitionResult(partition=place.partition)
     batches = [

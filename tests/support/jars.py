@@ -1,6 +1,6 @@
 """Apache Kafka's jars, fetched once.
 
-`OTTLA_KAFKA_LIBS` names a folder that has them already. Otherwise they go to `.kafka/libs` in the
+`OTTLA_KAFKA_LIBS` names a folder that has them already. Otherwise they go to `.kafka/jars` in the
 project: through Maven where it is installed, else through the resolver that comes with Spark.
 """
 
@@ -13,7 +13,8 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
 PACKAGES = tuple(
-    f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in ("kafka_2.13", "kafka-tools")
+    f"org.apache.kafka:{name}:{KAFKA_VERSION}"
+    for name in ("kafka_2.13", "kafka-tools", "kafka-streams")
 )
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -24,6 +25,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <version>{version}</version></dependency>
 <dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
 <version>{version}</version></dependency>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-streams</artifactId>
+<version>{version}</version></dependency>
 </dependencies></project>"""
 
 
@@ -32,7 +35,7 @@ def kafka_libraries() -> Path:
     given = os.environ.get("OTTLA_KAFKA_LIBS")
     if given:
         return Path(given)
-    folder = PROJECT / ".kafka" / "libs"
+    folder = PROJECT / ".kafka" / "jars"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))

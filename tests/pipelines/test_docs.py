@@ -9,6 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.usefixtures("driven")
 def test_every_snippet_of_the_tutorial_runs() -> None:
     snippets = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -10,6 +10,7 @@ from ottla.pipelines.plan import make_plan
 from ottla.testing.drive import drive
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+pytestmark = pytest.mark.timeout(400)
 T0 = 1_767_225_600_000
 
 

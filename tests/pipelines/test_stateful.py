@@ -18,7 +18,7 @@ from ottla.pipelines import (
 )
 from ottla.testing.drive import drive
 
-pytestmark = pytest.mark.usefixtures("driven")
+pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 ORDER = "customer STRING, amount DOUBLE"
 

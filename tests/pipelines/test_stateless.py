@@ -5,7 +5,7 @@ import pytest
 from ottla.pipelines import App, json, string
 from ottla.testing.drive import drive
 
-pytestmark = pytest.mark.usefixtures("driven")
+pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 ORDER = "customer STRING NOT NULL, amount DOUBLE, tags ARRAY<STRING>"
 ORDERS = [
     {"customer": "ann", "amount": 3.0, "tags": ["a", "b"]},

@@ -1,0 +1,111 @@
+"""The same application on executors that are processes of their own: two ways to have a cluster."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from ottla.pipelines.app import App
+from ottla.pipelines.java import find_java
+from ottla.pipelines.store import TableView
+from ottla.pipelines.topics import NewTopic, create
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+SOURCE = Path(__file__).parents[2] / "src"
+PROGRAM = """
+import ottla
+from ottla.pipelines import json
+app = ottla.App("{name}", delivery="exactly_once")
+numbers = app.stream("{name}-in", value=json("n BIGINT"))
+squares = numbers.map(lambda row: row | {{"square": row["n"] ** 2}}, "n BIGINT, square BIGINT")
+squares.key_by("n").to("{name}-squares")
+numbers.with_columns(odd="n % 2").group_by("odd").agg(total="sum(n)").to("{name}-totals")
+"""
+
+
+@contextlib.contextmanager
+def standalone(folder: Path) -> Iterator[str]:
+    """A master and a worker, started from the PySpark package itself."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        "SPARK_HOME": str(home),
+        "JAVA_HOME": str(find_java()),
+        "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    deploy = "org.apache.spark.deploy"
+    program = [str(home / "bin" / "spark-class")]
+    address = f"spark://127.0.0.1:{port}"
+    commands = [
+        [
+            f"{deploy}.master.Master",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            "0",
+        ],
+        [f"{deploy}.worker.Worker", "-c", "2", "-m", "1500M", "--webui-port", "0", address],
+    ]
+    with (folder / "cluster.log").open("ab") as log, contextlib.ExitStack() as running:
+        for command in commands:
+            process = subprocess.Popen(program + command, env=environment, stdout=log, stderr=log)
+            running.callback(process.wait, 30)
+            running.callback(process.terminate)
+            until = time.monotonic() + 60
+            while command is commands[0] and not _listens(port):
+                assert time.monotonic() < until, "the master did not start"
+                time.sleep(0.2)
+        yield address
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("kind", ["local-cluster", "standalone"])
+def test_results_are_the_same_on_a_cluster(driven: str, tmp_path: Path, kind: str) -> None:
+    name = f"cluster-{uuid.uuid4().hex[:6]}"
+    create(App(name, bootstrap=driven).definition(), [NewTopic(f"{name}-in", 2)])
+    producer = Producer({"bootstrap.servers": driven})
+    for number in range(100):
+        producer.produce(f"{name}-in", json.dumps({"n": number}), key=str(number))
+    assert producer.flush(30) == 0
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM.format(name=name))
+    environment = os.environ | {
+        "PYTHONPATH": str(SOURCE),
+        "OTTLA_BOOTSTRAP": driven,
+        "OTTLA_STATE": str(tmp_path / "state"),
+    }
+    cluster = standalone(tmp_path) if kind == "standalone" else contextlib.nullcontext()
+    with cluster as address:
+        command = [sys.executable, "-m", "ottla", "run", "--no-ui", "--until-done"]
+        command += ["--master", address or "local-cluster[2,1,1024]", str(file)]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=400, check=False
+        )
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+    with contextlib.closing(TableView(name, f"{name}-squares", bootstrap=driven)) as squares:
+        assert {int(key): row["square"] for key, row in squares.items()} == {
+            number: number**2 for number in range(100)
+        }
+    with contextlib.closing(TableView(name, f"{name}-totals", bootstrap=driven)) as totals:
+        assert {key: row["total"] for key, row in totals.items()} == {"0": 2450, "1": 2500}

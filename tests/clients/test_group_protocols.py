@@ -9,6 +9,8 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupType
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from support.brokers import Kind
+
 PARTITIONS = 4
 
 
@@ -50,8 +52,10 @@ def kind_of(bootstrap: str, group: str) -> ConsumerGroupType:
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_a_group_is_upgraded_and_downgraded_while_it_reads(
-    bootstrap: str, topic: str, strategy: str
+    bootstrap: str, broker_kind: Kind, topic: str, strategy: str
 ) -> None:
+    if (broker_kind, strategy) == ("kafka", "cooperative-sticky"):
+        pytest.skip("Apache Kafka 4.3.1 and this client do not settle")
     old = member(bootstrap, topic, partition_assignment_strategy=strategy)
     until(share(old), old)
     new = member(bootstrap, topic, group_protocol="consumer")

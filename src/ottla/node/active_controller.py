@@ -46,6 +46,11 @@ class ActiveController:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "No controller is active.")
             await asyncio.sleep(RETRY_S)
 
+    def leader_changed(self, leader_id: int | None, epoch: int) -> None:
+        """Whoever waits for an answer of the one before asks the next: a heartbeat that hangs on
+        a node that is cut off would have its broker fenced."""
+        self._peers.close()
+
     def close(self) -> None:
         self._peers.close()
 

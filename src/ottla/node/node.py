@@ -133,6 +133,7 @@ class Node:
         self.liveness = Liveness(self.controller, lambda: self.publisher.image)
         broker.heartbeats_ended = self.liveness.connection_closed
         self.publisher.subscribe_leader(self.liveness.leader_changed)
+        self.publisher.subscribe_leader(self.active_controller.leader_changed)
         await self.quorum.start()
         refuse_access_rules(self.publisher.image)
         Snapshotting(
@@ -214,6 +215,7 @@ class Node:
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
+        await self._know_of_own_registration()
         self.partitions.load(self.publisher.image)
         self.logs.set_aside_strays(lambda known: self.partitions.find(*known) is not None)
         self.publisher.subscribe(self._image_changed)
@@ -222,6 +224,12 @@ class Node:
         self.assignments.loaded()
         self.upkeep.start()
         self.broker.spawn(self._watch_followers())
+
+    async def _know_of_own_registration(self) -> None:
+        """The metadata before it may say that this node leads, as it did in its last life: with
+        what it lost in a crash it would have followers cut their logs to its own."""
+        while self.publisher.image.offset < self.registration.epoch:
+            await asyncio.sleep(CATCH_UP_S)
 
     def _open_logs(self) -> None:
         self.partitions.image = self.publisher.image

@@ -62,7 +62,7 @@ class Waiter:
         """Forget it; also when the client has gone."""
         self.done = True
         for leader in self._leaders:
-            leader.watchers.discard(self)
+            leader.watchers.pop(self, None)
         self._leaders = []
         self._waiting.forget(self)
 
@@ -70,8 +70,8 @@ class Waiter:
 class Waiting:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._moved: set[Leader] = set()
-        self._wheel: dict[int, set[Waiter]] = {}
+        self._moved: dict[Leader, None] = {}
+        self._wheel: dict[int, dict[Waiter, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_slot = 0
 
@@ -79,7 +79,7 @@ class Waiting:
         """A partition that someone watches has grown, was committed further, or was lost."""
         if not self._moved:
             self._loop.call_soon(self._wake)
-        self._moved.add(leader)
+        self._moved[leader] = None
 
     def wait(
         self,
@@ -91,10 +91,10 @@ class Waiting:
         """`later` is what `try_now` delivers, if so: nobody tries for a client that left."""
         waiter = Waiter(self, leaders, try_now, later)
         for leader in waiter._leaders:
-            leader.watchers.add(waiter)
+            leader.watchers[waiter] = None
         slot = int((self._loop.time() + timeout_s) / TICK_S) + 1
         waiter._slot = slot
-        self._wheel.setdefault(slot, set()).add(waiter)
+        self._wheel.setdefault(slot, {})[waiter] = None
         if self._timer is None or slot < self._timer_slot:
             self._arm(slot)
         return waiter
@@ -102,13 +102,13 @@ class Waiting:
     def forget(self, waiter: Waiter) -> None:
         slot = self._wheel.get(waiter._slot)
         if slot is not None:
-            slot.discard(waiter)
+            slot.pop(waiter, None)
             if not slot:
                 del self._wheel[waiter._slot]
 
     def _wake(self) -> None:
-        moved, self._moved = self._moved, set()
-        for waiter in {waiter for leader in moved for waiter in leader.watchers}:
+        moved, self._moved = self._moved, {}
+        for waiter in {waiter: None for leader in moved for waiter in leader.watchers}:
             waiter.look()
 
     def _arm(self, slot: int) -> None:

@@ -50,7 +50,7 @@ class CoordinatorLog:
         try:
             await commit.future
         finally:
-            self._leader.watchers.discard(commit)
+            self._leader.watchers.pop(commit, None)
 
     async def read(self, offset: int, max_bytes: int) -> bytes:
         self._check()
@@ -73,7 +73,7 @@ class Commit:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._leader = leader
         self._end_offset = end_offset
-        leader.watchers.add(self)
+        leader.watchers[self] = None
 
     def look(self) -> None:
         if self.future.done():

@@ -223,7 +223,7 @@ class Fetcher:
                 session.topic_ids[follower.topic_partition] = follower.topic_id
                 changed[follower.topic_id].append(wanted)
         forgotten: defaultdict[Uuid, list[int]] = defaultdict(list)
-        for partition in session.sent.keys() - names:
+        for partition in [one for one in session.sent if one not in names]:
             del session.sent[partition]
             forgotten[session.topic_ids.pop(partition)].append(partition.partition)
         return FetchRequest(

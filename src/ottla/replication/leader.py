@@ -49,7 +49,7 @@ class Leader:
         self.log = log
         self.epoch = epoch
         self.in_sync = in_sync
-        self.watchers: set[Watcher] = set()
+        self.watchers: dict[Watcher, None] = {}  # in the order in which they came
         self.deposed = False
         self._moved = moved
         self._proposed = proposed

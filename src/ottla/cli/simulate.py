@@ -2,11 +2,17 @@
 
 import logging
 from concurrent.futures import ProcessPoolExecutor
+from enum import StrEnum
 from typing import Annotated, NamedTuple
 
 import typer
 
 from ottla.cli.output import out, print_table, progress
+
+
+class World(StrEnum):
+    CLUSTER = "cluster"  # whole nodes and their clients
+    QUORUM = "quorum"  # only who leads the metadata log
 
 
 class Life(NamedTuple):
@@ -18,9 +24,30 @@ class Life(NamedTuple):
     logs_cut: int
     snapshots: int
     trouble: str  # empty, or the story of how an invariant broke
+    story: str = ""
 
 
-def live(seed: int, seconds: float) -> Life:
+def live(seed: int, seconds: float, kind: World) -> Life:
+    return (
+        live_in_cluster(seed, seconds) if kind is World.CLUSTER else live_in_quorum(seed, seconds)
+    )
+
+
+def live_in_cluster(seed: int, seconds: float) -> Life:
+    from ottla.simulation.cluster_world import ClusterWorld
+    from ottla.simulation.quorum_world import Violation
+
+    world = ClusterWorld(seed)
+    trouble = ""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        trouble = str(violation)
+    cut = world.invariants.truncations
+    return Life(seed, world.elections, world.acknowledged, cut, 0, trouble, "\n".join(world.story))
+
+
+def live_in_quorum(seed: int, seconds: float) -> Life:
     from ottla.simulation.quorum_world import QuorumWorld, Violation
 
     logging.disable(logging.WARNING)  # torn logs are what it is about
@@ -38,6 +65,7 @@ def live(seed: int, seconds: float) -> Life:
         kept.truncations,
         kept.snapshots_loaded,
         trouble,
+        "\n".join(world.story),
     )
 
 
@@ -45,18 +73,24 @@ def simulate(
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(metavar="COUNT", help="How many, from there on.")] = 1,
     seconds: Annotated[float, typer.Option(help="Virtual seconds of faults in each.")] = 60.0,
+    world: Annotated[World, typer.Option(help="Whole nodes, or their quorum alone.")] = (
+        World.CLUSTER
+    ),
+    story: Annotated[bool, typer.Option("--story", help="Tell what happened.")] = False,
 ) -> None:
-    """Run the quorum in virtual time through crashes, torn disks and cut networks."""
+    """Run a cluster in virtual time through crashes, torn disks and cut networks."""
     lives = []
     with ProcessPoolExecutor() as pool, progress(seeds) as bar:
         task = bar.add_task("simulating", total=seeds)
         span = range(seed, seed + seeds)
-        for life in pool.map(live, span, [seconds] * seeds, chunksize=1 + seeds // 200):
+        for life in pool.map(
+            live, span, [seconds] * seeds, [world] * seeds, chunksize=1 + seeds // 200
+        ):
             lives.append(life)
             bar.advance(task)
     for life in lives:
-        if life.trouble:
-            out.print(life.trouble, soft_wrap=True, markup=False)
+        if life.trouble or story:
+            out.print(life.trouble or life.story, soft_wrap=True, markup=False)
     shown = lives if seeds <= 20 else [total(lives)]
     columns = [
         "seed" if seeds <= 20 else "seeds",

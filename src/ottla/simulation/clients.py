@@ -1,0 +1,272 @@
+"""Clients of a simulated cluster: idempotent producers and consumers that believe what they see.
+
+They speak Kafka's protocol over simulated sockets, try again as real clients do, and hand what
+they were told to the invariants.
+"""
+
+import asyncio
+from random import Random
+from typing import TypeVar
+
+from ottla.errors import ErrorCode
+from ottla.ids import TopicPartition, Uuid
+from ottla.ports.network import LinkLost, TcpNetwork
+from ottla.replication.peers import Peers
+from ottla.simulation.cluster_invariants import ClusterInvariants, Teller
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.message import Message
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from ottla.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+)
+from ottla.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from ottla.wire.record_batch import (
+    NewRecord,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+    read_header,
+)
+
+M = TypeVar("M", bound=Message)
+
+ALL, LATEST = -1, -1
+ASK_S = 1.5
+PRODUCE, FETCH, METADATA, INIT, LIST = 12, 16, 12, 4, 7
+LOST = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
+"""Told to a producer that has one batch under way, these say that acknowledged ones are gone."""
+
+
+class Cluster:
+    """The cluster as one client knows it."""
+
+    def __init__(self, ports: dict[int, int], topic: str, rng: Random) -> None:
+        self.topic = topic
+        self.topic_id: Uuid = bytes(16)
+        self.partitions: dict[int, MetadataResponsePartition] = {}
+        self._rng = rng
+        self._nodes = sorted(ports)
+        self._peers = Peers(TcpNetwork(), lambda node_id: ("127.0.0.1", ports[node_id]), "client")
+
+    async def ask_any(self, request: Message, version: int, response: type[M]) -> M:
+        node_id = self._rng.choice(self._nodes)
+        return await self._peers.ask(node_id, request, version, response, ASK_S)
+
+    async def ask_leader(
+        self, partition: int, request: Message, version: int, response: type[M]
+    ) -> M:
+        leader_id = self.partitions[partition].leader_id
+        return await self._peers.ask(leader_id, request, version, response, ASK_S)
+
+    def epoch(self, partition: int) -> int:
+        return self.partitions[partition].leader_epoch
+
+    async def refresh(self) -> bool:
+        """Ask anybody who leads; whether every partition has a leader."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False
+        )
+        try:
+            answer = await self.ask_any(request, METADATA, MetadataResponse)
+        except (LinkLost, MalformedMessage):
+            return False
+        topic = answer.topics[0]
+        if topic.error_code:
+            return False
+        self.topic_id = topic.topic_id
+        for partition in topic.partitions:
+            known = self.partitions.get(partition.partition_index)
+            if known is None or known.leader_epoch <= partition.leader_epoch:
+                self.partitions[partition.partition_index] = partition
+        return all(each.leader_id >= 0 for each in self.partitions.values())
+
+
+class Client:
+    def __init__(
+        self, world: Teller, invariants: ClusterInvariants, cluster: Cluster, rng: Random
+    ) -> None:
+        self.world = world
+        self.invariants = invariants
+        self.cluster = cluster
+        self.rng = rng
+        self.stopped = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    async def pause(self) -> None:
+        await asyncio.sleep(0.02 + 0.1 * self.rng.random())
+
+    async def find_leaders(self) -> None:
+        while not await self.cluster.refresh():
+            await self.pause()
+
+
+class Producer(Client):
+    """One batch under way at a time, acks=all, repeated until it is acknowledged."""
+
+    def __init__(
+        self,
+        name: str,
+        partition: int,
+        pace_s: float,
+        world: Teller,
+        invariants: ClusterInvariants,
+        cluster: Cluster,
+        rng: Random,
+    ) -> None:
+        super().__init__(world, invariants, cluster, rng)
+        self.name = name
+        self.where = TopicPartition(self.cluster.topic, partition)
+        self.pace_s = pace_s
+        self.acknowledged = 0
+
+    async def run(self) -> None:
+        await self.find_leaders()
+        producer_id, epoch = await self._identity()
+        sequence = 0
+        while not self.stopped:
+            values = [f"{self.name}-{sequence + n}" for n in range(self.rng.randint(1, 3))]
+            batch = build_batch(
+                [NewRecord(0, None, value.encode()) for value in values],
+                producer_id=producer_id,
+                producer_epoch=epoch,
+                base_sequence=sequence,
+            )
+            base = await self._send(batch)
+            crc = read_header(batch).crc
+            self.invariants.was_acknowledged(self.where, base, crc, values[0])
+            self.acknowledged += 1
+            sequence += len(values)
+            await asyncio.sleep(self.pace_s * 2 * self.rng.random())
+
+    async def _identity(self) -> tuple[int, int]:
+        while True:
+            try:
+                answer = await self.cluster.ask_any(
+                    InitProducerIdRequest(), INIT, InitProducerIdResponse
+                )
+                if not answer.error_code:
+                    return answer.producer_id, answer.producer_epoch
+            except (LinkLost, MalformedMessage):
+                pass
+            await self.pause()
+
+    async def _send(self, batch: bytes) -> int:
+        data = PartitionProduceData(index=self.where.partition, records=batch)
+        request = ProduceRequest(
+            acks=ALL,
+            timeout_ms=1000,
+            topic_data=[TopicProduceData(name=self.where.topic, partition_data=[data])],
+        )
+        while True:
+            try:
+                answer = await self.cluster.ask_leader(
+                    self.where.partition, request, PRODUCE, ProduceResponse
+                )
+                told = answer.responses[0].partition_responses[0]
+                code = ErrorCode(told.error_code)
+                if code is ErrorCode.NONE:
+                    return told.base_offset
+                if code in LOST:
+                    self.world.violated(f"producer {self.name} was told {code.name}")
+            except (LinkLost, MalformedMessage):
+                pass
+            await self.pause()
+            await self.find_leaders()
+
+
+class Consumer(Client):
+    """Reads one partition from its start, in order, without a gap."""
+
+    def __init__(
+        self,
+        partition: int,
+        world: Teller,
+        invariants: ClusterInvariants,
+        cluster: Cluster,
+        rng: Random,
+    ) -> None:
+        super().__init__(world, invariants, cluster, rng)
+        self.where = TopicPartition(self.cluster.topic, partition)
+        self.position = 0
+
+    async def run(self) -> None:
+        await self.find_leaders()
+        while not self.stopped:
+            try:
+                if self.rng.random() < 0.3:
+                    await self._ask_end()
+                elif not await self._fetch():
+                    await self.pause()
+                    await self.find_leaders()
+            except (LinkLost, MalformedMessage):
+                await self.pause()
+                await self.find_leaders()
+            await asyncio.sleep(0.2 * self.rng.random())
+
+    async def _fetch(self) -> bool:
+        partition = self.where.partition
+        wanted = FetchPartition(
+            partition=partition,
+            current_leader_epoch=self.cluster.epoch(partition),
+            fetch_offset=self.position,
+            partition_max_bytes=1 << 16,
+        )
+        request = FetchRequest(
+            max_wait_ms=300,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            topics=[FetchTopic(topic_id=self.cluster.topic_id, partitions=[wanted])],
+        )
+        answer = await self.cluster.ask_leader(partition, request, FETCH, FetchResponse)
+        data = answer.responses[0].partitions[0]
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.world.violated(f"a reader of {self.where} at {self.position} is out of range")
+        if data.error_code:
+            return False
+        self._take(data.records or b"")
+        return True
+
+    def _take(self, records: "bytes | memoryview") -> None:
+        for at, header in iterate_batches(records):
+            for record in iterate_records(records, at, header):
+                if record.offset < self.position:
+                    continue
+                if record.offset != self.position:
+                    self.world.violated(f"a reader of {self.where} skips {self.position}")
+                self.invariants.was_read(self.where, record.offset, record.value or b"")
+                self.position = record.offset + 1
+
+    async def _ask_end(self) -> None:
+        partition = self.where.partition
+        ask = ListOffsetsPartition(
+            partition_index=partition,
+            current_leader_epoch=self.cluster.epoch(partition),
+            timestamp=LATEST,
+        )
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[ListOffsetsTopic(name=self.where.topic, partitions=[ask])],
+        )
+        answer = await self.cluster.ask_leader(partition, request, LIST, ListOffsetsResponse)
+        told = answer.topics[0].partitions[0]
+        if told.error_code:
+            await self.find_leaders()
+        else:
+            self.invariants.end_was_told(self.where, told.offset)

@@ -1,0 +1,284 @@
+"""A whole cluster in virtual time: real nodes, real logs, hostile hosts and networks, one seed.
+
+    ClusterWorld(seed=42).run(50.0)
+
+ends well or raises `Violation`, whose text tells what happened. What runs is the product itself,
+sockets, clock, threads and chance apart: quorum, controller, replication and the broker's
+handlers, over files in memory. Power is only cut where the other replicas are in sync, because
+acknowledged records are kept by being on several machines, as in Apache Kafka.
+"""
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Coroutine
+from contextvars import copy_context
+from pathlib import Path
+from random import Random
+from tempfile import mkdtemp
+from typing import Any, NoReturn
+
+from ottla.config import Settings
+from ottla.node.node import Node
+from ottla.ports.network import LinkLost
+from ottla.simulation.clients import Client, Cluster, Consumer, Producer
+from ottla.simulation.cluster_faults import Faults
+from ottla.simulation.cluster_invariants import ClusterInvariants
+from ottla.simulation.hosts import LIFE, Host, Life
+from ottla.simulation.loop import VirtualLoop
+from ottla.simulation.nature import Synced, replaced
+from ottla.simulation.power import cut_power
+from ottla.simulation.quorum_world import Violation
+from ottla.wire.message import Message
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+CLIENTS = 0
+TOPIC = "story"
+PARTITIONS = 2
+STORY_LINES = 120
+HEAL_S = 10.0
+PACE_S = 0.8
+SECONDS = 50.0
+"""Of faults; then all is mended, and a minute is over."""
+MEMORY = Path("/dev/shm")
+
+SETTINGS = {
+    "process.roles": "broker,controller",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "default.replication.factor": "3",
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "1000",
+    "replica.lag.time.max.ms": "3000",
+    "replica.fetch.wait.max.ms": "500",
+    "log.cleaner.enable": "false",
+}
+"""Kafka's time-outs, shorter, so that more happens in a minute."""
+
+
+class Member:
+    """A node with its host, from life to life."""
+
+    def __init__(self, node_id: int, port: int, settings: Settings, path: Path) -> None:
+        self.id = node_id
+        self.port = port
+        self.settings = settings
+        self.path = path
+        self.host = Host(node_id)
+        self.life = Life(self.host, alive=False)
+        self.node: Node | None = None
+
+
+class ClusterWorld:
+    def __init__(self, seed: int, nodes: int = 3) -> None:
+        self.seed = seed
+        self.rng = Random(seed)
+        self.story: list[str] = []
+        self.loop = VirtualLoop(  # type: ignore[abstract]  # it has what nodes use
+            Random(seed + 1), self._task_failed
+        )
+        self.loop.after_step = self._look
+        self.synced = Synced()
+        self.invariants = ClusterInvariants(self, TOPIC)
+        self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
+        self.members = {n: self._member(n, nodes) for n in range(1, nodes + 1)}
+        self.clients: list[Client] = []
+        self.client_life = Life(Host(CLIENTS))
+        self.calm = False
+        self._violation: Violation | None = None
+        self._graveyard: list[Node] = []
+
+    def _member(self, node_id: int, nodes: int) -> Member:
+        port = 9000 + node_id
+        voters = ",".join(f"{n}@127.0.0.1:{9100 + n}" for n in range(1, nodes + 1))
+        path = self.root / f"node{node_id}"
+        own = {
+            "node.id": str(node_id),
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{9100 + node_id}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": str(path),
+        }
+        return Member(node_id, port, Settings(SETTINGS | own), path)
+
+    # --- a run
+
+    def run(self, seconds: float) -> "ClusterWorld":
+        logging.disable(logging.CRITICAL)
+        try:
+            with replaced(lambda: self.loop.now, Random(self.seed + 2), self.synced):
+                self._run(seconds)
+        finally:
+            logging.disable(logging.NOTSET)
+            self.loop.close()
+            shutil.rmtree(self.root, ignore_errors=True)
+        return self
+
+    def _run(self, seconds: float) -> None:
+        for member in self.members.values():
+            self.loop.sockets.hosts[member.port] = member.host
+            self.loop.sockets.hosts[9100 + member.id] = member.host
+            self.start(member)
+        self._as_client(self._live())
+        Faults(self).begin(after=2.0)
+        self._until(seconds)
+        self.heal()
+        for client in self.clients:
+            if isinstance(client, Producer):
+                self.loop.call_later(HEAL_S / 2, client.stop)
+        acknowledged = self.acknowledged
+        self._until(seconds + HEAL_S)
+        if self.acknowledged == acknowledged:
+            self.violated(f"nothing was acknowledged in {HEAL_S / 2} s after all was mended")
+        self.invariants.at_the_end(len(self.members))
+        for consumer in self.clients:
+            if isinstance(consumer, Consumer):
+                self._read_all(consumer)
+
+    def _until(self, moment: float) -> None:
+        self.loop.run_until(moment)
+        if self._violation is not None:
+            raise self._violation
+
+    def _read_all(self, consumer: Consumer) -> None:
+        bases = self.invariants.acknowledged[consumer.where]
+        if bases and consumer.position <= max(bases):
+            self.violated(f"the reader of {consumer.where} is still at {consumer.position}")
+
+    async def _live(self) -> None:
+        """Make the topic, then let clients write and read until the end."""
+        ports = {member.id: member.port for member in self.members.values()}
+        cluster = Cluster(ports, TOPIC, Random(self.rng.random()))
+        await self._create_topic(cluster)
+        for n in range(PARTITIONS):
+            for name in ("a", "b"):
+                self.clients.append(Producer(f"{name}{n}", n, PACE_S, *self._client(ports)))
+            self.clients.append(Consumer(n, *self._client(ports)))
+        for client in self.clients:
+            assert isinstance(client, Producer | Consumer)
+            self._as_client(client.run())
+
+    def _client(
+        self, ports: dict[int, int]
+    ) -> "tuple[ClusterWorld, ClusterInvariants, Cluster, Random]":
+        rng = Random(self.rng.random())
+        return self, self.invariants, Cluster(ports, TOPIC, rng), rng
+
+    async def _create_topic(self, cluster: Cluster) -> None:
+        config = [CreatableTopicConfig(name="min.insync.replicas", value="2")]
+        request: Message = CreateTopicsRequest(
+            topics=[
+                CreatableTopic(
+                    name=TOPIC, num_partitions=PARTITIONS, replication_factor=3, configs=config
+                )
+            ]
+        )
+        while True:
+            try:
+                await cluster.ask_any(request, 7, CreateTopicsResponse)
+                if await cluster.refresh() and len(cluster.partitions) == PARTITIONS:
+                    return
+            except LinkLost:
+                pass
+            await asyncio.sleep(0.1)
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(c.acknowledged for c in self.clients if isinstance(c, Producer))
+
+    @property
+    def elections(self) -> int:
+        return len(self.invariants.leaders)
+
+    # --- nodes come and go
+
+    def start(self, member: Member) -> None:
+        member.host.up = True
+        member.life = Life(member.host)
+        member.node = node = Node(member.settings)
+        self.invariants.restarted(member.id)
+        self._spawn(member.life, self._start(member, node))
+
+    async def _start(self, member: Member, node: Node) -> None:
+        await node.start()
+        self.tell(f"node {member.id} serves")
+
+    def kill(self, member: Member, *, power: bool) -> None:
+        """As by SIGKILL, or with the whole host: then unsynced bytes are lost or torn."""
+        assert member.node is not None
+        self.tell(f"node {member.id} {'loses power' if power else 'is killed'}")
+        member.life.alive = False
+        member.host.up = not power
+        self.loop.sockets.died(member.life, silently=power)
+        for directory in member.node.directories:
+            directory.unlock()
+        self._graveyard.append(member.node)
+        member.node = None
+        if power:
+            cut_power(member.path, self.synced, self.rng)
+
+    def heal(self) -> None:
+        self.tell("all is mended")
+        self.calm = True
+        self.loop.sockets.cut.clear()
+        self.loop.sockets.slow = 0.0
+        for member in self.members.values():
+            if member.life.paused:
+                self.loop.resume(member.life)
+            if not member.life.alive:
+                self.start(member)
+
+    def _spawn(self, life: Life, work: Coroutine[Any, Any, None]) -> None:
+        context = copy_context()
+        context.run(LIFE.set, life)
+        context.run(self._create_task, work)
+
+    def _create_task(self, work: Coroutine[Any, Any, None]) -> None:
+        def ended(task: Any) -> None:
+            error = None if task.cancelled() else task.exception()
+            if isinstance(error, Violation):
+                self._violation = self._violation or error
+            elif error is not None:
+                self._task_failed({"message": "a task ended", "exception": error})
+
+        self.loop.create_task(work).add_done_callback(ended)
+
+    def _as_client(self, work: Coroutine[Any, Any, None]) -> None:
+        self._spawn(self.client_life, work)
+
+    # --- after every step
+
+    def _look(self, life: Life) -> None:
+        """Only at the node whose step it was: no other can have changed."""
+        if self._violation is not None:
+            raise self._violation
+        member = self.members.get(life.host.id)
+        if member is not None and member.node is not None:
+            self.invariants.look_at(member.id, member.node)
+
+    def _task_failed(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Violation):
+            self._violation = self._violation or error
+        elif error is not None:
+            what = f"{context.get('message')}: {error!r}"
+            self._violation = self._violation or Violation(self.explain(what))
+            self._violation.__cause__ = error
+
+    # --- the story
+
+    def tell(self, line: str) -> None:
+        self.story.append(f"{self.loop.now:9.3f}  {line}")
+
+    def violated(self, what: str) -> NoReturn:
+        self._violation = self._violation or Violation(self.explain(what))
+        raise self._violation
+
+    def explain(self, what: str) -> str:
+        told = "\n".join(self.story[-STORY_LINES:])
+        return f"seed {self.seed}: {what}\n{told}\n{self.loop.now:9.3f}  {what}"

@@ -1,0 +1,36 @@
+"""The machines of a simulated cluster: what runs on which, whose clock is wrong, who is dead.
+
+A life is one run of a node. Everything that the event loop does, it does in the context of a life;
+a killed one is simply never called again, as no process notices its own SIGKILL.
+"""
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+@dataclass(eq=False)
+class Host:
+    """One machine, or the one place where all clients are."""
+
+    id: int
+    up: bool = True
+    """Whether its kernel answers: a host without power neither accepts nor refuses."""
+    wall_ahead: float = 0.0
+    """Seconds that its clock is ahead of the true time; the monotonic one is never wrong."""
+
+
+@dataclass(eq=False)
+class Life:
+    """One process on a host."""
+
+    host: Host
+    alive: bool = True
+    held: list[object] = field(default_factory=list)
+    paused: bool = False
+    """As by SIGSTOP: its kernel goes on to accept and acknowledge, nothing of it runs."""
+
+
+NATURE = Life(Host(-1))
+"""What is not any node's doing."""
+
+LIFE: ContextVar[Life] = ContextVar("life", default=NATURE)

@@ -1,0 +1,188 @@
+"""An event loop in virtual time: asyncio's own tasks, timers and futures, and nothing of the OS.
+
+Real nodes run on it unchanged. Time passes only when nothing is left to do now, plus a microsecond
+for each step, so that nobody can wait for ever in a moment that does not pass. Sockets are
+`simulation.sockets`, threads are delays: a job is done, whole, at the moment it ends.
+"""
+
+import asyncio
+import contextvars
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from heapq import heappop, heappush
+from itertools import count
+from random import Random
+from typing import Any, TypeVar
+
+from ottla.simulation.hosts import LIFE, Life
+from ottla.simulation.sockets import Connector, Listening
+
+T = TypeVar("T")
+STEP_S = 1e-6
+THREAD_S = 0.001
+TASKS_MAX = 4000
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    def __init__(self, rng: Random, failed: Callable[[dict[str, Any]], None]) -> None:
+        self.now = 0.0
+        self.steps = 0
+        self.after_step: Callable[[Life], None] = lambda life: None
+        self.sockets = Connector(self, rng)
+        self._rng = rng
+        self._failed = failed
+        self._ready: deque[asyncio.Handle] = deque()
+        self._agenda: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._order = count()
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._closed = False
+
+    # --- the course of time
+
+    def run_until(self, end: float) -> None:
+        """Let everything happen that happens before `end`."""
+        asyncio._set_running_loop(self)
+        try:
+            while self._next(end):
+                pass
+        finally:
+            asyncio._set_running_loop(None)
+        self.now = max(self.now, end)
+
+    def _next(self, end: float) -> bool:
+        agenda, ready = self._agenda, self._ready
+        if not ready:
+            if not agenda or agenda[0][0] > end:
+                return False
+            self.now = max(self.now, agenda[0][0])
+        while agenda and agenda[0][0] <= self.now:
+            ready.append(heappop(agenda)[2])
+        handle = ready.popleft()
+        if not handle.cancelled():
+            self._run(handle)
+        return True
+
+    def _run(self, handle: asyncio.Handle) -> None:
+        life = life_of(handle)
+        if not life.alive:
+            return
+        if life.paused:
+            life.held.append(handle)
+            return
+        self.now += STEP_S
+        self.steps += 1
+        handle._run()
+        self.after_step(life)
+
+    def resume(self, life: Life) -> None:
+        """As by SIGCONT: what came meanwhile is done now."""
+        life.paused = False
+        held, life.held = life.held, []
+        for handle in held:
+            assert isinstance(handle, asyncio.Handle)
+            self._ready.append(handle)
+
+    # --- what asyncio needs of a loop
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context or contextvars.copy_context())
+        if not self._closed:
+            self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        context = context or contextvars.copy_context()
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self._closed:
+            heappush(self._agenda, (when, next(self._order), handle))
+        return handle
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(
+        self, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
+    ) -> "asyncio.Task[T]":
+        """Held on to: were a killed node's tasks collected, they would still clean up."""
+        task = asyncio.Task(coro, loop=self, **options)
+        self._tasks.append(task)
+        if len(self._tasks) > TASKS_MAX:
+            self._tasks = [each for each in self._tasks if not each.done()]
+        return task
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
+        future: asyncio.Future[T] = asyncio.Future(loop=self)
+
+        def work() -> None:
+            if future.cancelled():
+                return
+            try:
+                future.set_result(func(*args))
+            except Exception as error:
+                future.set_exception(error)
+
+        self.call_later(THREAD_S * self._rng.random() * 4, work)
+        return future
+
+    async def create_connection(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], host: str, port: int, **options: Any
+    ) -> tuple[asyncio.Transport, Any]:
+        return await self.sockets.connect(protocol_factory, port)
+
+    async def create_server(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], host: str, port: int, **options: Any
+    ) -> Listening:
+        return self.sockets.bind(protocol_factory, port)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self._closed:
+            self._failed(context)
+
+    def set_default_executor(self, executor: Any) -> None:
+        pass
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        """From here on nothing can be planned, by whatever is still being taken apart."""
+        self._closed = True
+        self._ready.clear()
+        self._agenda.clear()
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        pass
+
+
+def life_of(handle: asyncio.Handle) -> Life:
+    context: Context = handle._context  # type: ignore[attr-defined]
+    return context.get(LIFE, LIFE.get())

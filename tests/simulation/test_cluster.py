@@ -1,0 +1,33 @@
+"""Whole clusters under seeds: stories that end well, each with enough in it to be worth telling."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from ottla.simulation.cluster_world import SECONDS, ClusterWorld
+
+SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "30"))
+FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
+FEWEST_ACKNOWLEDGED = 50
+
+
+def live_through(seed: int) -> tuple[int, int, int]:
+    """Elections, acknowledged batches and cut logs of a run that keeps all invariants."""
+    world = ClusterWorld(seed).run(SECONDS)
+    return world.elections, world.acknowledged, world.invariants.truncations
+
+
+@pytest.mark.timeout(1200)
+def test_no_seed_breaks_an_invariant() -> None:
+    with ProcessPoolExecutor(2) as pool:
+        lives = list(pool.map(live_through, range(SEEDS)))
+    assert min(elections for elections, _, _ in lives) >= FEWEST_ELECTIONS
+    assert min(acknowledged for _, acknowledged, _ in lives) >= FEWEST_ACKNOWLEDGED
+    assert min(cut for _, _, cut in lives) >= 1
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    first, second = ClusterWorld(7).run(12.0), ClusterWorld(7).run(12.0)
+    assert first.story == second.story
+    assert first.loop.steps == second.loop.steps

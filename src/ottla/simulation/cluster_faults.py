@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from ottla.metadata.image import Image
+from ottla.node.node import Node
+
 if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
@@ -81,22 +84,22 @@ class Faults:
 
     def _cut_power(self) -> None:
         """Only of one whose records are all on other machines that run."""
-        member = self.rng.choice(self._running())
-        if self._others_have_all(member):
-            self._kill(member, power=True)
+        if self._all_have_all():
+            self._kill(power=True)
 
-    def _others_have_all(self, member: "Member") -> bool:
-        members = self.world.members.values()
-        if not all(m.life.alive for m in members):
+    def _all_have_all(self) -> bool:
+        nodes = [m.node for m in self.world.members.values() if m.node and m.life.alive]
+        if len(nodes) < len(self.world.members):
             return False
-        newest = max(
-            (m.node.publisher.image for m in members if hasattr(m.node, "publisher") and m.node),
-            key=lambda image: image.offset,
-            default=None,
-        )
-        topic = newest.topics_by_name.get("story") if newest is not None else None
-        return topic is not None and all(
-            len(partition.isr) == len(partition.replicas) for partition in topic.partitions.values()
+        images = [node.publisher.image for node in nodes if hasattr(node, "publisher")]
+        if len(images) < len(nodes):
+            return False
+        newest = max(images, key=lambda image: image.offset)
+        topic = newest.topics_by_name.get("story")
+        return (
+            topic is not None
+            and all(_takes_part(node, newest) for node in nodes)
+            and all(len(each.isr) == len(each.replicas) for each in topic.partitions.values())
         )
 
     def _pause(self) -> None:
@@ -158,3 +161,12 @@ class Faults:
         member = self.rng.choice(list(self.world.members.values()))
         member.host.wall_ahead = self.rng.choice((-DAY_S, -3.0, 0.0, 60.0, DAY_S))
         self.world.tell(f"the clock of node {member.id} is off by {member.host.wall_ahead:.0f} s")
+
+
+def _takes_part(node: Node, image: Image) -> bool:
+    """In this life, not in the one before, in which it may have lost something."""
+    known = image.brokers.get(node.broker.node_id)
+    registration = getattr(node, "registration", None)
+    if known is None or known.fenced or registration is None:
+        return False
+    return bool(known.epoch == registration.epoch)

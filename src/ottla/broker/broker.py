@@ -190,9 +190,14 @@ class Broker:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a request failed", exc_info=error)
 
-    def in_thread(self, work: Callable[[], T], finished: "Callable[[T | Exception], None]") -> None:
+    def in_thread(
+        self,
+        work: Callable[[], T],
+        finished: "Callable[[T | Exception], None]",
+        threads: Executor | None = None,
+    ) -> None:
         """Run what may block; `finished` is called on the event loop with result or error."""
-        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future = asyncio.get_running_loop().run_in_executor(threads or self._threads, work)
 
         def done(future: "asyncio.Future[T]") -> None:
             error = future.exception()

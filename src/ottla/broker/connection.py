@@ -133,7 +133,8 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(reply, Later):
             if not self._pending:
                 self._only_produce = True
-            self._only_produce = self._only_produce and api_of(frame) == PRODUCE
+            follows = api_of(frame) == PRODUCE and not reply.is_first
+            self._only_produce = self._only_produce and follows
             slot = _Slot(reply)
             self._pending.append(slot)
             reply.then(partial(self._arrived, slot))

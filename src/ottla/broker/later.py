@@ -18,12 +18,13 @@ class Broken(Exception):
 class Later:
     """Ends in a body, in None (the client wants no reply), or broken."""
 
-    __slots__ = ("_body", "_receiver", "abandoned", "delivered", "wrap")
+    __slots__ = ("_body", "_receiver", "abandoned", "delivered", "is_first", "wrap")
 
     def __init__(self) -> None:
         self._body: Body | Broken | None = None
         self._receiver: Receiver | None = None
         self.wrap: Callable[[Body], Body] | None = None  # dispatch puts the header in front
+        self.is_first = False  # no other request of the connection may be taken up before it ends
         self.delivered = False
         self.abandoned = False  # the client is gone: whoever was to deliver may forget it
 

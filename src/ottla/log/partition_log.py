@@ -58,14 +58,19 @@ class PartitionLog(DurableLog):
         now_ms: int,
         origin: Origin = Origin.CLIENT,
         strict_marker_epoch: bool = False,
+        proven: Accepted | None = None,
     ) -> Appended:
         """Check, give offsets and write. Clients send one batch; the quorum may send several.
+
+        `proven` is the one batch, where it was checked beforehand.
 
         With `strict_marker_epoch` a transaction marker must carry a newer epoch than the
         transaction (transaction.version 2).
         """
         if self.health.failure is not None or self.health.full:
             self.health.refuse(client=origin is Origin.CLIENT)
+        if proven is not None:
+            return self._append(proven, leader_epoch, now_ms, origin, strict_marker_epoch)
         view = memoryview(batches)
         header = next_batch(view, 0)
         if header is None:

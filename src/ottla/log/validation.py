@@ -82,6 +82,13 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     return read_header(view, position)
 
 
+def must_walk(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+    """Whether the answer to a client's batch depends on its single records."""
+    if config.compact or _may_be_out_of_time(header, config, now_ms):
+        return True
+    return config.codec is not None and header.codec != config.codec
+
+
 def accept(
     view: memoryview,
     position: int,
@@ -138,13 +145,9 @@ def _check_payload(header: BatchHeader, batch: memoryview) -> None:
 
 def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
     """Walk the records only where the header leaves the answer open."""
-    newest = now_ms + config.timestamp_after_max_ms
-    # Without a lower limit the header's largest timestamp settles the matter.
-    in_time = config.log_append_time or (
-        config.timestamp_before_max_ms == NEVER_MS and header.max_timestamp <= newest
-    )
-    if in_time and not config.compact:
+    if not config.compact and not _may_be_out_of_time(header, config, now_ms):
         return
+    newest = now_ms + config.timestamp_after_max_ms
     oldest = now_ms - config.timestamp_before_max_ms
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
@@ -168,6 +171,15 @@ def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, no
             "Some timestamps are outside of the topic's limits.",
             out_of_time,
         )
+
+
+def _may_be_out_of_time(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+    """Without a lower limit the header's largest timestamp settles the matter."""
+    if config.log_append_time:
+        return False
+    if config.timestamp_before_max_ms != NEVER_MS:
+        return True
+    return header.max_timestamp > now_ms + config.timestamp_after_max_ms
 
 
 def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Accepted:

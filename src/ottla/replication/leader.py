@@ -10,6 +10,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.log.partition_log import Appended, Origin, PartitionLog
 from ottla.log.reading import Read
+from ottla.log.validation import Accepted
 from ottla.replication.in_sync import Advance, Effect, InSync, Propose
 from ottla.wire.compression import Buffer
 
@@ -62,6 +63,7 @@ class Leader:
         now_ms: int,
         acks: int = ALL,
         origin: Origin = Origin.CLIENT,
+        proven: Accepted | None = None,
     ) -> Appended:
         in_sync = self.in_sync
         if acks == ALL and in_sync.is_under_min:
@@ -72,7 +74,7 @@ class Leader:
             )
         log = self.log
         appended = log.append_as_leader(
-            batches, leader_epoch=self.epoch, now_ms=now_ms, origin=origin
+            batches, leader_epoch=self.epoch, now_ms=now_ms, origin=origin, proven=proven
         )
         if not appended.duplicate:
             high_watermark = in_sync.appended(now, log.log_end_offset)

@@ -38,6 +38,7 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
+_ONE_BYTE = 128
 RECORD_BODY_MIN = 6  # attributes, two deltas, no key, no value, no headers
 
 ABORT_MARKER = 0
@@ -183,17 +184,25 @@ def skim_records(payload: Buffer, header: BatchHeader) -> Iterator[tuple[int, bo
 
     A third of the cost of `iterate_records`, for those who only check.
     """
-    plain, at = bytes(payload), 0
+    plain, at, base = bytes(payload), 0, header.base_timestamp
+    total = len(plain)
     try:
         for _ in range(header.count):
-            size, at = read_varint(plain, at)
+            size = plain[at]
+            if size < _ONE_BYTE:  # a varint of one byte, which most are, read in place
+                size = (size >> 1) ^ -(size & 1)
+                at += 1
+            else:
+                size, at = read_varint(plain, at)
             end = at + size
-            if size < RECORD_BODY_MIN or end > len(plain):
+            if size < RECORD_BODY_MIN or end > total:
                 raise ValueError("a record longer than its batch")
-            timestamp_delta, at = read_varint(plain, at + 1)
-            _, at = read_varint(plain, at)
-            key_size, at = read_varint(plain, at)
-            yield header.base_timestamp + timestamp_delta, key_size >= 0
+            delta, at = read_varint(plain, at + 1)
+            while plain[at] >= _ONE_BYTE:  # the offset's delta
+                at += 1
+            if at + 1 >= end:
+                raise ValueError("a record without a key's length")
+            yield base + delta, not plain[at + 1] & 1  # an odd number is a negative one: no key
             at = end
     except (IndexError, ValueError) as error:
         raise corrupt(f"A record at offset {header.base_offset} and on is malformed.") from error

@@ -5,12 +5,14 @@ all (-1): when every replica in sync has them. Versions: 5 adds the log's start,
 message, 9 is flexible, 10 names the leader in a refusal, 13 has topic ids instead of names.
 """
 
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.later import Body, Later
+from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Admission, Codes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
@@ -52,13 +54,30 @@ def serve(
             kept = memoryview(bytes(frame))
             request, _ = decode(ProduceRequest, context.api_version, kept, position)
             return admission.then(lambda codes: append(request, context, broker, codes))
+    if is_large(request):
+        kept = memoryview(bytes(frame))
+        request, _ = decode(ProduceRequest, context.api_version, kept, position)
+        checks = LongChecks(request, partial(leader_of, broker), broker.now_ms())
+        if checks.are_needed:
+            return checks.then(broker, lambda proven: append(request, context, broker, {}, proven))
     return append(request, context, broker, {})
 
 
+def leader_of(broker: "Broker", place: Place) -> Leader:
+    name, topic_id, index = place
+    if name:
+        return broker.partitions.leader(name, index)
+    return broker.partitions.leader_by_id(topic_id, index)
+
+
 def append(
-    request: ProduceRequest, context: "RequestContext", broker: "Broker", refused: Codes
+    request: ProduceRequest,
+    context: "RequestContext",
+    broker: "Broker",
+    refused: Codes,
+    proven: Verdicts | None = None,
 ) -> Body | Later | None:
-    work = Work(request, context, broker, refused)
+    work = Work(request, context, broker, refused, proven or {})
     if request.acks == 0:
         work.close_on_error()
         return None
@@ -83,9 +102,15 @@ class Work:
     """One request from its appends to its reply."""
 
     def __init__(
-        self, request: ProduceRequest, context: "RequestContext", broker: "Broker", refused: Codes
+        self,
+        request: ProduceRequest,
+        context: "RequestContext",
+        broker: "Broker",
+        refused: Codes,
+        proven: Verdicts,
     ) -> None:
         self.request = request
+        self.proven = proven
         self.refused = refused
         self.version = context.api_version
         self.listener_name = context.listener_name
@@ -109,8 +134,15 @@ class Work:
                 raise KafkaError(code, "The partition is not part of the transaction.")
             if data.records is None:
                 raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records.")
+            proven = self.proven.get((topic.name, topic.topic_id, data.index))
+            if isinstance(proven, KafkaError):
+                raise proven
             outcome.appended = leader.append(
-                data.records, now=self.now, now_ms=self.now_ms, acks=self.request.acks
+                data.records,
+                now=self.now,
+                now_ms=self.now_ms,
+                acks=self.request.acks,
+                proven=proven,
             )
             if outcome.appended.flush_due:
                 self.may_wait = True

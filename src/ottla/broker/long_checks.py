@@ -1,0 +1,109 @@
+"""Batches of many records that must be walked one by one are proven in a thread, then appended.
+
+A walk costs half a microsecond a record, and a small compressed batch can hold millions: the event
+loop would stand still for everybody. The one thread shares the interpreter in slices of 5 ms.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ottla.broker.later import Body, Later
+from ottla.errors import KafkaError
+from ottla.log.validation import Accepted, Origin, accept, invalid, must_walk, next_batch
+from ottla.replication.leader import Leader
+from ottla.wire.messages.produce import ProduceRequest
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+log = logging.getLogger(__name__)
+
+RECORDS_MAX = 2_000
+"""So many are walked on the event loop: about a millisecond."""
+_COUNT_AT = slice(57, 61)
+
+Place = tuple[str, bytes, int]
+Verdicts = Mapping[Place, Accepted | KafkaError]
+
+
+def is_large(request: ProduceRequest) -> bool:
+    """A first look, for every request: whether any batch claims many records."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records and int.from_bytes(records[_COUNT_AT], "big", signed=True) > RECORDS_MAX:
+                return True
+    return False
+
+
+class LongChecks:
+    """The batches of one request that are to be proven; the rest is checked as it is appended."""
+
+    def __init__(
+        self, request: ProduceRequest, leader_of: Callable[[Place], Leader], now_ms: int
+    ) -> None:
+        self._now_ms = now_ms
+        self._waiting: dict[Place, tuple[Leader, memoryview]] = {}
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                place = topic.name, topic.topic_id, data.index
+                try:
+                    leader, view = leader_of(place), memoryview(data.records or b"")
+                    header = next_batch(view, 0)
+                except KafkaError:
+                    continue  # the append says why it cannot be
+                if header is None or header.count <= RECORDS_MAX:
+                    continue
+                if must_walk(header, leader.log.config, now_ms):
+                    self._waiting[place] = leader, view
+
+    @property
+    def are_needed(self) -> bool:
+        return bool(self._waiting)
+
+    def then(self, broker: "Broker", go_on: "Callable[[Verdicts], Body | Later | None]") -> Later:
+        """Prove them; then go on with what was found. Later requests of the client wait."""
+        later = Later()
+        later.is_first = True
+
+        def finished(found: "Verdicts | Exception") -> None:
+            if isinstance(found, Exception):
+                broker.unexpected("checking a batch", found)
+                later.break_off()
+                return
+            try:
+                body = go_on(found)
+            except Exception as error:  # with acks=0 a refusal is a closed connection
+                log.warning("a Produce ends its connection: %s", error)
+                later.break_off()
+                return
+            if isinstance(body, Later):
+                body.pass_on_to(later)
+            else:
+                later.deliver(body)
+
+        broker.in_thread(self._prove, finished, _walker())
+        return later
+
+    def _prove(self) -> Verdicts:
+        return {place: self._verdict(*each) for place, each in self._waiting.items()}
+
+    def _verdict(self, leader: Leader, view: memoryview) -> Accepted | KafkaError:
+        try:
+            header = next_batch(view, 0)
+            if header is None:
+                raise invalid("There is no whole batch in the request.")
+            if next_batch(view, header.size) is not None:
+                raise invalid("A produce request holds one batch per partition.")
+            return accept(view, 0, header, leader.log.config, Origin.CLIENT, self._now_ms)
+        except KafkaError as error:
+            return error
+
+
+@cache
+def _walker() -> ThreadPoolExecutor:
+    """A thread of its own: cold reads and flushes must not stand behind long walks."""
+    return ThreadPoolExecutor(1, "ottla-walk")

@@ -35,6 +35,10 @@ class Faults:
     unlucky_voters: float = 0.2  # the chance that a voter dies right after its vote
 
 
+PEACE = Faults(0, 0, 0, 0, 0, 0, 0, 0)
+CALM_SECONDS = 2.0
+
+
 class Violation(AssertionError):
     """An invariant does not hold; the story says how it came to that."""
 
@@ -47,7 +51,7 @@ class QuorumWorld:
         self.rng = Random(seed)
         self.clock = Clock()
         self.network = Network(self.clock, self.rng)
-        self.faults = Faults()
+        self.faults = PEACE
         self.story: list[str] = []
         self.acknowledged: list[bytes] = []
         self.proposed = 0
@@ -90,9 +94,14 @@ class QuorumWorld:
     # --- a run --------------------------------------------------------------------------------
 
     def run(self, seconds: float) -> "QuorumWorld":
-        """Faults for so long, then peace: everything must come together again."""
-        end = self.clock.now + seconds
+        """Faults for so long, then peace: everything must come together again.
+
+        Before them is a calm in which something is acknowledged, so that there is what to lose.
+        """
+        end = self.clock.now + CALM_SECONDS + seconds
         self._every(0.08, end, self._propose)
+        self.clock.run_until(self.clock.now + CALM_SECONDS)
+        self.faults = Faults()
         self._every(1.0, end, self._misfortune)
         self.clock.after(seconds * 0.3, self._lose_leader)
         self.clock.after(seconds * 0.6, self._isolate_leader)
@@ -103,7 +112,7 @@ class QuorumWorld:
 
     def heal(self) -> None:
         self.tell("all is healed")
-        self.faults = Faults(0, 0, 0, 0, 0, 0, 0, 0)
+        self.faults = PEACE
         self.network.heal()
         self.invariants.isolated.clear()
         for node in self.nodes.values():

@@ -1,6 +1,7 @@
 """One node: its parts, and the order in which they start and stop."""
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 
 from ottla.broker.api import Listeners
@@ -43,6 +44,8 @@ from ottla.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+
+log = logging.getLogger(__name__)
 
 THREADS = 4
 CATCH_UP_S = 0.01
@@ -294,7 +297,10 @@ class Node:
         await self.quorum.stop()
         epoch = self.registration.epoch if self.topology.is_broker else -1
         for directory in self.directories:
-            directory.close(epoch)
+            try:
+                directory.close(epoch)
+            except KafkaError as error:  # a full disk, say: the others are closed all the same
+                log.error("no clean stop, the next start recovers: %s", error.message)
         self.threads.shutdown()
 
 

@@ -3,7 +3,9 @@
 `LocalDisk` is the real one; the simulation has another that tears and forgets what was not synced.
 """
 
+import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -39,10 +41,26 @@ class Disk(Protocol):
         """Make files created, renamed or removed in it durable as such."""
 
 
+AHEAD_BYTES = 1024 * 1024
+"""Room that a growing file has for itself: on a disk that others filled up, the metadata log must
+still take the deletion that makes room again."""
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
+
+
+def reserve(descriptor: int, start: int, size: int) -> None:
+    """Take blocks behind the end of a file without making it longer; where that is not known,
+    and where there is no room, without it."""
+    with suppress(OSError, AttributeError):
+        allocate = ctypes.CDLL(None).fallocate
+        offset = ctypes.c_int64
+        allocate(descriptor, _KEEP_SIZE, offset(start), offset(size))
+
+
 class LocalFile:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._size = os.fstat(self._descriptor).st_size
+        self._reserved = 0
 
     @property
     def size(self) -> int:
@@ -53,13 +71,16 @@ class LocalFile:
         while written < len(data):
             written += os.pwrite(self._descriptor, memoryview(data)[written:], self._size + written)
         self._size += len(data)
+        if self._reserved - self._size < AHEAD_BYTES // 2:
+            reserve(self._descriptor, self._size, AHEAD_BYTES)
+            self._reserved = self._size + AHEAD_BYTES
 
     def read(self, position: int, size: int) -> bytes:
         return os.pread(self._descriptor, size, position)
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
-        self._size = size
+        self._size = self._reserved = size
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)

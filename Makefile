@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test pipelines-test lint interop chaos bench wheel docs clean
+.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos bench wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ interop: install ## Apache Kafka's own tools and clients of other languages agai
 
 chaos: install ## Kill the broker, and clients in the midst of transactions, fifty times
 	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
+
+pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
+	$(BIN)/python bench/pipelines.py $(ARGS)
 
 bench: install ## Apache Kafka and Ottla side by side, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)

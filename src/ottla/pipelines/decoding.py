@@ -24,10 +24,13 @@ def parsed_column(source: Source) -> str | None:
     if source.value.name != "json":
         return None
     schema = ddl(source.value.schema).replace("'", "\\'")
-    return (
+    parsing = (
         f"from_json(cast(value AS string), '{schema}, `_bad` string', "
         "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_bad'))"
     )
+    # The optimizer copies a deterministic expression into every filter above it, and each copy
+    # would parse the record again. It leaves alone what may differ from one task to the next.
+    return f"if(spark_partition_id() >= 0, {parsing}, NULL)"
 
 
 def columns_of(source: Source) -> list[str]:

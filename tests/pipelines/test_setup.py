@@ -1,0 +1,89 @@
+"""Setting up without thought: what is missing is said in a sentence, what is cached is checked."""
+
+import hashlib
+import stat
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import OttlaError
+from ottla.pipelines import jars
+from ottla.pipelines.java import find_java
+from ottla.pipelines.spark import SparkSettings, configuration
+from ottla.pipelines.state import Generations
+
+
+@pytest.fixture(autouse=True)
+def _forget_java() -> None:
+    find_java.cache_clear()
+
+
+def fake_java(folder: Path, version: str) -> None:
+    program = folder / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+
+def test_no_java_is_one_sentence_that_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(OttlaError, match="openjdk-17-jre-headless"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"), [("1.8.0_392", False), ("11.0.2", False), ("17", True)]
+)
+def test_an_old_java_is_refused_by_its_number(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, fine: bool
+) -> None:
+    fake_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    if fine:
+        assert find_java() == tmp_path
+    else:
+        with pytest.raises(OttlaError, match=r"is Java (8|11)\."):
+            find_java()
+
+
+def test_a_cached_jar_whose_bytes_changed_is_fetched_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    content = b"a jar"
+    jar = jars.Jar("one.jar", hashlib.sha256(content).hexdigest())
+    fetched = []
+
+    def fetch(folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / jar.name).write_bytes(content)
+        fetched.append(folder)
+
+    monkeypatch.setenv("OTTLA_CACHE", str(tmp_path))
+    monkeypatch.setattr(jars, "JARS", (jar,))
+    monkeypatch.setattr(jars, "_resolve", fetch)
+    [path] = jars.connector_jars()
+    jars.connector_jars()
+    assert len(fetched) == 1  # the second time it is there
+    path.write_bytes(b"something else")
+    jars.connector_jars()
+    assert len(fetched) == 2
+
+
+def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.pipelines.spark.connector_jars", lambda: (Path("/a.jar"),))
+    chosen = configuration(SparkSettings(parallelism=3, master="spark://host:7077"))
+    assert chosen["spark.sql.shuffle.partitions"] == "3"
+    assert chosen["spark.sql.adaptive.enabled"] == "false"
+    assert chosen["spark.jars"] == "/a.jar"  # shipped to executors that are elsewhere
+
+
+def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: Path) -> None:
+    generations = Generations(tmp_path, "app", "cluster")
+    assert generations.current() == 1
+    assert generations.open_next() == 1  # nothing has run yet: the first pass is the replay
+    generations.checkpoints(1).mkdir(parents=True)
+    assert generations.open_next() == 2
+    assert Generations(tmp_path, "app", "cluster").current() == 2

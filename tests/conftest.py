@@ -4,8 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("support")
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ottla")
 
 from support.brokers import BrokerProcess, Kind, running  # noqa: E402
 from support.homes import Home  # noqa: E402

@@ -136,7 +136,7 @@ class Members:
         return await eventually(found)
 
 
-async def eventually(question: Callable[[], T | None], seconds: float = 10.0) -> T:
+async def eventually(question: Callable[[], T | None], seconds: float = 60.0) -> T:
     """Ask until the answer is there."""
     async with asyncio.timeout(seconds):
         while not (answer := question()):

@@ -2,12 +2,16 @@
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from random import SystemRandom
 
 import pytest
 
 from ottla.simulation.cluster_world import SECONDS, ClusterWorld
+from ottla.simulation.quorum_world import Violation
+from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "30"))
+MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50
 
@@ -31,3 +35,16 @@ def test_the_same_seed_tells_the_same_story() -> None:
     first, second = ClusterWorld(7).run(12.0), ClusterWorld(7).run(12.0)
     assert first.story == second.story
     assert first.loop.steps == second.loop.steps
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("mutant", CLUSTER_MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    draw = SystemRandom()
+    for _ in range(MUTANT_SEEDS):
+        try:
+            ClusterWorld(draw.randrange(2**32)).run(SECONDS)
+        except Violation:
+            return
+    pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")

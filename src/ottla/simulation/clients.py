@@ -5,6 +5,7 @@ they were told to the invariants.
 """
 
 import asyncio
+import time
 from random import Random
 from typing import TypeVar
 
@@ -143,7 +144,7 @@ class Producer(Client):
         while not self.stopped:
             values = [f"{self.name}-{sequence + n}" for n in range(self.rng.randint(1, 3))]
             batch = build_batch(
-                [NewRecord(0, None, value.encode()) for value in values],
+                [NewRecord(int(time.time() * 1000), None, value.encode()) for value in values],
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 base_sequence=sequence,
@@ -205,12 +206,15 @@ class Consumer(Client):
         super().__init__(world, invariants, cluster, rng)
         self.where = TopicPartition(self.cluster.topic, partition)
         self.position = 0
+        self._epoch = -1
 
     async def run(self) -> None:
         await self.find_leaders()
         while not self.stopped:
             try:
-                if self.rng.random() < 0.3:
+                epoch = self.cluster.epoch(self.where.partition)
+                if epoch != self._epoch or self.rng.random() < 0.3:
+                    self._epoch = epoch  # of a new leader the first question is where it ends
                     await self._ask_end()
                 elif not await self._fetch():
                     await self.pause()
@@ -264,9 +268,10 @@ class Consumer(Client):
             replica_id=-1,
             topics=[ListOffsetsTopic(name=self.where.topic, partitions=[ask])],
         )
+        epoch, asked = ask.current_leader_epoch, len(self.invariants.acknowledged[self.where])
         answer = await self.cluster.ask_leader(partition, request, LIST, ListOffsetsResponse)
         told = answer.topics[0].partitions[0]
         if told.error_code:
             await self.find_leaders()
         else:
-            self.invariants.end_was_told(self.where, told.offset)
+            self.invariants.end_was_told(self.where, epoch, asked, told.offset)

@@ -2,27 +2,28 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.metadata.image import Image
-from ottla.node.node import Node
+from ottla.ids import TopicPartition
 
 if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
-DAY_S = 86_400.0
+HOUR_S = 3600.0
 
 
 class Faults:
     def __init__(self, world: "ClusterWorld") -> None:
         self.world = world
         self.rng = world.rng
+        self.waits_for_acknowledgement = False
+        self.waits_for_election = False
 
     def begin(self, after: float) -> None:
         """First one that leaves records which have to be cut, so that no run is without them."""
         self.world.loop.call_later(after, self._leave_alone_with_clients)
         self.world.loop.call_later(after + 8.5, self._next)
 
-    def _leave_alone_with_clients(self) -> None:
-        member = self._leader()
+    def _leave_alone_with_clients(self, member: "Member | None" = None) -> None:
+        member = member or self._leader()
         if member is not None:
             others = [n for n in self.world.members if n != member.id]
             self.world.tell(f"node {member.id} is cut off from {others}, not from clients")
@@ -32,13 +33,15 @@ class Faults:
         if self.world.calm:
             return
         faults = (
-            (4, self._kill_leader),
+            (2, self._kill_leader),
+            (3, self._lie_in_wait),
+            (1, self._fall_like_dominoes),
             (2, self._kill),
             (3, self._cut_power),
             (2, self._pause),
             (3, self._cut),
             (2, self._isolate),
-            (1, self._slow_down),
+            (2, self._slow_down),
             (1, self._jump),
         )
         (chosen,) = self.rng.choices([each for _, each in faults], [weight for weight, _ in faults])
@@ -58,8 +61,17 @@ class Faults:
         if not self._may_lose_one():
             return
         member = member or self.rng.choice(self._running())
+        self._strike(member, self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random(), power=power)
+
+    def _strike(self, member: "Member", away: float, *, power: bool = False) -> None:
+        """Kill it, if another lives that has been in sync since its start: what was acknowledged
+        survives where one replica does, and nobody can tell a kill from a power cut later."""
+        others = (m for m in self.world.members.values() if m is not member and m.life.alive)
+        if not any(self._is_whole(other) for other in others):
+            return
+        if member.life.paused:
+            self.world.loop.resume(member.life)
         self.world.kill(member, power=power)
-        away = self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random()
 
         def revive() -> None:
             if not member.life.alive:
@@ -68,14 +80,63 @@ class Faults:
 
         self.world.loop.call_later(away, revive)
 
+    def _fall_like_dominoes(self) -> None:
+        """One dies, one loses power, the last stands still, and comes back last."""
+        first, second, third = self.rng.sample(list(self.world.members.values()), 3)
+        if len(self._running()) < 3:
+            return
+        self._strike(first, away=2.0)
+
+        def fall() -> None:
+            if second.life.alive:
+                self._strike(second, 1.5, power=True)
+            self.world.loop.call_later(2.0, self._stop, third, 6.0)
+
+        self.world.loop.call_later(0.2 + self.rng.random(), fall)
+
+    def _lie_in_wait(self) -> None:
+        """The worst moments: just after an acknowledgement, and just after an election."""
+        self.waits_for_acknowledgement = True
+
+    def acknowledged(self, where: TopicPartition) -> None:
+        if not self.waits_for_acknowledgement or self.world.calm:
+            return
+        self.waits_for_acknowledgement = False
+        leading = [m for m in self._running() if self._leads(m, where)]
+        if not leading or not self._may_lose_one():
+            return
+        self._strike(leading[0], away=self.rng.choice((0.1, 3.0)) * self.rng.random())
+        self.waits_for_election = self.rng.random() < 0.7
+        others = [m for m in self._running() if m is not leading[0]]
+        if others and self.rng.random() < 0.3:
+            self._stop(self.rng.choice(others), 1.0 + self.rng.random())
+
+    def elected(self, node_id: int) -> None:
+        if not self.waits_for_election or self.world.calm:
+            return
+        self.waits_for_election = False
+        member = self.world.members[node_id]
+        if self.rng.random() < 0.5:
+            self.world.loop.call_later(0.004 * self.rng.random(), self._strike_if_alive, member)
+        else:
+            self._leave_alone_with_clients(member)
+
+    def _strike_if_alive(self, member: "Member") -> None:
+        if member.life.alive:
+            self._strike(member, away=self.rng.choice((0.1, 3.0)) * self.rng.random())
+
     def _leader(self) -> "Member | None":
         """A node that leads a partition of the topic, as far as it knows."""
         leading = [m for m in self._running() if self._leads(m)]
         return self.rng.choice(leading) if leading else None
 
-    def _leads(self, member: "Member") -> bool:
-        partitions = getattr(member.node, "partitions", ())
-        return any(r.leader is not None and r.topic_partition.topic == "story" for r in partitions)
+    def _leads(self, member: "Member", where: TopicPartition | None = None) -> bool:
+        return any(
+            replica.leader is not None
+            and replica.topic_partition.topic == "story"
+            and where in (None, replica.topic_partition)
+            for replica in getattr(member.node, "partitions", ())
+        )
 
     def _kill_leader(self) -> None:
         leader = self._leader()
@@ -83,31 +144,42 @@ class Faults:
             self._kill(leader)
 
     def _cut_power(self) -> None:
-        """Only of one whose records are all on other machines that run."""
-        if self._all_have_all():
-            self._kill(power=True)
+        """A host whose node is dead already may lose it too: that costs what was not synced."""
+        member = self.rng.choice(list(self.world.members.values()))
+        if member.life.alive:
+            self._kill(member, power=True)
+        else:
+            self.world.lose_unsynced(member)
 
-    def _all_have_all(self) -> bool:
-        nodes = [m.node for m in self.world.members.values() if m.node and m.life.alive]
-        if len(nodes) < len(self.world.members):
+    def _is_whole(self, member: "Member") -> bool:
+        """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""
+        images = [
+            each.node.publisher.image
+            for each in self.world.members.values()
+            if each.node is not None and hasattr(each.node, "publisher")
+        ]
+        newest = max(images, key=lambda image: image.offset, default=None)
+        topic = newest.topics_by_name.get("story") if newest is not None else None
+        if newest is None or topic is None or member.node is None:
             return False
-        images = [node.publisher.image for node in nodes if hasattr(node, "publisher")]
-        if len(images) < len(nodes):
-            return False
-        newest = max(images, key=lambda image: image.offset)
-        topic = newest.topics_by_name.get("story")
+        known, own = newest.brokers.get(member.id), getattr(member.node, "registration", None)
         return (
-            topic is not None
-            and all(_takes_part(node, newest) for node in nodes)
-            and all(len(each.isr) == len(each.replicas) for each in topic.partitions.values())
+            known is not None
+            and own is not None
+            and known.epoch == own.epoch
+            and all(member.id in partition.isr for partition in topic.partitions.values())
         )
 
     def _pause(self) -> None:
         if not self._may_lose_one():
             return
-        member = self.rng.choice(self._running())
-        life = member.life
         seconds = self.rng.choice((0.5, 4.0, 10.0)) * self.rng.random()
+        self._stop(self.rng.choice(self._running()), seconds)
+
+    def _stop(self, member: "Member", seconds: float) -> None:
+        life = member.life
+        if not life.alive or life.paused:
+            return
         self.world.tell(f"node {member.id} stands still for {seconds:.1f} s")
         life.paused = True
 
@@ -150,7 +222,7 @@ class Faults:
 
     def _slow_down(self) -> None:
         self.world.tell("the network is slow")
-        self.world.loop.sockets.slow = 0.2 * self.rng.random()
+        self.world.loop.sockets.slow = 0.5 * self.rng.random()
 
         def speed_up() -> None:
             self.world.loop.sockets.slow = 0.0
@@ -158,15 +230,8 @@ class Faults:
         self.world.loop.call_later(3 * self.rng.random(), speed_up)
 
     def _jump(self) -> None:
+        """Within what Kafka bears: an hour back, clients' timestamps would be from the future; a
+        day ahead, producers would be forgotten."""
         member = self.rng.choice(list(self.world.members.values()))
-        member.host.wall_ahead = self.rng.choice((-DAY_S, -3.0, 0.0, 60.0, DAY_S))
+        member.host.wall_ahead = self.rng.choice((-0.5, -0.001, 0.0, 0.02, 23.0)) * HOUR_S
         self.world.tell(f"the clock of node {member.id} is off by {member.host.wall_ahead:.0f} s")
-
-
-def _takes_part(node: Node, image: Image) -> bool:
-    """In this life, not in the one before, in which it may have lost something."""
-    known = image.brokers.get(node.broker.node_id)
-    registration = getattr(node, "registration", None)
-    if known is None or known.fenced or registration is None:
-        return False
-    return bool(known.epoch == registration.epoch)

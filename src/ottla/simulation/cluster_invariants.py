@@ -16,6 +16,8 @@ READ_BYTES = 1 << 20
 class Teller(Protocol):
     def tell(self, line: str) -> None: ...
     def violated(self, what: str) -> NoReturn: ...
+    def elected(self, node_id: int) -> None: ...
+    def acknowledged_at(self, where: TopicPartition) -> None: ...
 
 
 class Entry(NamedTuple):
@@ -43,6 +45,8 @@ class Acknowledged(NamedTuple):
     base: int
     crc: int
     what: str
+    order: int  # how many were acknowledged before it
+    epoch: int  # in which it was written for good
 
 
 class ClusterInvariants:
@@ -131,6 +135,7 @@ class ClusterInvariants:
         )
         for acknowledged in self.acknowledged[where].values():
             self._has(node_id, copy, acknowledged)
+        self.world.elected(node_id)
 
     def _has(self, node_id: int, copy: Copy, record: Acknowledged) -> None:
         found = next((entry for entry in copy.entries if entry.base == record.base), None)
@@ -143,9 +148,10 @@ class ClusterInvariants:
     # --- clients
 
     def was_acknowledged(self, where: TopicPartition, base: int, crc: int, what: str) -> None:
-        record = Acknowledged(base, crc, what)
+        epoch = self._epoch_of(where, base, crc)
+        record = Acknowledged(base, crc, what, len(self.acknowledged[where]), epoch)
         known = self.acknowledged[where].setdefault(base, record)
-        if known != record:
+        if known is not record:
             self.world.violated(f"{where} at {base} was acknowledged as {known.what} and {what}")
         for node_id, copies in self._copies.items():
             copy = copies.get(where)
@@ -153,17 +159,37 @@ class ClusterInvariants:
                 continue
             if copy.leader.epoch == max(e for tp, e in self.leaders if tp == where):
                 self._has(node_id, copy, record)
+        self.world.acknowledged_at(where)
 
     def was_read(self, where: TopicPartition, offset: int, value: bytes) -> None:
         known = self._read.setdefault((where, offset), value)
         if known != value:
             self.world.violated(f"{where} at {offset} was read as {known!r} and as {value!r}")
 
-    def end_was_told(self, where: TopicPartition, offset: int) -> None:
+    def end_was_told(self, where: TopicPartition, epoch: int, asked: int, offset: int) -> None:
+        """By the leader of an epoch, which was asked after so many acknowledgements: it must know
+        of those that were written in its epoch and before (KIP-207)."""
+        for base, record in self.acknowledged[where].items():
+            if record.order < asked and base >= offset and record.epoch <= epoch:
+                self.world.violated(
+                    f"{where} ends at {offset}, says its leader of epoch {epoch}; {record.what} "
+                    f"was acknowledged at {base}"
+                )
         known = self._end_seen.get(where, 0)
         if offset < known:
             self.world.violated(f"clients saw {where} end at {known}, then at {offset}")
         self._end_seen[where] = offset
+
+    def _epoch_of(self, where: TopicPartition, base: int, crc: int) -> int:
+        """The latest: a leader of the past may have it too, never committed."""
+        found = [
+            entry.epoch
+            for copies in self._copies.values()
+            if where in copies
+            for entry in copies[where].entries
+            if (entry.base, entry.crc) == (base, crc)
+        ]
+        return max(found, default=1 << 31)  # by default: nobody who could tell is alive
 
     # --- the end
 

@@ -4,21 +4,22 @@
 
 ends well or raises `Violation`, whose text tells what happened. What runs is the product itself,
 sockets, clock, threads and chance apart: quorum, controller, replication and the broker's
-handlers, over files in memory. Power is only cut where the other replicas are in sync, because
-acknowledged records are kept by being on several machines, as in Apache Kafka.
+handlers, over files in memory. Power is cut at one machine at a time, because acknowledged
+records are kept by being on several, as in Apache Kafka.
 """
 
 import asyncio
 import logging
 import shutil
 from collections.abc import Coroutine
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
 from typing import Any, NoReturn
 
 from ottla.config import Settings
+from ottla.ids import TopicPartition
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
 from ottla.simulation.clients import Client, Cluster, Consumer, Producer
@@ -61,6 +62,10 @@ SETTINGS = {
 """Kafka's time-outs, shorter, so that more happens in a minute."""
 
 
+NATURE_CONTEXT = Context()
+"""Faults that are set off by a node's step are not part of that node."""
+
+
 class Member:
     """A node with its host, from life to life."""
 
@@ -90,6 +95,7 @@ class ClusterWorld:
         self.clients: list[Client] = []
         self.client_life = Life(Host(CLIENTS))
         self.calm = False
+        self.faults = Faults(self)
         self._violation: Violation | None = None
         self._graveyard: list[Node] = []
 
@@ -125,7 +131,7 @@ class ClusterWorld:
             self.loop.sockets.hosts[9100 + member.id] = member.host
             self.start(member)
         self._as_client(self._live())
-        Faults(self).begin(after=2.0)
+        self.faults.begin(after=2.0)
         self._until(seconds)
         self.heal()
         for client in self.clients:
@@ -222,6 +228,11 @@ class ClusterWorld:
         if power:
             cut_power(member.path, self.synced, self.rng)
 
+    def lose_unsynced(self, member: Member) -> None:
+        """The host of a dead node goes down as well."""
+        self.tell(f"the dead node {member.id} loses power")
+        cut_power(member.path, self.synced, self.rng)
+
     def heal(self) -> None:
         self.tell("all is mended")
         self.calm = True
@@ -232,6 +243,12 @@ class ClusterWorld:
                 self.loop.resume(member.life)
             if not member.life.alive:
                 self.start(member)
+
+    def elected(self, node_id: int) -> None:
+        NATURE_CONTEXT.run(self.faults.elected, node_id)
+
+    def acknowledged_at(self, where: TopicPartition) -> None:
+        NATURE_CONTEXT.run(self.faults.acknowledged, where)
 
     def _spawn(self, life: Life, work: Coroutine[Any, Any, None]) -> None:
         context = copy_context()

@@ -1,0 +1,146 @@
+"""Bugs that Kafka and its kin have had, each put back on purpose: a simulated cluster must show it.
+
+A mutant replaces one function of the product by a wrong one, as a patch to the source would. The
+numbers are those of the list of hazards in docs/simulation.md.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from ottla.broker.broker import Broker
+from ottla.broker.handlers.list_offsets import Search
+from ottla.controller import in_sync as controller_in_sync
+from ottla.controller import registration
+from ottla.log.epochs import EpochStart, LeaderEpochs
+from ottla.log.partition_log import Appended, PartitionLog
+from ottla.node.node import Node
+from ottla.quorum import leading
+from ottla.quorum.events import LeaderChanged
+from ottla.quorum.member import Member
+from ottla.quorum.roles import Leader as Leading
+from ottla.replication.follower import Follower
+from ottla.replication.in_sync import InSync
+from ottla.wire.messages.fetch import FetchPartition
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+def followers_cut_to_their_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    """1, KIP-101: a follower's high watermark lags behind what was committed."""
+    right = Follower.__init__
+
+    def begin(self: Follower, log: PartitionLog, leader_id: int, epoch: int) -> None:
+        right(self, log, leader_id, epoch)
+        log.truncate_to(log.high_watermark, now_ms=0)
+
+    patch.setattr(Follower, "__init__", begin)
+
+
+def an_unknown_epoch_ends_with_the_log(patch: pytest.MonkeyPatch) -> None:
+    """2, KIP-279: after two elections the follower's epoch may be one the leader never had."""
+    right = LeaderEpochs.end_offset_for
+
+    def end_offset_for(self: LeaderEpochs, epoch: int, log_end_offset: int) -> EpochStart:
+        if epoch not in {known.epoch for known in self.entries}:
+            return EpochStart(epoch, log_end_offset)
+        return right(self, epoch, log_end_offset)
+
+    patch.setattr(LeaderEpochs, "end_offset_for", end_offset_for)
+
+
+def nobody_says_which_epoch_is_meant(patch: pytest.MonkeyPatch) -> None:
+    """3, KIP-320: a leader of the past is believed, and nothing is ever cut."""
+    right = Follower.wanted
+
+    def wanted(self: Follower, max_bytes: int) -> FetchPartition:
+        asked = right(self, max_bytes)
+        asked.current_leader_epoch = asked.last_fetched_epoch = -1
+        return asked
+
+    patch.setattr(Follower, "wanted", wanted)
+
+
+def who_lost_its_tail_may_still_lead(patch: pytest.MonkeyPatch) -> None:
+    """5, KIP-966: a broker that comes back from a crash stays eligible."""
+    patch.setattr(registration, "lost_unflushed", lambda *_: [])
+    patch.setattr(Node, "_previous_epoch", lambda self: 0)
+
+
+def a_new_leader_tells_its_own_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    """9, KIP-207: it may not know yet what its predecessor committed."""
+    patch.setattr(Search, "_refuse_while_uncertain", lambda *_: None)
+
+
+def a_node_leads_by_what_it_knew_in_its_last_life(patch: pytest.MonkeyPatch) -> None:
+    """11: elected is not caught up; having lost its tail, it has its followers cut theirs."""
+
+    async def at_once(self: Node) -> None:
+        pass
+
+    patch.setattr(Node, "_know_of_own_registration", at_once)
+
+
+def a_controller_decides_before_it_has_caught_up(patch: pytest.MonkeyPatch) -> None:
+    """11: what earlier controllers committed may not have reached its image yet."""
+    right = leading.become_leader
+
+    def become_leader(member: Member, now: float, granted: set[int]) -> None:
+        right(member, now, granted)
+        if isinstance(member.role, Leading) and not member.role.announced:
+            member.role.announced = True
+            member.emit(LeaderChanged(member.id, member.epoch))
+
+    patch.setattr(leading, "become_leader", become_leader)
+
+
+def any_life_of_a_broker_is_as_good(patch: pytest.MonkeyPatch) -> None:
+    """4, KIP-903: one that came back empty joins the in-sync set by what it had before."""
+    patch.setattr(controller_in_sync, "_eligible", lambda *_: True)
+    patch.setattr(Broker, "may_be_in_sync", lambda *_: True)
+
+
+def followers_know_nothing_of_producers(patch: pytest.MonkeyPatch) -> None:
+    """13: after a fail-over what is sent again is taken for new."""
+    right = PartitionLog.append_as_follower
+
+    def append(self: PartitionLog, batches: bytes, *, now_ms: int) -> Appended | None:
+        appended = right(self, batches, now_ms=now_ms)
+        self.producers.replace({}, self.log_end_offset)
+        return appended
+
+    patch.setattr(PartitionLog, "append_as_follower", append)
+
+
+def the_leader_alone_commits(patch: pytest.MonkeyPatch) -> None:
+    """Acknowledged before the others have it."""
+
+    def appended(self: InSync, now: float, end_offset: int) -> int | None:
+        self.end_offset = self.high_watermark = end_offset
+        return end_offset
+
+    patch.setattr(InSync, "appended", appended)
+
+
+def who_leaves_the_in_sync_set_is_forgotten_at_once(patch: pytest.MonkeyPatch) -> None:
+    """A smaller set counts before the controller agreed to it."""
+    patch.setattr(
+        InSync,
+        "maximal",
+        property(lambda self: self.committed if self.proposed is None else self.proposed),
+    )
+
+
+CLUSTER_MUTANTS: list[Mutant] = [
+    followers_cut_to_their_high_watermark,
+    an_unknown_epoch_ends_with_the_log,
+    nobody_says_which_epoch_is_meant,
+    who_lost_its_tail_may_still_lead,
+    a_new_leader_tells_its_own_high_watermark,
+    a_node_leads_by_what_it_knew_in_its_last_life,
+    a_controller_decides_before_it_has_caught_up,
+    any_life_of_a_broker_is_as_good,
+    followers_know_nothing_of_producers,
+    the_leader_alone_commits,
+    who_leaves_the_in_sync_set_is_forgotten_at_once,
+]

@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos bench wheel docs clean
+.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos fuzz bench wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ chaos: install ## Kill the broker, and clients in the midst of transactions, fif
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)
+
+fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seconds 3600"
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 bench: install ## Apache Kafka and Ottla side by side, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)

@@ -65,10 +65,10 @@ def run_showcase(
     definition = app.definition()
     create(definition, [NewTopic(ORDERS, 2), NewTopic(CUSTOMERS, 2)])
     results = Results(bootstrap, on_result)
-    view = _View(results)
-    runner = Runner(make_plan(definition), options or RunOptions(), view)
     generator = Generator(bootstrap, rate)
     generator.customers()
+    view = _View(results, generator.wanted)
+    runner = Runner(make_plan(definition), options or RunOptions(), view)
     threads = [threading.Thread(target=generator.run), threading.Thread(target=results.run)]
     timer = threading.Timer(seconds, runner.stop) if seconds is not None else None
     if timer is not None:
@@ -81,6 +81,7 @@ def run_showcase(
             _run_interruptibly(runner)
     finally:
         generator.stopping.set()
+        generator.wanted.set()
         results.stopping.set()
         if timer is not None:
             timer.cancel()
@@ -117,6 +118,7 @@ class Generator:
         from confluent_kafka import Producer
 
         self.stopping = threading.Event()
+        self.wanted = threading.Event()  # orders that wait for Spark's start would look slow
         self._rate = rate
         self._chance = random.Random(seed)
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "log_level": 2})
@@ -127,6 +129,7 @@ class Generator:
         self._producer.flush(10)
 
     def run(self) -> None:
+        self.wanted.wait()
         while not self.stopping.wait(1 / self._rate):
             item = self._chance.choice(list(ITEMS))
             order = {
@@ -152,7 +155,7 @@ class Results:
         self.stopping = threading.Event()
         self.count = 0
         self.rows: dict[str, dict[str, Any]] = {}
-        self.latencies_ms: deque[float] = deque(maxlen=500)
+        self.latencies_ms: deque[float] = deque(maxlen=200)
         self._bootstrap = bootstrap
         self._on_result = on_result
 
@@ -193,8 +196,9 @@ class Results:
 class _View:
     """The usual view of a run, and the results below it."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, live: threading.Event) -> None:
         self._results = results
+        self._live = live
         self._inner: LiveTable | Lines = choose_view()
         self._told = 0.0
 
@@ -211,6 +215,8 @@ class _View:
         self._inner.say(sentence)
 
     def show(self, status: Status) -> None:
+        if status.phase == "live":
+            self._live.set()
         if isinstance(self._inner, LiveTable):
             self._inner.draw(self._render(status))
             return

@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos fuzz bench wheel docs clean
+.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos simulate jepsen fuzz bench wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,12 @@ chaos: install ## Kill the broker, and clients in the midst of transactions, fif
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)
+
+simulate: install ## Whole clusters, quorums and coordinators in virtual time, a thousand seeds each
+	OTTLA_CLUSTER_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
+
+jepsen: install ## Three real nodes, clients and faults for three minutes; a checker judges
+	PYTHONPATH=tests $(BIN)/python -m faults.jepsen --seconds 180 $(ARGS)
 
 fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seconds 3600"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'

@@ -15,7 +15,7 @@ from ottla.controller import registration
 from ottla.log.epochs import EpochStart, LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
 from ottla.node.node import Node
-from ottla.quorum import leading
+from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
 from ottla.quorum.member import Member
 from ottla.quorum.roles import Leader as Leading
@@ -91,7 +91,7 @@ def a_controller_decides_before_it_has_caught_up(patch: pytest.MonkeyPatch) -> N
             member.role.announced = True
             member.emit(LeaderChanged(member.id, member.epoch))
 
-    patch.setattr(leading, "become_leader", become_leader)
+    patch.setattr(elections, "become_leader", become_leader)
 
 
 def any_life_of_a_broker_is_as_good(patch: pytest.MonkeyPatch) -> None:

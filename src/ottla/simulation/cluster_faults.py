@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
 HOUR_S = 3600.0
+QUIET_S = 6.0  # longer than a session: nobody is suspected any more
 
 
 class Faults:
@@ -16,6 +17,7 @@ class Faults:
         self.rng = world.rng
         self.waits_for_acknowledgement = False
         self.waits_for_election = False
+        self._next_in = 0.0
 
     def begin(self, after: float) -> None:
         """First one that leaves records which have to be cut, so that no run is without them."""
@@ -45,8 +47,9 @@ class Faults:
             (1, self._jump),
         )
         (chosen,) = self.rng.choices([each for _, each in faults], [weight for weight, _ in faults])
+        self._next_in = 0.3 + 3 * self.rng.random()
         chosen()
-        self.world.loop.call_later(0.3 + 3 * self.rng.random(), self._next)
+        self.world.loop.call_later(self._next_in, self._next)
 
     # --- processes and hosts
 
@@ -64,11 +67,18 @@ class Faults:
         self._strike(member, self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random(), power=power)
 
     def _strike(self, member: "Member", away: float, *, power: bool = False) -> None:
-        """Kill it, if another lives that has been in sync since its start: what was acknowledged
-        survives where one replica does, and nobody can tell a kill from a power cut later."""
-        others = (m for m in self.world.members.values() if m is not member and m.life.alive)
-        if not any(self._is_whole(other) for other in others):
+        """Kill it, if that cannot cost what was acknowledged.
+
+        Nobody can tell a kill from a power cut later. So while one replica may lack something,
+        the others stay; and where all were killed, Kafka takes the one that led last.
+        """
+        others = [m for m in self.world.members.values() if m is not member]
+        killed = [m for m in others if not self._is_whole(m)]
+        if any(m.lost_something for m in killed) or len(killed) >= (1 if power else 2):
             return
+        self._strike_anyway(member, away, power=power)
+
+    def _strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
         if member.life.paused:
             self.world.loop.resume(member.life)
         self.world.kill(member, power=power)
@@ -81,18 +91,24 @@ class Faults:
         self.world.loop.call_later(away, revive)
 
     def _fall_like_dominoes(self) -> None:
-        """One dies, one loses power, the last stands still, and comes back last."""
+        """One dies, one loses power, the last stands still, and comes back last.
+
+        In calm weather, so that the last is in sync for sure, and stays so.
+        """
+        self.world.loop.sockets.cut.clear()
+        for member in self.world.members.values():
+            if member.life.paused:
+                self.world.loop.resume(member.life)
+        self._next_in = QUIET_S + 8.0
+        self.world.loop.call_later(QUIET_S, self._fall)
+
+    def _fall(self) -> None:
         first, second, third = self.rng.sample(list(self.world.members.values()), 3)
-        if len(self._running()) < 3:
-            return
-        self._strike(first, away=2.0)
-
-        def fall() -> None:
-            if second.life.alive:
-                self._strike(second, 1.5, power=True)
-            self.world.loop.call_later(2.0, self._stop, third, 6.0)
-
-        self.world.loop.call_later(0.2 + self.rng.random(), fall)
+        if not self.world.calm and all(map(self._is_whole, (first, second, third))):
+            self._strike_anyway(first, 1.0, power=False)
+            later = self.world.loop.call_later
+            later(0.5, lambda: self._strike_anyway(second, 1.5, power=True))
+            later(2.5, self._stop, third, 6.0)
 
     def _lie_in_wait(self) -> None:
         """The worst moments: just after an acknowledgement, and just after an election."""
@@ -148,7 +164,7 @@ class Faults:
         member = self.rng.choice(list(self.world.members.values()))
         if member.life.alive:
             self._kill(member, power=True)
-        else:
+        elif all(self._is_whole(m) for m in self.world.members.values() if m is not member):
             self.world.lose_unsynced(member)
 
     def _is_whole(self, member: "Member") -> bool:
@@ -163,12 +179,14 @@ class Faults:
         if newest is None or topic is None or member.node is None:
             return False
         known, own = newest.brokers.get(member.id), getattr(member.node, "registration", None)
-        return (
+        whole = (
             known is not None
             and own is not None
             and known.epoch == own.epoch
             and all(member.id in partition.isr for partition in topic.partitions.values())
         )
+        member.lost_something &= not whole
+        return whole
 
     def _pause(self) -> None:
         if not self._may_lose_one():

@@ -77,6 +77,7 @@ class Member:
         self.host = Host(node_id)
         self.life = Life(self.host, alive=False)
         self.node: Node | None = None
+        self.lost_something = False  # in this life or the one before it, until it is in sync
 
 
 class ClusterWorld:
@@ -226,11 +227,15 @@ class ClusterWorld:
         self._graveyard.append(member.node)
         member.node = None
         if power:
-            cut_power(member.path, self.synced, self.rng)
+            self._cut_power(member)
 
     def lose_unsynced(self, member: Member) -> None:
         """The host of a dead node goes down as well."""
         self.tell(f"the dead node {member.id} loses power")
+        self._cut_power(member)
+
+    def _cut_power(self, member: Member) -> None:
+        member.lost_something = True
         cut_power(member.path, self.synced, self.rng)
 
     def heal(self) -> None:

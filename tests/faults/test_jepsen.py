@@ -1,0 +1,21 @@
+"""A minute of faults on three real nodes leaves no anomaly in what clients saw."""
+
+from pathlib import Path
+
+import pytest
+
+from faults.jepsen import report, run
+from ottla.simulation.checker import Outcome, check
+
+SECONDS = 25.0
+FEWEST_OPERATIONS = 100
+
+
+@pytest.mark.timeout(300)
+def test_no_anomaly_under_kills_and_pauses(tmp_path: Path) -> None:
+    ops, faults = run(SECONDS, tmp_path)
+    found = check(ops)
+    told = report(ops, faults, found)
+    assert found == {}, told
+    assert sum(op.outcome is Outcome.OK for op in ops) >= FEWEST_OPERATIONS, told
+    assert faults.total() >= 2, told

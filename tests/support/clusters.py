@@ -98,6 +98,7 @@ def cluster_of(
     for node, controller_port in ports.items():
         own = {
             "node.id": str(node),
+            "broker.rack": f"rack-{node}",
             "controller.quorum.voters": voters,
             **FACTORS,
             **(settings or {}),

@@ -5,6 +5,7 @@ from struct import Struct
 from ottla.broker.fetch_sessions import Key
 from ottla.broker.later import Body, Buffer
 from ottla.errors import ErrorCode
+from ottla.log.partition_log import PartitionLog
 from ottla.wire.codec import uvarint
 
 _FRONT_4 = Struct(">i")
@@ -48,6 +49,11 @@ class Fetched:
         self.preferred_read_replica = -1
         self.diverging: tuple[int, int] | None = None  # epoch, end offset
         self.current_leader: Leadership | None = None
+
+    def bounds_of(self, log: PartitionLog) -> None:
+        self.high_watermark = log.high_watermark
+        self.last_stable_offset = log.last_stable_offset
+        self.log_start_offset = log.log_start_offset
 
 
 def write_fetch_response(

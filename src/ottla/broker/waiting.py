@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from ottla.broker.later import Later
-from ottla.replication.leader import Leader
+from ottla.replication.leader import Watched
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Waiter:
     def __init__(
         self,
         waiting: "Waiting",
-        leaders: Iterable[Leader],
+        leaders: Iterable[Watched],
         try_now: Callable[[bool], bool],
         later: Later | None,
     ) -> None:
@@ -70,12 +70,12 @@ class Waiter:
 class Waiting:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._moved: dict[Leader, None] = {}
+        self._moved: dict[Watched, None] = {}
         self._wheel: dict[int, dict[Waiter, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_slot = 0
 
-    def moved(self, leader: Leader) -> None:
+    def moved(self, leader: Watched) -> None:
         """A partition that someone watches has grown, was committed further, or was lost."""
         if not self._moved:
             self._loop.call_soon(self._wake)
@@ -83,7 +83,7 @@ class Waiting:
 
     def wait(
         self,
-        leaders: Iterable[Leader],
+        leaders: Iterable[Watched],
         timeout_s: float,
         try_now: Callable[[bool], bool],
         later: Later | None = None,

@@ -24,7 +24,8 @@ class Followers:
             and (known.leader_id, known.epoch) == (state.leader, state.leader_epoch)
         ):
             return
-        follower = Follower(replica.log, state.leader, state.leader_epoch)
+        advanced = replica.standby.advanced if replica.standby is not None else lambda: None
+        follower = Follower(replica.log, state.leader, state.leader_epoch, advanced)
         self._followers[replica.topic_partition] = follower
         self._fetchers.follow(follower)
 

@@ -5,6 +5,7 @@ leader epoch only (KIP-101, KIP-279), never by its high watermark: where the lea
 logs diverge, both step back, epoch by epoch, to the last batch they share.
 """
 
+from collections.abc import Callable
 from enum import Enum, auto
 
 from ottla.errors import ErrorCode
@@ -35,9 +36,17 @@ class Verdict(Enum):
 class Follower:
     """One replica under one leader in one epoch."""
 
-    __slots__ = ("epoch", "leader_id", "log", "topic_id", "topic_partition")
+    __slots__ = ("_advanced", "epoch", "leader_id", "log", "topic_id", "topic_partition")
 
-    def __init__(self, log: PartitionLog, leader_id: int, epoch: int) -> None:
+    def __init__(
+        self,
+        log: PartitionLog,
+        leader_id: int,
+        epoch: int,
+        advanced: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`advanced` is called when more is known to be committed."""
+        self._advanced = advanced
         self.topic_partition: TopicPartition = log.topic_partition
         self.topic_id: Uuid = log.topic_id
         self.log = log
@@ -66,7 +75,8 @@ class Follower:
             return Verdict.GO_ON
         if data.records:
             self.log.append_as_follower(data.records, now_ms=now_ms)
-        self.log.advance_high_watermark(data.high_watermark)
+        if self.log.advance_high_watermark(data.high_watermark):
+            self._advanced()
         if data.log_start_offset > self.log.log_start_offset:
             self.log.move_start(min(data.log_start_offset, self.log.high_watermark))
         return Verdict.GO_ON

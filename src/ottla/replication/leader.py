@@ -23,6 +23,12 @@ class Watcher(Protocol):
     def look(self) -> None: ...
 
 
+class Watched(Protocol):
+    """What moves: a partition led here, or followed."""
+
+    watchers: dict[Watcher, None]
+
+
 Moved = Callable[["Leader"], None]
 Proposed = Callable[["Leader", frozenset[int]], None]
 
@@ -104,15 +110,17 @@ class Leader:
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Whoever names an epoch must mean this leadership (KIP-320)."""
-        if current_leader_epoch < 0 or current_leader_epoch == self.epoch:
-            return
-        if current_leader_epoch < self.epoch:
-            raise KafkaError(
-                ErrorCode.FENCED_LEADER_EPOCH,
-                f"Epoch {current_leader_epoch} of {self.topic_partition} is over: "
-                f"{self.epoch} is current.",
-            )
+        check_epoch(current_leader_epoch, self.epoch, self.topic_partition)
+
+
+def check_epoch(asked: int, current: int, partition: TopicPartition) -> None:
+    if asked < 0 or asked == current:
+        return
+    if asked < current:
         raise KafkaError(
-            ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"Epoch {current_leader_epoch} of {self.topic_partition} is not known here yet.",
+            ErrorCode.FENCED_LEADER_EPOCH,
+            f"Epoch {asked} of {partition} is over: {current} is current.",
         )
+    raise KafkaError(
+        ErrorCode.UNKNOWN_LEADER_EPOCH, f"Epoch {asked} of {partition} is not known here yet."
+    )

@@ -16,7 +16,8 @@ from ottla.log.partition_log import PartitionLog
 from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType, Topic
 from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
-from ottla.replication.leader import Leader
+from ottla.replication.leader import Leader, Watched
+from ottla.replication.standby import Standby
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Logs(Protocol):
 class Replica:
     """One partition's replica on this node."""
 
-    __slots__ = ("leader", "log", "state", "topic_id", "topic_partition")
+    __slots__ = ("leader", "log", "standby", "state", "topic_id", "topic_partition")
 
     def __init__(self, partition_log: PartitionLog, topic_id: Uuid, state: State) -> None:
         self.topic_partition = partition_log.topic_partition
@@ -51,6 +52,7 @@ class Replica:
         self.log = partition_log
         self.state = state  # the controller's word
         self.leader: Leader | None = None  # None: it follows, or nobody leads
+        self.standby: Standby | None = None  # while it follows
 
 
 RoleChanged = Callable[[Replica], None]
@@ -64,7 +66,7 @@ class Partitions:
         settings: Settings,
         *,
         now: Callable[[], float],
-        moved: Callable[[Leader], None],
+        moved: Callable[[Watched], None],
         proposed: Callable[[Leader, frozenset[int]], None],
     ) -> None:
         self.node_id = node_id
@@ -124,6 +126,12 @@ class Partitions:
         if replica.leader is None:
             raise _not_leader(replica.topic_partition.topic, partition)
         return replica.leader
+
+    def standby(self, name: str, topic_id: Uuid, partition: int) -> Standby | None:
+        """For consumers that read from a follower; the topic by name where there is one."""
+        replicas = self._by_name.get(name) if name else self._by_id.get(topic_id)
+        replica = None if replicas is None else replicas.get(partition)
+        return None if replica is None else replica.standby
 
     def _absent(self, known: Topic | None, topic: str, partition: int) -> KafkaError:
         if known is None or partition not in known.partitions:
@@ -219,8 +227,19 @@ class Partitions:
         if leader is not None:
             leader.depose()
         replica.leader = self._lead(replica, state) if leads else None
+        self._stand_by(replica, state)
         for subscriber in self._subscribers:
             subscriber(replica)
+
+    def _stand_by(self, replica: Replica, state: State) -> None:
+        follows = replica.leader is None and state.leader >= 0
+        standby = replica.standby
+        if standby is not None and follows and standby.epoch == state.leader_epoch:
+            return
+        if standby is not None:
+            standby.depose()
+        epoch = state.leader_epoch
+        replica.standby = Standby(replica.log, epoch, self._moved) if follows else None
 
     def _lead(self, replica: Replica, state: State) -> Leader:
         partition_log, now = replica.log, self._now()
@@ -250,6 +269,9 @@ class Partitions:
         if replica.leader is not None:
             replica.leader.depose()
             replica.leader = None
+        if replica.standby is not None:
+            replica.standby.depose()
+            replica.standby = None
         for subscriber in self._removed_subscribers:
             subscriber(replica)
         self._logs.delete(replica.log)

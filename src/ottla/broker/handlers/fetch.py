@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
 from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
+from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.reading import Read
 from ottla.replication.leader import Leader
+from ottla.replication.standby import Standby
 from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from ottla.broker.context import RequestContext
 
 READ_COMMITTED = 1
+FIRST_WITH_RACKS = 11
+"""From there on consumers may read from followers (KIP-392)."""
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
 """A reply never holds more than that, whatever the client would take: it is all in memory."""
 STALLED_BYTES_MAX = 64 * 1024 * 1024
@@ -155,7 +159,7 @@ class Work:
             STALLED_RESPONSE_BYTES if stalled else RESPONSE_BYTES_MAX,
         )
         self.cold: list[tuple[Fetched, Read]] = []
-        self.leaders: list[Leader] = []
+        self.leaders: list[Leader | Standby] = []
         self.must_answer = False
         self.fetched = [(asked, self._read(asked)) for asked in self.fetching.asked]
 
@@ -168,29 +172,48 @@ class Work:
     def _read(self, asked: Asked) -> Fetched:
         fetched = Fetched(asked.key[2])
         try:
-            leader = self._leader(asked)
-            self._read_from(leader, asked.wanted, fetched)
+            self._read_from(self._source(asked), asked.wanted, fetched)
         except KafkaError as error:
             self._refused(asked, fetched, error)
         except Exception as error:
             self._refused(asked, fetched, self.broker.unexpected("reading a partition", error))
         return fetched
 
-    def _leader(self, asked: Asked) -> Leader:
+    def _source(self, asked: Asked) -> Leader | Standby:
         name, topic_id, partition = asked.key
         partitions = self.broker.partitions
-        if self.version >= 13:
-            leader = partitions.leader_by_id(topic_id, partition)
-        else:
-            leader = partitions.leader(name, partition)
-        leader.check_epoch(asked.wanted.current_leader_epoch)
-        return leader
+        source: Leader | Standby
+        try:
+            if self.version >= 13:
+                source = partitions.leader_by_id(topic_id, partition)
+            else:
+                source = partitions.leader(name, partition)
+        except KafkaError:
+            standby = partitions.standby(name, topic_id, partition)
+            if standby is None or self.replica >= 0 or self.version < FIRST_WITH_RACKS:
+                raise
+            source = standby
+        source.check_epoch(asked.wanted.current_leader_epoch)
+        return source
 
-    def _read_from(self, leader: Leader, wanted: FetchPartition, fetched: Fetched) -> None:
+    def _read_from(
+        self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched
+    ) -> None:
         log, offset = leader.log, wanted.fetch_offset
         if wanted.last_fetched_epoch >= 0 and self._diverges(leader, wanted, fetched):
             return
+        if not isinstance(leader, Leader):
+            if offset > log.log_end_offset:  # the leader has it, and so will this one
+                raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
+        elif self.replica < 0 and self.broker.reads_nearby and self.request.rack_id:
+            near = nearest_replica(self.broker, leader, self.request.rack_id, offset)
+            if near is not None:
+                fetched.preferred_read_replica = near
+                fetched.bounds_of(log)
+                self.must_answer = True
+                return
         if self.replica >= 0:
+            assert isinstance(leader, Leader)
             upto = log.log_end_offset
             self._heard_of(leader, offset)
         elif self.request.isolation_level == READ_COMMITTED:
@@ -204,9 +227,7 @@ class Work:
             at_least_one=self.bytes_left == self.limit,
         )
         self.leaders.append(leader)
-        fetched.high_watermark = log.high_watermark
-        fetched.last_stable_offset = log.last_stable_offset
-        fetched.log_start_offset = log.log_start_offset
+        fetched.bounds_of(log)
         if read.cold:
             self.cold.append((fetched, read))
             self.bytes_left -= min(wanted.partition_max_bytes, self.bytes_left)
@@ -216,14 +237,16 @@ class Work:
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
 
-    def _aborted(self, leader: Leader, offset: int, upto: int, read: Read) -> list[tuple[int, int]]:
+    def _aborted(
+        self, leader: Leader | Standby, offset: int, upto: int, read: Read
+    ) -> list[tuple[int, int]]:
         aborted = leader.log.aborted_transactions(offset, upto)
         if not aborted or read.cold:
             return aborted
         end = end_of(read.data)
         return [one for one in aborted if one[1] < end]
 
-    def _diverges(self, leader: Leader, wanted: FetchPartition, fetched: Fetched) -> bool:
+    def _diverges(self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""
         log = leader.log
         if wanted.fetch_offset < log.log_start_offset:
@@ -234,9 +257,7 @@ class Work:
         if epoch >= wanted.last_fetched_epoch and end_offset >= wanted.fetch_offset:
             return False
         fetched.diverging = (epoch, end_offset)
-        fetched.high_watermark = log.high_watermark
-        fetched.last_stable_offset = log.last_stable_offset
-        fetched.log_start_offset = log.log_start_offset
+        fetched.bounds_of(log)
         self.must_answer = True
         return True
 
@@ -285,7 +306,8 @@ class Work:
         )
         if len(fetched.data) and asked.key in session.asked:
             session.to_the_end(asked)
-        return news or fetched.diverging is not None or not self.fetching.incremental
+        elsewhere = fetched.diverging is not None or fetched.preferred_read_replica >= 0
+        return news or elsewhere or not self.fetching.incremental
 
     def _endpoints(self) -> list[Endpoint]:
         leaders = {

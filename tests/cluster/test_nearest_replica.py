@@ -1,0 +1,73 @@
+"""Consumers read from the replica in their own rack (KIP-392)."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from kio.schema.errors import ErrorCode
+
+from support.clusters import Cluster, cluster_of
+from support.confluent import SECONDS_MAX, read, wait_until
+from support.wire import Connection
+
+pytestmark = pytest.mark.timeout(120)
+
+SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+QUIET = {"log_level": 0}
+
+
+def fetch(cluster: Cluster, node: int, rack: str, offset: int, wait_ms: int = 0) -> Any:
+    with Connection(cluster.nodes[node].bootstrap) as connection:
+        wanted = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
+        reply = connection.ask(
+            "fetch",
+            11,
+            replica_id=-1,
+            max_wait=wait_ms,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_epoch=-1,
+            rack_id=rack,
+            topics=[{"topic": "t", "partitions": [wanted]}],
+        )
+    return reply.responses[0].partitions[0]
+
+
+def produce(cluster: Cluster, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **QUIET})
+    for value in values:
+        producer.produce("t", value)
+    assert producer.flush(SECONDS_MAX) == 0
+
+
+def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_served_there(tmp_path: Path) -> None:
+    with cluster_of(3, tmp_path, {"replica.selector.class": SELECTOR}) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
+        admin.create_topics([NewTopic("t", 1, 3)])["t"].result(SECONDS_MAX)
+        cluster.await_in_sync("t", [1, 2, 3])
+        produce(cluster, b"a", b"b")
+        leader, _ = cluster.partition("t")
+        near = leader % 3 + 1
+
+        def is_sent_there() -> bool:
+            answer = fetch(cluster, leader, f"rack-{near}", 2)
+            return int(answer.preferred_read_replica) == near
+
+        wait_until(is_sent_there)
+        at_home = fetch(cluster, leader, f"rack-{leader}", 0)
+        assert int(at_home.preferred_read_replica) == -1
+        assert at_home.records
+
+        def is_served_there() -> bool:
+            answer = fetch(cluster, near, f"rack-{near}", 0, wait_ms=500)
+            assert answer.error_code == ErrorCode.none
+            return int(answer.high_watermark) == 2 and bool(answer.records)
+
+        wait_until(is_served_there)
+        ahead = fetch(cluster, near, f"rack-{near}", 100)
+        assert ahead.error_code == ErrorCode.offset_not_available
+        own = {"client.rack": f"rack-{near}"}
+        values = [message.value() for message in read(cluster.bootstrap, "t", 2, config=own)]
+        assert values == [b"a", b"b"]

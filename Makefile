@@ -39,6 +39,9 @@ lint: install ## Style, types and the layers
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
+simulate: install ## A thousand seeds each of the quorum, groups and transactions, and all mutants
+	OTTLA_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
+
 chaos: install ## Kill the broker, and clients in the midst of transactions, fifty times
 	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
 

@@ -129,6 +129,26 @@ def test_an_open_transaction_is_still_open_after_a_crash(open_orders: Open) -> N
     assert open_orders(SMALL, clean=False).aborted_transactions(0, 4) == [(1, 1)]
 
 
+def test_aborted_transactions_are_found_again_behind_a_newer_snapshot(open_orders: Open) -> None:
+    """A segment that is completed leaves a snapshot ahead of what was flushed."""
+    log = open_orders(SMALL)
+    for n in range(8):
+        data = batch(
+            b"x" * 100, producer_id=7, producer_epoch=n, base_sequence=0, transactional=True
+        )
+        log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
+        marker = build_marker(
+            commit=n % 2 == 0, producer_id=7, producer_epoch=n, coordinator_epoch=0, timestamp=NOW
+        )
+        log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    aborted = log.aborted_transactions(0, log.log_end_offset)
+    assert [first for _, first in aborted] == [2, 6, 10, 14]
+    assert len(log.segments) > 1
+    log.abandon()
+    again = open_orders(SMALL, clean=False)
+    assert again.aborted_transactions(0, again.log_end_offset) == aborted
+
+
 def test_a_swap_that_was_complete_is_finished(open_orders: Open) -> None:
     log = open_orders(SMALL)
     for n in range(20):

@@ -173,33 +173,24 @@ def remote_question(
 
 
 class Admission:
-    """The partitions of one Produce request that need the coordinator's word first."""
+    """The partitions of one Produce request that need the coordinator's word first.
+
+    What holds when a request comes need not hold when its turn comes: leadership moves, and
+    transactions end. So each round looks again, until there is nothing left to ask about.
+    """
 
     def __init__(self, request: ProduceRequest, version: int, broker: "Broker") -> None:
         self._request = request
         self._version = version
         self._broker = broker
         self._producer = (-1, -1)
-        self._markers: dict[TopicPartition, tuple[Leader, int]] = {}
-        for topic in request.topic_data:
-            for data in topic.partition_data:
-                try:
-                    if version >= 13:
-                        leader = broker.partitions.leader_by_id(topic.topic_id, data.index)
-                    else:
-                        leader = broker.partitions.leader(topic.name, data.index)
-                    header = read_header(data.records or b"")
-                except KafkaError:
-                    continue  # the append says why it cannot be
-                if header.is_transactional and not is_open(leader, header):
-                    self._producer = (header.producer_id, header.producer_epoch)
-                    last = leader.log.producers.last_marker(header.producer_id)
-                    self._markers[leader.topic_partition] = leader, last
+        self._asked: dict[TopicPartition, tuple[Leader, int]] = {}
+        """Under which leader we asked, and the last marker it had then."""
 
     @property
     def is_needed(self) -> bool:
         gate = self._broker.transaction_gate
-        return bool(self._markers) or gate.is_busy(self._request.transactional_id or "")
+        return gate.is_busy(self._request.transactional_id or "") or bool(self._unverified())
 
     def then(self, go_on: "Callable[[Codes], Body | Later | None]") -> Later:
         """Ask; then go on with a code for each partition that was asked about."""
@@ -222,20 +213,45 @@ class Admission:
         return later
 
     async def _verdicts(self) -> Codes:
-        if not self._markers:
-            return {}
-        codes = await self._broker.transaction_gate.admit(
-            self._request.transactional_id or "",
-            *self._producer,
-            frozenset(self._markers),
-            add=self._version >= FIRST_THAT_ADDS,
-        )
+        codes: dict[TopicPartition, ErrorCode] = {}
+        while unverified := self._unverified():
+            for leader in unverified:
+                marker = leader.log.producers.last_marker(self._producer[0])
+                self._asked[leader.topic_partition] = leader, marker
+            codes |= await self._broker.transaction_gate.admit(
+                self._request.transactional_id or "",
+                *self._producer,
+                frozenset(leader.topic_partition for leader in unverified),
+                add=self._version >= FIRST_THAT_ADDS,
+            )
         return {partition: self._told(partition, code) for partition, code in codes.items()}
+
+    def _unverified(self) -> list[Leader]:
+        """Leaders of partitions without an open transaction that were not asked about yet."""
+        partitions = self._broker.partitions
+        found = []
+        for topic in self._request.topic_data:
+            for data in topic.partition_data:
+                try:
+                    if self._version >= 13:
+                        leader = partitions.leader_by_id(topic.topic_id, data.index)
+                    else:
+                        leader = partitions.leader(topic.name, data.index)
+                    header = read_header(data.records or b"")
+                except KafkaError:
+                    continue  # the append says why it cannot be
+                asked = leader.topic_partition in self._asked
+                if header.is_transactional and not asked and not is_open(leader, header):
+                    self._producer = (header.producer_id, header.producer_epoch)
+                    found.append(leader)
+        return found
 
     def _told(self, partition: TopicPartition, code: ErrorCode) -> ErrorCode:
         """The code as this client knows it."""
-        leader, marker = self._markers[partition]
+        leader, marker = self._asked[partition]
         if code == ErrorCode.NONE:
+            if leader.deposed:  # leading anew, perhaps, but what we know is of another time
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
             # A marker that came while we asked has ended the transaction: it may not begin anew.
             ended = leader.log.producers.last_marker(self._producer[0]) != marker
             return ErrorCode.INVALID_TXN_STATE if ended else code

@@ -72,7 +72,10 @@ def open_log(
     ]
     if segments:
         if not clean:
-            _recover(segments, epochs, config, recovery_point)
+            checked_from = _recover(segments, epochs, config, recovery_point)
+            # Aborted transactions are found anew on the way to the log's end: from a snapshot
+            # further on they would be missed.
+            snapshots.remove_outside(0, checked_from)
         log_end_offset = segments[-1].next_offset()
         log_start_offset = max(log_start_offset, segments[0].base_offset)
     if not segments or log_end_offset < log_start_offset:
@@ -195,16 +198,18 @@ def _end_of(file: Path, base: int) -> int:
 
 def _recover(
     segments: list[Segment], epochs: LeaderEpochs, config: LogConfig, recovery_point: int
-) -> None:
-    """Check everything from the recovery point on; the first damage ends the log."""
+) -> int:
+    """Check everything from the recovery point on, or from further back where an index is not to
+    be trusted: the offset it began at. The first damage ends the log."""
     first = max(
         (n for n, segment in enumerate(segments) if segment.base_offset <= recovery_point),
         default=0,
     )
+    checked_from = recovery_point
     for n in range(first, len(segments)):
         segment = segments[n]
         size = segment.size
-        recover_segment(segment, epochs, config, recovery_point)
+        checked_from = min(checked_from, recover_segment(segment, epochs, config, recovery_point))
         if segment.size < size:
             logger.warning(
                 "cut %d bytes that were not written whole off %s",
@@ -213,17 +218,19 @@ def _recover(
             )
             keep_segments(segments[n + 1 :])
             del segments[n + 1 :]
-            return
+            break
         if n + 1 < len(segments):
             segment.seal()
+    return checked_from
 
 
 def recover_segment(
     segment: Segment, epochs: LeaderEpochs, config: LogConfig, recovery_point: int = 0
-) -> None:
+) -> int:
     """Rebuild indexes and epochs of a segment from `recovery_point` on; cut at the first damage.
 
     Below the recovery point batches and index entries were flushed, and are trusted if they agree.
+    Returns the offset from which on transactions have to be looked for anew.
     """
     start = 0
     if recovery_point > segment.base_offset and segment.index.is_sane(segment.size):
@@ -237,7 +244,8 @@ def recover_segment(
         segment.times.clear()
         segment.max_timestamp = -1
     segment.bytes_since_index_entry = start - segment.index.last_position()
-    segment.aborted.truncate_to(recovery_point if start else 0)
+    checked_from = recovery_point if start else segment.base_offset
+    segment.aborted.truncate_to(checked_from)
     end, latest = start, epochs.latest
     for position, header in scan(segment.handle, start, segment.size, check=True):
         if header.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
@@ -252,3 +260,4 @@ def recover_segment(
         os.ftruncate(segment.handle.fd, end)
         segment.size = end
     segment.unsynced = True
+    return checked_from

@@ -47,20 +47,32 @@ def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
 ) -> Body | Later | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
-    if request.transactional_id is not None:
-        admission = Admission(request, context.api_version, broker)
-        if admission.is_needed:
-            # What waits outlives the frame it came in.
-            kept = memoryview(bytes(frame))
-            request, _ = decode(ProduceRequest, context.api_version, kept, position)
-            return admission.then(lambda codes: append(request, context, broker, codes))
-    if is_large(request):
-        kept = memoryview(bytes(frame))
+    if must_ask(request, context, broker) or is_large(request):
+        kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
         request, _ = decode(ProduceRequest, context.api_version, kept, position)
-        checks = LongChecks(request, partial(leader_of, broker), broker.now_ms())
-        if checks.are_needed:
-            return checks.then(broker, lambda proven: append(request, context, broker, {}, proven))
+        if is_large(request) and not must_ask(request, context, broker):
+            checks = LongChecks(request, partial(leader_of, broker), broker.now_ms())
+            if checks.are_needed:
+                return checks.then(broker, partial(admit, request, context, broker))
+        return admit(request, context, broker, {})
     return append(request, context, broker, {})
+
+
+def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker") -> bool:
+    """Whether the transaction's coordinator must be asked, or others have to be waited for."""
+    if request.transactional_id is None:
+        return False
+    return Admission(request, context.api_version, broker).is_needed
+
+
+def admit(
+    request: ProduceRequest, context: "RequestContext", broker: "Broker", proven: Verdicts
+) -> Body | Later | None:
+    """Looked at just before the append: a transaction may end while a batch is proven."""
+    if not must_ask(request, context, broker):
+        return append(request, context, broker, {}, proven)
+    admission = Admission(request, context.api_version, broker)
+    return admission.then(lambda codes: append(request, context, broker, codes, proven))
 
 
 def leader_of(broker: "Broker", place: Place) -> Leader:

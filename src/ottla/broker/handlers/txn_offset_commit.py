@@ -48,6 +48,8 @@ async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
         request.transactional_id, *producer, frozenset({partition}), add=version >= FIRST_THAT_ADDS
     )
     code = codes[partition]
+    if code == ErrorCode.NONE and leader.deposed:
+        code = ErrorCode.NOT_COORDINATOR
     if code == ErrorCode.NONE and producers.last_marker(request.producer_id) != marker:
         code = ErrorCode.INVALID_TXN_STATE  # it ended while we asked: it may not begin anew
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:

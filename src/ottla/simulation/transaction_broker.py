@@ -1,0 +1,212 @@
+"""A broker of a simulated cluster: the real handlers, gate and coordinators, without sockets."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.api import Listeners
+from ottla.broker.context import Peer, RequestContext
+from ottla.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
+    end_txn,
+    init_producer_id,
+    produce,
+    txn_offset_commit,
+    write_txn_markers,
+)
+from ottla.broker.later import Broken, Later
+from ottla.broker.transactional import Gate
+from ottla.broker.waiting import Waiting
+from ottla.config import Settings
+from ottla.config.load import single_node
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.coordinator import GroupCoordinator
+from ottla.ids import TopicPartition
+from ottla.ports.network import LinkLost
+from ottla.replication.coordinator_log import CoordinatorLog
+from ottla.replication.leader import Leader
+from ottla.simulation.transaction_partition import WALL_MS, SimulatedPartition
+from ottla.transactions.coordinator import Coordinator, Limits
+from ottla.wire.codec import decode, encode
+from ottla.wire.message import Message
+from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
+from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+
+if TYPE_CHECKING:
+    from ottla.simulation.transaction_world import TransactionWorld
+
+logger = logging.getLogger(__name__)
+
+STATE = TopicPartition("__transaction_state", 0)
+OFFSETS = TopicPartition("__consumer_offsets", 0)
+LIMITS = Limits(abort_interval_s=0.5)
+NOTICED_WITHIN_S = 3.0
+"""How long a broker that was deposed may go on believing that it coordinates."""
+
+HANDLERS: dict[str, Callable[..., Any]] = {
+    module.__name__.rpartition(".")[2]: module.handle
+    for module in (
+        add_offsets_to_txn,
+        add_partitions_to_txn,
+        end_txn,
+        init_producer_id,
+        txn_offset_commit,
+        write_txn_markers,
+    )
+}
+"""By the name of the module, which is that of their messages too."""
+
+
+@cache
+def settings() -> Settings:
+    return Settings(single_node(("127.0.0.1", 0), Path("/simulated")))
+
+
+class SimulatedBroker:
+    """What handlers ask of `broker.broker.Broker`, and the inter-broker links (`Peers`)."""
+
+    def __init__(self, world: "TransactionWorld", node_id: int) -> None:
+        self.world = world
+        self.node_id = node_id
+        self.alive = True
+        self.waiting = Waiting()
+        self.partitions = self
+        self.image = world.image
+        self.producer_ids = world
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._peer = Peer("SIMULATED", Listeners.BROKER, "/simulated")
+        self.transactions = Coordinator(
+            producer_ids=world,
+            leaders=self,
+            wall_ms=self.now_ms,
+            server_version=lambda: 2,
+            limits=LIMITS,
+        )
+        self.transactions.resize(1)
+        self.groups = GroupCoordinator(settings(), lambda: world.image, wall_ms=self.now_ms)
+        self.groups.resize(1)
+        self.transaction_gate = Gate(self.transactions, node_id, self.leader_of, self)  # type: ignore[arg-type]
+        self.spawn(self.transactions.run())
+
+    # --- leading
+
+    def lead(self, partition: SimulatedPartition) -> None:
+        leader = partition.lead(self.node_id, self.waiting.moved)
+        if partition.name == STATE:
+            self.transactions.elected(0, CoordinatorLog(leader, self.now))
+        elif partition.name == OFFSETS:
+            self.groups.elected(0, CoordinatorLog(leader, self.now))
+
+    def deposed(self, partition: SimulatedPartition, after_s: float) -> None:
+        """Coordinators learn of it a while after the log: they are the last to know."""
+
+        def resign() -> None:
+            if self.alive and partition.broker_id != self.node_id:
+                if partition.name == STATE:
+                    self.transactions.resigned(0)
+                elif partition.name == OFFSETS:
+                    self.groups.resigned(0)
+
+        asyncio.get_running_loop().call_later(after_s, resign)
+
+    def crash(self) -> None:
+        self.alive = False
+        for task in [*self._tasks, *self.transactions._tasks]:
+            task.cancel()
+        self.groups.shards.close()
+        self.transactions.shards.close()
+
+    # --- what handlers ask for
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def now_ms(self) -> int:
+        return WALL_MS + int(self.now() * 1000)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def leader(self, topic: str, index: int) -> Leader:
+        partition = self.world.partitions[TopicPartition(topic, index)]
+        if partition.broker_id != self.node_id or not self.alive:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition.leader
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        return self.world.partitions[partition].broker_id
+
+    def exists(self, partition: TopicPartition) -> bool:
+        return partition in self.world.partitions
+
+    has_partition = exists
+
+    def partition_state(self, *_: object) -> None:
+        return None
+
+    def endpoints(self, *_: object) -> list[Any]:
+        return []
+
+    def unexpected(self, what: str, error: Exception) -> KafkaError:
+        raise error
+
+    # --- requests
+
+    async def serve(self, request: Message, version: int) -> Any:
+        """The response, or the code of a refusal."""
+        context = RequestContext(None, version, 0, "simulated", self._peer)  # type: ignore[arg-type]
+        if isinstance(request, ProduceRequest):
+            return await self._produce(request, context)
+        handler = HANDLERS[type(request).__module__.rpartition(".")[2]]
+        try:
+            return await handler(request, context, self)
+        except KafkaError as error:
+            return error.code
+
+    async def _produce(self, request: ProduceRequest, context: RequestContext) -> Any:
+        frame = memoryview(encode(request, context.api_version))
+        reply = produce.serve(frame, 0, context, self)  # type: ignore[arg-type]
+        if isinstance(reply, Later):
+            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            reply.then(lambda body: None if arrived.done() else arrived.set_result(body))
+            reply = await arrived
+        if reply is None or isinstance(reply, Broken):
+            return ErrorCode.NETWORK_EXCEPTION
+        response, _ = decode(ProduceResponse, context.api_version, b"".join(reply))
+        return ErrorCode(response.responses[0].partition_responses[0].error_code)
+
+    # --- other brokers
+
+    async def write_markers(
+        self, broker_id: int, request: WriteTxnMarkersRequest
+    ) -> WriteTxnMarkersResponse:
+        response: WriteTxnMarkersResponse = await self.ask(
+            broker_id, request, 2, WriteTxnMarkersResponse, 2.0
+        )
+        return response
+
+    async def ask(
+        self, node_id: int, request: Message, version: int, expected: type, timeout_s: float
+    ) -> Any:
+        may_be_late = not isinstance(request, WriteTxnMarkersRequest) or all(
+            marker.transaction_version >= 2 for marker in request.markers
+        )
+        answer = await self.world.carry(
+            self.world.link_rng, node_id, request, version, timeout_s, may_be_late=may_be_late
+        )
+        if not isinstance(answer, expected):
+            raise LinkLost("no answer")
+        return answer
+
+
+def image_of(topic: str, partitions: int) -> Any:
+    """As much of the metadata as handlers look at."""
+    topics = {topic: SimpleNamespace(name=topic, partitions=dict.fromkeys(range(partitions)))}
+    return SimpleNamespace(topics_by_name=topics, features={"transaction.version": 2})

@@ -1,0 +1,218 @@
+"""A transactional producer of either version, as client libraries play it, and its memory."""
+
+import asyncio
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from ottla.errors import ErrorCode
+from ottla.ids import TopicPartition
+from ottla.simulation.transaction_broker import OFFSETS, STATE
+from ottla.simulation.transaction_partition import WALL_MS
+from ottla.wire.message import Message
+from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from ottla.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from ottla.wire.messages.end_txn import EndTxnRequest
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from ottla.wire.record_batch import NewRecord, build_batch
+
+if TYPE_CHECKING:
+    from ottla.simulation.transaction_world import TransactionWorld
+
+REQUEST_TIMEOUT_S = 1.0
+RETRY_S = 0.05
+TIMEOUT_MS = 3_000
+TRY_AGAIN = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NETWORK_EXCEPTION,
+}
+ABORTABLE = {
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.TRANSACTION_ABORTABLE,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+}
+
+
+class Refused(Exception):
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+@dataclass
+class Deed:
+    """One transaction, as its client knows it."""
+
+    name: str
+    values: list[str] = field(default_factory=list)
+    with_offset: bool = False
+    wants: str = "nothing"  # commit or abort, once the client has asked for it
+    heard: bool = False  # that it ended so
+
+
+class Client:
+    """One incarnation; another of the same name fences it."""
+
+    def __init__(self, world: "TransactionWorld", name: str, number: int, rng: Random) -> None:
+        self.world = world
+        self.name = name
+        self.number = number
+        self.rng = rng
+        self.version = world.client_version(name)
+        self.producer = (-1, -1)
+        self.sequences: dict[TopicPartition, int] = {}
+        self.slow = 1.0
+
+    async def live(self) -> None:
+        try:
+            await self._init()
+            while not self.world.healed:
+                await asyncio.sleep(0.2 * self.rng.random() * self.slow)
+                await self._transaction()
+        except Refused as refused:
+            self.world.tell(f"{self.name}/{self.number} ends: {refused}")
+
+    async def _init(self) -> None:
+        request = InitProducerIdRequest(
+            transactional_id=self.name, transaction_timeout_ms=TIMEOUT_MS
+        )
+        reply = await self._insist(STATE, request, 5)
+        self.producer = reply.producer_id, reply.producer_epoch
+        self.sequences.clear()
+        self.world.tell(f"{self.name}/{self.number} is {self.producer}")
+
+    async def _transaction(self) -> None:
+        deed = self.world.new_deed(self.name)
+        added: set[TopicPartition] = set()
+        try:
+            for part in range(self.rng.randint(1, 3)):
+                place = self.rng.choice(self.world.places)
+                if self.version < 2 and place not in added:
+                    await self._add(place)
+                    added.add(place)
+                await self._send(place, f"{deed.name}:{part}", deed)
+                await asyncio.sleep(0.05 * self.rng.random() * self.slow)
+            if self.rng.random() < 0.4:
+                deed.with_offset = True
+                await self._send_offset(int(deed.name.rpartition(":")[2]))
+            commit = self.rng.random() < 0.7
+        except Refused as refused:
+            if refused.code not in ABORTABLE or self.version < 2:
+                raise
+            self.world.tell(f"{deed.name} cannot go on: {refused}")
+            commit = False
+        deed.wants = "commit" if commit else "abort"
+        await self._end(commit)
+        deed.heard = True
+
+    async def _add(self, place: TopicPartition) -> None:
+        topic = AddPartitionsToTxnTopic(name=place.topic, partitions=[place.partition])
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.name,
+            v3_and_below_producer_id=self.producer[0],
+            v3_and_below_producer_epoch=self.producer[1],
+            v3_and_below_topics=[topic],
+        )
+        await self._insist(STATE, request, 3)
+
+    async def _send(self, place: TopicPartition, value: str, deed: Deed) -> None:
+        sequence = self.sequences.get(place, 0)
+        batch = build_batch(
+            [NewRecord(WALL_MS, None, value.encode())],
+            producer_id=self.producer[0],
+            producer_epoch=self.producer[1],
+            base_sequence=sequence,
+            transactional=True,
+        )
+        data = PartitionProduceData(index=place.partition, records=batch)
+        request = ProduceRequest(
+            transactional_id=self.name,
+            acks=-1,
+            timeout_ms=500,
+            topic_data=[TopicProduceData(name=place.topic, partition_data=[data])],
+        )
+        deed.values.append(value)
+        await self._insist(place, request, 12 if self.version >= 2 else 11, may_be_late=True)
+        self.sequences[place] = sequence + 1
+
+    async def _send_offset(self, offset: int) -> None:
+        if self.version < 2:
+            ask = AddOffsetsToTxnRequest(
+                transactional_id=self.name,
+                producer_id=self.producer[0],
+                producer_epoch=self.producer[1],
+                group_id=self.name,
+            )
+            await self._insist(STATE, ask, 3)
+        place = self.world.places[0]
+        part = TxnOffsetCommitRequestPartition(
+            partition_index=place.partition, committed_offset=offset
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id=self.name,
+            group_id=self.name,
+            producer_id=self.producer[0],
+            producer_epoch=self.producer[1],
+            topics=[TxnOffsetCommitRequestTopic(name=place.topic, partitions=[part])],
+        )
+        await self._insist(OFFSETS, request, 5 if self.version >= 2 else 4)
+
+    async def _end(self, commit: bool) -> None:
+        request = EndTxnRequest(
+            transactional_id=self.name,
+            producer_id=self.producer[0],
+            producer_epoch=self.producer[1],
+            committed=commit,
+        )
+        reply = await self._insist(STATE, request, 5 if self.version >= 2 else 4)
+        if self.version >= 2:
+            self.producer = reply.producer_id, reply.producer_epoch
+            self.sequences.clear()
+
+    async def _insist(
+        self, place: TopicPartition, request: Message, version: int, *, may_be_late: bool = False
+    ) -> Any:
+        """Ask whoever leads the partition until there is an answer that settles it."""
+        while True:
+            answer = await self.world.carry(
+                self.rng,
+                self.world.partitions[place].broker_id,
+                request,
+                version,
+                REQUEST_TIMEOUT_S,
+                may_be_late=may_be_late or self.version >= 2,
+            )
+            code = ErrorCode.NETWORK_EXCEPTION if answer is None else code_of(answer)
+            if code == ErrorCode.NONE:
+                return answer
+            if code not in TRY_AGAIN:
+                raise Refused(code)
+            await asyncio.sleep(RETRY_S * (0.5 + self.rng.random()))
+
+
+def code_of(answer: Any) -> ErrorCode:
+    """The one error of an answer about one thing."""
+    if isinstance(answer, ErrorCode):
+        return answer
+    if hasattr(answer, "results_by_topic_v3_and_below"):
+        found = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
+        return ErrorCode(found.partition_error_code)
+    if hasattr(answer, "error_code"):
+        return ErrorCode(answer.error_code)
+    return ErrorCode(answer.topics[0].partitions[0].error_code)

@@ -19,6 +19,8 @@ from ottla.replication.leader import Leader
 from ottla.wire.record_batch import BatchHeader, Record, iterate_batches, iterate_records
 
 REPLICATION_S = 0.02
+UNLUCKY = 0.02
+"""The chance that a leader is lost before what it just wrote is committed."""
 WALL_MS = 1_700_000_000_000
 
 
@@ -38,8 +40,15 @@ class SlowReplicas:
 
 
 class SimulatedPartition:
-    def __init__(self, name: TopicPartition, folder: Path, rng: Random) -> None:
+    def __init__(
+        self,
+        name: TopicPartition,
+        folder: Path,
+        rng: Random,
+        lose_leader: Callable[["SimulatedPartition"], None],
+    ) -> None:
         self.name = name
+        self._lose_leader = lose_leader
         self.rng = rng
         self.epoch = -1
         self.broker_id = 0
@@ -82,6 +91,8 @@ class SimulatedPartition:
     def _replicate_later(self, end_offset: int) -> None:
         leader = self.leader
         delay = REPLICATION_S * (5 if self.rng.random() < 0.1 else 1) * self.rng.random()
+        if self.rng.random() < UNLUCKY:
+            asyncio.get_running_loop().call_later(delay / 2, self._lose_leader, self)
 
         def replicated() -> None:
             if not leader.deposed and leader.log.advance_high_watermark(end_offset):

@@ -85,7 +85,7 @@ class TransactionWorld:
             self.brokers[node_id] = SimulatedBroker(self, node_id)
         for place in (STATE, OFFSETS, *self.places):
             rng = self.rng_of(f"{place.topic}-{place.partition}")
-            self.partitions[place] = SimulatedPartition(place, folder, rng)
+            self.partitions[place] = SimulatedPartition(place, folder, rng, self._move)
             self.brokers[rng.choice((1, 2))].lead(self.partitions[place])
         for name in NAMES:
             self._start_client(name)
@@ -182,7 +182,7 @@ class TransactionWorld:
     def _move(self, partition: SimulatedPartition) -> None:
         old = self.brokers[partition.broker_id]
         new = self.brokers[3 - old.node_id]
-        if not new.alive:
+        if self.healed or not new.alive:
             return
         self.moves += 1
         self.tell(f"{partition.name} moves to broker {new.node_id}")

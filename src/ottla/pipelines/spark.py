@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # run, so slots are many and cores few. The 4 is the number of attempts of a task: plain local[N]
 # never retries.
 LOCAL_MASTER = "local[128,4]"
+ARCHIVE_TAKES_AT_MOST_S = 600
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _current: "SparkSession | None" = None
@@ -198,6 +200,9 @@ def make_archive_in_background() -> "subprocess.Popen[bytes] | None":
     lock = target.with_suffix(".making")
     if target.exists() or not hasattr(os, "nice"):
         return None
+    with contextlib.suppress(FileNotFoundError):
+        if time.time() - lock.stat().st_mtime > ARCHIVE_TAKES_AT_MOST_S:
+            lock.unlink()  # whoever was making it has died
     try:
         lock.touch(exist_ok=False)
     except FileExistsError:

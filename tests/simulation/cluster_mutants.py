@@ -12,8 +12,11 @@ from ottla.broker.broker import Broker
 from ottla.broker.handlers.list_offsets import Search
 from ottla.controller import in_sync as controller_in_sync
 from ottla.controller import registration
+from ottla.ids import TopicPartition
 from ottla.log.epochs import EpochStart, LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
+from ottla.metadata.image import Partition as State
+from ottla.metadata.image import Topic
 from ottla.node.node import Node
 from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
@@ -21,6 +24,7 @@ from ottla.quorum.member import Member
 from ottla.quorum.roles import Leader as Leading
 from ottla.replication.follower import Follower
 from ottla.replication.in_sync import InSync
+from ottla.replication.partitions import Partitions, Replica
 from ottla.wire.messages.fetch import FetchPartition
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -112,6 +116,19 @@ def followers_know_nothing_of_producers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PartitionLog, "append_as_follower", append)
 
 
+def a_log_belongs_to_whoever_has_its_name(patch: pytest.MonkeyPatch) -> None:
+    """20: a topic that was deleted and made again gets its predecessor's records."""
+    right = Partitions._add
+
+    def add(self: Partitions, topic: Topic, index: int, state: State) -> Replica:
+        found = self._logs.find(TopicPartition(topic.name, index))
+        if found is not None:
+            found.topic_id = topic.id
+        return right(self, topic, index, state)
+
+    patch.setattr(Partitions, "_add", add)
+
+
 def the_leader_alone_commits(patch: pytest.MonkeyPatch) -> None:
     """Acknowledged before the others have it."""
 
@@ -141,6 +158,7 @@ CLUSTER_MUTANTS: list[Mutant] = [
     a_controller_decides_before_it_has_caught_up,
     any_life_of_a_broker_is_as_good,
     followers_know_nothing_of_producers,
+    a_log_belongs_to_whoever_has_its_name,
     the_leader_alone_commits,
     who_leaves_the_in_sync_set_is_forgotten_at_once,
 ]

@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid, new_uuid
 from ottla.metadata.features import SUPPORTED
 from ottla.node.active_controller import ActiveController
+from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -25,6 +27,7 @@ from ottla.wire.messages.controller_registration import Feature as ControllerFea
 from ottla.wire.messages.controller_registration import Listener as ControllerListener
 
 log = logging.getLogger(__name__)
+M = TypeVar("M", bound=Message)
 
 PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 SHUTDOWN_S_MAX = 5.0
@@ -88,7 +91,9 @@ class Registration:
             previous_broker_epoch=previous_epoch,
         )
         while True:
-            response = await self._controller.ask(request, BrokerRegistrationResponse)
+            response = await self._patiently(
+                lambda: self._controller.ask(request, BrokerRegistrationResponse)
+            )
             code = ErrorCode(response.error_code)
             if code == ErrorCode.NONE:
                 self.epoch = response.broker_epoch
@@ -100,11 +105,21 @@ class Registration:
     async def unfence(self) -> None:
         """Returns when the controller lets this broker lead and be found."""
         while True:
-            response = await self._beat()
+            response = await self._patiently(self._beat)
             if not response.error_code and not response.is_fenced:
                 break
             await asyncio.sleep(RETRY_S)
         self._heart = asyncio.get_running_loop().create_task(self._keep_alive())
+
+    @staticmethod
+    async def _patiently(ask: Callable[[], Awaitable[M]]) -> M:
+        """A node that starts waits for a controller however long it takes to elect one."""
+        while True:
+            try:
+                return await ask()
+            except KafkaError as error:
+                if error.code != ErrorCode.NOT_CONTROLLER:
+                    raise
 
     async def leave(self) -> None:
         """Hand over what is led, within limits: a stop has to end."""

@@ -89,6 +89,8 @@ class Cluster:
         topic = answer.topics[0]
         if topic.error_code:
             return False
+        if topic.topic_id != self.topic_id:  # another topic of the same name
+            self.partitions.clear()
         self.topic_id = topic.topic_id
         for partition in topic.partitions:
             known = self.partitions.get(partition.partition_index)
@@ -106,6 +108,9 @@ class Client:
         self.cluster = cluster
         self.rng = rng
         self.stopped = False
+
+    async def run(self) -> None:
+        raise NotImplementedError
 
     def stop(self) -> None:
         self.stopped = True

@@ -22,11 +22,13 @@ from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
+from ottla.simulation import mayfly
 from ottla.simulation.clients import Client, Cluster, Consumer, Producer
 from ottla.simulation.cluster_faults import Faults
 from ottla.simulation.cluster_invariants import ClusterInvariants
 from ottla.simulation.hosts import LIFE, Host, Life
 from ottla.simulation.loop import VirtualLoop
+from ottla.simulation.mayfly import Graves, Mayfly
 from ottla.simulation.nature import Synced, replaced
 from ottla.simulation.power import cut_power
 from ottla.simulation.quorum_world import Violation
@@ -91,6 +93,7 @@ class ClusterWorld:
         self.loop.after_step = self._look
         self.synced = Synced()
         self.invariants = ClusterInvariants(self, TOPIC)
+        self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
         self.members = {n: self._member(n, nodes) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
@@ -136,7 +139,7 @@ class ClusterWorld:
         self._until(seconds)
         self.heal()
         for client in self.clients:
-            if isinstance(client, Producer):
+            if isinstance(client, Producer | Mayfly):
                 self.loop.call_later(HEAL_S / 2, client.stop)
         acknowledged = self.acknowledged
         self._until(seconds + HEAL_S)
@@ -166,15 +169,15 @@ class ClusterWorld:
             for name in ("a", "b"):
                 self.clients.append(Producer(f"{name}{n}", n, PACE_S, *self._client(ports)))
             self.clients.append(Consumer(n, *self._client(ports)))
+        self.clients.append(Mayfly(*self._client(ports, mayfly.TOPIC)))
         for client in self.clients:
-            assert isinstance(client, Producer | Consumer)
             self._as_client(client.run())
 
     def _client(
-        self, ports: dict[int, int]
+        self, ports: dict[int, int], topic: str = TOPIC
     ) -> "tuple[ClusterWorld, ClusterInvariants, Cluster, Random]":
         rng = Random(self.rng.random())
-        return self, self.invariants, Cluster(ports, TOPIC, rng), rng
+        return self, self.invariants, Cluster(ports, topic, rng), rng
 
     async def _create_topic(self, cluster: Cluster) -> None:
         config = [CreatableTopicConfig(name="min.insync.replicas", value="2")]
@@ -282,6 +285,7 @@ class ClusterWorld:
         member = self.members.get(life.host.id)
         if member is not None and member.node is not None:
             self.invariants.look_at(member.id, member.node)
+            self.graves.look_at(member.id, member.node)
 
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

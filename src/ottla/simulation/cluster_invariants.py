@@ -58,6 +58,8 @@ class ClusterInvariants:
         self.acknowledged: defaultdict[TopicPartition, dict[int, Acknowledged]] = defaultdict(dict)
         self._copies: dict[int, dict[TopicPartition, Copy]] = defaultdict(dict)
         self._chains: dict[tuple[TopicPartition, int, int], int] = {}
+        self._written: dict[tuple[TopicPartition, int, int], int] = {}
+        """The latest epoch of each batch: a leader of the past may have it too, never committed."""
         self._read: dict[tuple[TopicPartition, int], bytes] = {}
         self._end_seen: dict[TopicPartition, int] = {}
 
@@ -121,6 +123,8 @@ class ClusterInvariants:
                         f"{where} on node {node_id} has another record of epoch {epoch} at {base}, "
                         "or others before it, than another replica"
                     )
+                place = where, base, crc
+                self._written[place] = max(epoch, self._written.get(place, -1))
                 copy.entries.append(Entry(base, header.next_offset, epoch, crc, chain))
                 copy.end = header.next_offset
 
@@ -148,7 +152,7 @@ class ClusterInvariants:
     # --- clients
 
     def was_acknowledged(self, where: TopicPartition, base: int, crc: int, what: str) -> None:
-        epoch = self._epoch_of(where, base, crc)
+        epoch = self._written[where, base, crc]
         record = Acknowledged(base, crc, what, len(self.acknowledged[where]), epoch)
         known = self.acknowledged[where].setdefault(base, record)
         if known is not record:
@@ -179,17 +183,6 @@ class ClusterInvariants:
         if offset < known:
             self.world.violated(f"clients saw {where} end at {known}, then at {offset}")
         self._end_seen[where] = offset
-
-    def _epoch_of(self, where: TopicPartition, base: int, crc: int) -> int:
-        """The latest: a leader of the past may have it too, never committed."""
-        found = [
-            entry.epoch
-            for copies in self._copies.values()
-            if where in copies
-            for entry in copies[where].entries
-            if (entry.base, entry.crc) == (base, crc)
-        ]
-        return max(found, default=1 << 31)  # by default: nobody who could tell is alive
 
     # --- the end
 

@@ -156,7 +156,8 @@ class Producer(Client):
             )
             base = await self._send(batch)
             crc = read_header(batch).crc
-            self.invariants.was_acknowledged(self.where, base, crc, values[0])
+            by = self.cluster.partitions[self.where.partition].leader_id
+            self.invariants.was_acknowledged(self.where, base, crc, values[0], by)
             self.acknowledged += 1
             sequence += len(values)
             await asyncio.sleep(self.pace_s * 2 * self.rng.random())

@@ -79,6 +79,8 @@ class Faults:
         self._strike_anyway(member, away, power=power)
 
     def _strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
+        if not member.life.alive:
+            return
         if member.life.paused:
             self.world.loop.resume(member.life)
         self.world.kill(member, power=power)

@@ -11,6 +11,7 @@ from ottla.replication.partitions import Replica
 from ottla.wire.record_batch import iterate_batches
 
 READ_BYTES = 1 << 20
+NEWEST = 1 << 31  # an epoch: nobody can tell any more which it was
 
 
 class Teller(Protocol):
@@ -46,7 +47,7 @@ class Acknowledged(NamedTuple):
     crc: int
     what: str
     order: int  # how many were acknowledged before it
-    epoch: int  # in which it was written for good
+    epoch: int  # of the leader that said so, or a later one
 
 
 class ClusterInvariants:
@@ -58,8 +59,6 @@ class ClusterInvariants:
         self.acknowledged: defaultdict[TopicPartition, dict[int, Acknowledged]] = defaultdict(dict)
         self._copies: dict[int, dict[TopicPartition, Copy]] = defaultdict(dict)
         self._chains: dict[tuple[TopicPartition, int, int], int] = {}
-        self._written: dict[tuple[TopicPartition, int, int], int] = {}
-        """The latest epoch of each batch: a leader of the past may have it too, never committed."""
         self._read: dict[tuple[TopicPartition, int], bytes] = {}
         self._end_seen: dict[TopicPartition, int] = {}
 
@@ -123,8 +122,6 @@ class ClusterInvariants:
                         f"{where} on node {node_id} has another record of epoch {epoch} at {base}, "
                         "or others before it, than another replica"
                     )
-                place = where, base, crc
-                self._written[place] = max(epoch, self._written.get(place, -1))
                 copy.entries.append(Entry(base, header.next_offset, epoch, crc, chain))
                 copy.end = header.next_offset
 
@@ -151,8 +148,12 @@ class ClusterInvariants:
 
     # --- clients
 
-    def was_acknowledged(self, where: TopicPartition, base: int, crc: int, what: str) -> None:
-        epoch = self._written[where, base, crc]
+    def was_acknowledged(
+        self, where: TopicPartition, base: int, crc: int, what: str, by: int
+    ) -> None:
+        copy = self._copies[by].get(where)
+        leader = copy.leader if copy is not None else None
+        epoch = leader.epoch if leader is not None else NEWEST
         record = Acknowledged(base, crc, what, len(self.acknowledged[where]), epoch)
         known = self.acknowledged[where].setdefault(base, record)
         if known is not record:
@@ -172,7 +173,7 @@ class ClusterInvariants:
 
     def end_was_told(self, where: TopicPartition, epoch: int, asked: int, offset: int) -> None:
         """By the leader of an epoch, which was asked after so many acknowledgements: it must know
-        of those that were written in its epoch and before (KIP-207)."""
+        of its own and of those before its epoch (KIP-207)."""
         for base, record in self.acknowledged[where].items():
             if record.order < asked and base >= offset and record.epoch <= epoch:
                 self.world.violated(

@@ -38,6 +38,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", CLUSTER_MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)

@@ -10,7 +10,7 @@ import pytest
 from ottla.simulation.group_world import GroupWorld
 from simulation.group_mutants import MUTANTS, Mutant
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "300"))
 MUTANT_SEEDS = 2000
 VIRTUAL_SECONDS = 40.0
 
@@ -36,6 +36,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     logging.disable(logging.CRITICAL)

@@ -10,7 +10,7 @@ import pytest
 from ottla.simulation.quorum_world import QuorumWorld
 from simulation.mutants import MUTANTS, Mutant
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "300"))
 MUTANT_SEEDS = 2000
 VIRTUAL_SECONDS = 12.0
 FEWEST_ELECTIONS = 2
@@ -39,6 +39,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     logging.disable(logging.CRITICAL)

@@ -42,6 +42,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     logging.disable(logging.CRITICAL)

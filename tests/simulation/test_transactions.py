@@ -41,6 +41,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
     assert TransactionWorld(8).run(10.0).story == TransactionWorld(8).run(10.0).story
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 @pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)

@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 STATE = TopicPartition("__transaction_state", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 LIMITS = Limits(abort_interval_s=0.5)
+PATIENCE_S = 0.5  # between brokers; clients wait longer, as they do in the world outside
 NOTICED_WITHIN_S = 3.0
 """How long a broker that was deposed may go on believing that it coordinates."""
 
@@ -187,6 +188,7 @@ class SimulatedBroker:
     async def write_markers(
         self, broker_id: int, request: WriteTxnMarkersRequest
     ) -> WriteTxnMarkersResponse:
+        self.world.markers_sent(request.markers[0])
         response: WriteTxnMarkersResponse = await self.ask(
             broker_id, request, 2, WriteTxnMarkersResponse, 2.0
         )
@@ -199,7 +201,12 @@ class SimulatedBroker:
             marker.transaction_version >= 2 for marker in request.markers
         )
         answer = await self.world.carry(
-            self.world.link_rng, node_id, request, version, timeout_s, may_be_late=may_be_late
+            self.world.link_rng,
+            node_id,
+            request,
+            version,
+            min(timeout_s, PATIENCE_S),
+            may_be_late=may_be_late,
         )
         if not isinstance(answer, expected):
             raise LinkLost("no answer")

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 1.0
 RETRY_S = 0.05
 TIMEOUT_MS = 3_000
+GIVES_UP = 0.08
 TRY_AGAIN = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_COORDINATOR,
@@ -88,9 +89,12 @@ class Client:
         except Refused as refused:
             self.world.tell(f"{self.name}/{self.number} ends: {refused}")
 
-    async def _init(self) -> None:
+    async def _init(self, known: tuple[int, int] = (-1, -1)) -> None:
         request = InitProducerIdRequest(
-            transactional_id=self.name, transaction_timeout_ms=TIMEOUT_MS
+            transactional_id=self.name,
+            transaction_timeout_ms=TIMEOUT_MS,
+            producer_id=known[0],
+            producer_epoch=known[1],
         )
         reply = await self._insist(STATE, request, 5)
         self.producer = reply.producer_id, reply.producer_epoch
@@ -106,6 +110,9 @@ class Client:
                 if self.version < 2 and place not in added:
                     await self._add(place)
                     added.add(place)
+                if self.rng.random() < GIVES_UP:
+                    await self._give_up(place, f"{deed.name}:{part}", deed)
+                    return
                 await self._send(place, f"{deed.name}:{part}", deed)
                 await asyncio.sleep(0.05 * self.rng.random() * self.slow)
             if self.rng.random() < 0.4:
@@ -120,6 +127,18 @@ class Client:
         deed.wants = "commit" if commit else "abort"
         await self._end(commit)
         deed.heard = True
+
+    async def _give_up(self, place: TopicPartition, value: str, deed: Deed) -> None:
+        """Abort with a batch still under way: it may come at any time, or never."""
+        sending = asyncio.ensure_future(self._send(place, value, deed))
+        await asyncio.sleep(0.01 * self.rng.random())
+        sending.cancel()
+        await asyncio.wait([sending])
+        deed.wants = "abort"
+        await self._end(False)
+        deed.heard = True
+        if self.version < 2:
+            await self._init(self.producer)
 
     async def _add(self, place: TopicPartition) -> None:
         topic = AddPartitionsToTxnTopic(name=place.topic, partitions=[place.partition])

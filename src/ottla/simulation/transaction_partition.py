@@ -21,6 +21,8 @@ from ottla.wire.record_batch import BatchHeader, Record, iterate_batches, iterat
 REPLICATION_S = 0.02
 UNLUCKY = 0.02
 """The chance that a leader is lost before what it just wrote is committed."""
+UNLUCKY_AT_ONCE = 0.4
+"""The same for a new leader that found something which is not committed."""
 WALL_MS = 1_700_000_000_000
 
 
@@ -72,7 +74,7 @@ class SimulatedPartition:
         replicas = SlowReplicas(self._replicate_later)
         self.leader = Leader(self.log, self.epoch, replicas, moved, lambda *_: None)  # type: ignore[arg-type]
         if self.log.high_watermark < self.log.log_end_offset:
-            self._replicate_later(self.log.log_end_offset)
+            self._replicate_later(self.log.log_end_offset, UNLUCKY_AT_ONCE)
         return self.leader
 
     def _lose_tail(self) -> None:
@@ -88,10 +90,10 @@ class SimulatedPartition:
             self.log = self._open(clean=self.rng.random() < 0.5)
             self.log.advance_high_watermark(committed)
 
-    def _replicate_later(self, end_offset: int) -> None:
+    def _replicate_later(self, end_offset: int, unlucky: float = UNLUCKY) -> None:
         leader = self.leader
         delay = REPLICATION_S * (5 if self.rng.random() < 0.1 else 1) * self.rng.random()
-        if self.rng.random() < UNLUCKY:
+        if self.rng.random() < unlucky:
             asyncio.get_running_loop().call_later(delay / 2, self._lose_leader, self)
 
         def replicated() -> None:

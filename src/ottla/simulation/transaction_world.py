@@ -7,6 +7,7 @@ not committed; clients die, and some go on as zombies beside their successors. W
 - a transaction is visible whole or not at all, together with the offset it committed: whole if its
   client heard so, not at all if its client heard of an abort or never asked for a commit;
 - no value is there twice;
+- no marker is sent before the decision behind it is committed;
 - when all faults end nothing hangs: every transaction is decided, everywhere.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NoReturn
 
+from ottla.coordination.records import decode_entry
 from ottla.ids import TopicPartition
 from ottla.simulation.transaction_broker import (
     NOTICED_WITHIN_S,
@@ -28,9 +30,13 @@ from ottla.simulation.transaction_broker import (
 from ottla.simulation.transaction_client import Client, Deed
 from ottla.simulation.transaction_partition import SimulatedPartition
 from ottla.simulation.virtual_loop import run_virtually
+from ottla.transactions.ledger import Ledger
 from ottla.transactions.states import State
 from ottla.wire.message import Message
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from ottla.wire.messages.write_txn_markers import WritableTxnMarker
+from ottla.wire.record_batch import iterate_records
+from ottla.wire.records.transactions import TransactionLogValue
 
 TOPIC = "out"
 PARTITIONS = 3
@@ -63,6 +69,7 @@ class TransactionWorld:
         self._living: dict[str, tuple[Client, asyncio.Task[None]]] = {}
         self._zombies: list[asyncio.Task[None]] = []
         self._storm = False
+        self._hasty = ""
         self._last_producer_id = 999
         self._deed_numbers: Counter[str] = Counter()
 
@@ -116,6 +123,23 @@ class TransactionWorld:
         self.deeds[deed.name] = deed
         return deed
 
+    def markers_sent(self, marker: WritableTxnMarker) -> None:
+        """By a coordinator that knows the decision to be committed, or that was deposed since."""
+        partition = self.partitions[STATE]
+        if marker.coordinator_epoch != partition.epoch:
+            return
+        for batch, header in partition.batches(partition.log.high_watermark):
+            for record in iterate_records(batch, 0, header):
+                entry = decode_entry(bytes(record.key or b""), record.value, Ledger.RECORDS)
+                value = entry[1] if entry is not None else None
+                if (
+                    isinstance(value, TransactionLogValue)
+                    and State(value.transaction_status).is_ending
+                    and value.producer_id == marker.producer_id
+                    and value.producer_epoch == marker.producer_epoch
+                ):
+                    self._hasty = f"markers of {marker.producer_id} before their decision"
+
     async def carry(
         self,
         rng: Random,
@@ -129,7 +153,7 @@ class TransactionWorld:
         """The answer, or None in place of one that did not come in time."""
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[Any] = loop.create_future()
-        trouble = 0.15 if self._storm else 0.02
+        trouble = 0.0 if self.healed else 0.15 if self._storm else 0.02
         lost, answer_lost, late, repeated = (rng.random() < trouble for _ in range(4))
         there, back = 0.004 * rng.random(), 0.004 * rng.random()
         again = LATE_S * rng.random()
@@ -223,6 +247,8 @@ class TransactionWorld:
     # --- looking
 
     def _look(self) -> None:
+        if self._hasty:
+            self._violated(self._hasty)
         for place in self.places:
             partition = self.partitions[place]
             log = partition.log
@@ -241,6 +267,8 @@ class TransactionWorld:
     async def _settle(self) -> None:
         self.tell("all faults end")
         self.healed, self._storm = True, False
+        if self.rng.random() < 0.5:  # one leaves for good, whatever it was about to do
+            self._living[self.rng.choice(NAMES)][1].cancel()
         for node_id, broker in list(self.brokers.items()):
             if not broker.alive:
                 self._revive(node_id)

@@ -8,9 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker.broker import Broker
 from ottla.broker.handlers.list_offsets import Search
-from ottla.controller import in_sync as controller_in_sync
 from ottla.controller import registration
 from ottla.ids import TopicPartition
 from ottla.log.epochs import EpochStart, LeaderEpochs
@@ -98,12 +96,6 @@ def a_controller_decides_before_it_has_caught_up(patch: pytest.MonkeyPatch) -> N
     patch.setattr(elections, "become_leader", become_leader)
 
 
-def any_life_of_a_broker_is_as_good(patch: pytest.MonkeyPatch) -> None:
-    """4, KIP-903: one that came back empty joins the in-sync set by what it had before."""
-    patch.setattr(controller_in_sync, "_eligible", lambda *_: True)
-    patch.setattr(Broker, "may_be_in_sync", lambda *_: True)
-
-
 def followers_know_nothing_of_producers(patch: pytest.MonkeyPatch) -> None:
     """13: after a fail-over what is sent again is taken for new."""
     right = PartitionLog.append_as_follower
@@ -156,7 +148,6 @@ CLUSTER_MUTANTS: list[Mutant] = [
     a_new_leader_tells_its_own_high_watermark,
     a_node_leads_by_what_it_knew_in_its_last_life,
     a_controller_decides_before_it_has_caught_up,
-    any_life_of_a_broker_is_as_good,
     followers_know_nothing_of_producers,
     a_log_belongs_to_whoever_has_its_name,
     the_leader_alone_commits,

@@ -39,7 +39,7 @@ class Faults:
             (3, self._lie_in_wait),
             (1, self._fall_like_dominoes),
             (2, self._kill),
-            (3, self._cut_power),
+            (5, self._cut_power),
             (2, self._pause),
             (3, self._cut),
             (2, self._isolate),
@@ -93,7 +93,7 @@ class Faults:
         self.world.loop.call_later(away, revive)
 
     def _fall_like_dominoes(self) -> None:
-        """One dies, one loses power, the last stands still, and comes back last.
+        """One dies, one loses power, the last stands still just before they are back.
 
         In calm weather, so that the last is in sync for sure, and stays so.
         """
@@ -107,10 +107,10 @@ class Faults:
     def _fall(self) -> None:
         first, second, third = self.rng.sample(list(self.world.members.values()), 3)
         if not self.world.calm and all(map(self._is_whole, (first, second, third))):
-            self._strike_anyway(first, 1.0, power=False)
+            self._strike_anyway(first, 2.3, power=False)
             later = self.world.loop.call_later
             later(0.5, lambda: self._strike_anyway(second, 1.5, power=True))
-            later(2.5, self._stop, third, 6.0)
+            later(1.9, self._stop, third, 6.0)
 
     def _lie_in_wait(self) -> None:
         """The worst moments: just after an acknowledgement, and just after an election."""
@@ -163,7 +163,8 @@ class Faults:
 
     def _cut_power(self) -> None:
         """A host whose node is dead already may lose it too: that costs what was not synced."""
-        member = self.rng.choice(list(self.world.members.values()))
+        anybody = self.rng.choice(list(self.world.members.values()))
+        member = anybody if self.rng.random() < 0.4 else self._leader() or anybody
         if member.life.alive:
             self._kill(member, power=True)
         elif all(self._is_whole(m) for m in self.world.members.values() if m is not member):

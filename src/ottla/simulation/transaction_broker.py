@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 STATE = TopicPartition("__transaction_state", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 LIMITS = Limits(abort_interval_s=0.5)
-PATIENCE_S = 0.5  # between brokers; clients wait longer, as they do in the world outside
+PATIENCE_S = 2.0  # between brokers; clients wait longer, as they do in the world outside
 NOTICED_WITHIN_S = 3.0
 """How long a broker that was deposed may go on believing that it coordinates."""
 

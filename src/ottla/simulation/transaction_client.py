@@ -28,7 +28,7 @@ from ottla.wire.record_batch import NewRecord, build_batch
 if TYPE_CHECKING:
     from ottla.simulation.transaction_world import TransactionWorld
 
-REQUEST_TIMEOUT_S = 1.0
+REQUEST_TIMEOUT_S = 2.5
 RETRY_S = 0.05
 TIMEOUT_MS = 3_000
 GIVES_UP = 0.08

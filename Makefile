@@ -25,7 +25,8 @@ java: # Spark's only need besides Python, installed where the package manager ma
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
 test: install lint ## Run every check and the tests
-	$(BIN)/python -m pytest tests -m "not long" $(ARGS)
+	# Brokers, JVMs and Spark share the cores with each other: what fails is tried once more, and named.
+	$(BIN)/python -m pytest tests -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
 	$(BIN)/python -m pytest tests/pipelines $(ARGS)

@@ -26,7 +26,9 @@ java: # Spark's only need besides Python, installed where the package manager ma
 
 test: install lint ## Run every check and the tests
 	# Brokers, JVMs and Spark share the cores with each other: what fails is tried once more, and named.
-	$(BIN)/python -m pytest tests -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
+	# Spark has a process of its own.
+	$(BIN)/python -m pytest tests --ignore=tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
+	$(BIN)/python -m pytest tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
 	$(BIN)/python -m pytest tests/pipelines $(ARGS)

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from concurrent.futures import ProcessPoolExecutor
 from random import SystemRandom
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from ottla.simulation.group_world import GroupWorld
 from simulation.group_mutants import MUTANTS, Mutant
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "300"))
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "200"))
 MUTANT_SEEDS = 2000
 VIRTUAL_SECONDS = 40.0
 
@@ -24,8 +23,7 @@ def live_through(seed: int) -> tuple[int, int]:
 
 @pytest.mark.timeout(600)
 def test_no_seed_breaks_an_invariant() -> None:
-    with ProcessPoolExecutor() as pool:
-        lives = list(pool.map(live_through, range(SEEDS), chunksize=10))
+    lives = [live_through(seed) for seed in range(SEEDS)]
     assert sum(moves for moves, _ in lives) >= SEEDS
     assert min(commits for _, commits in lives) >= 20
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from concurrent.futures import ProcessPoolExecutor
 from random import SystemRandom
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from ottla.simulation.quorum_world import QuorumWorld
 from simulation.mutants import MUTANTS, Mutant
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "300"))
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "200"))
 MUTANT_SEEDS = 2000
 VIRTUAL_SECONDS = 12.0
 FEWEST_ELECTIONS = 2
@@ -26,8 +25,7 @@ def live_through(seed: int) -> tuple[int, int, int]:
 
 @pytest.mark.timeout(600)
 def test_no_seed_breaks_an_invariant() -> None:
-    with ProcessPoolExecutor() as pool:
-        lives = list(pool.map(live_through, range(SEEDS), chunksize=10))
+    lives = [live_through(seed) for seed in range(SEEDS)]
     assert min(elections for elections, _, _ in lives) >= FEWEST_ELECTIONS
     assert min(acknowledged for _, acknowledged, _ in lives) >= FEWEST_ACKNOWLEDGED
     assert sum(cut for _, _, cut in lives) >= SEEDS / 4

@@ -26,8 +26,9 @@ java: # Spark's only need besides Python, installed where the package manager ma
 
 test: install lint ## Run every check and the tests
 	# Brokers, JVMs and Spark share the cores with each other: what fails is tried once more, and named.
-	# Spark has a process of its own.
-	$(BIN)/python -m pytest tests --ignore=tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
+	# Spark and virtual time have processes of their own.
+	$(BIN)/python -m pytest tests/simulation -m "not long" $(ARGS)
+	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
 	$(BIN)/python -m pytest tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS)
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka

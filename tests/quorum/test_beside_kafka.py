@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -65,6 +66,11 @@ class KafkaController:
                 preexec_fn=die_with_parent,
             )
 
+    @property
+    def knows_leader(self) -> bool:
+        state = self.path / "data/__cluster_metadata-0/quorum-state"
+        return state.exists() and json.loads(state.read_text())["leaderId"] >= 0
+
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
@@ -94,6 +100,8 @@ def test_we_follow_kafka_and_vote_when_it_dies(tmp_path: Path, static: bool) -> 
         members = Members(tmp_path, 3, static=static)
         ours = members.all[3]
         with controllers(members, tmp_path, static=static, nodes=(1, 2)) as kafka:
+            # Ours is up in milliseconds and would lead: it joins when they have elected.
+            await eventually(lambda: all(k.knows_leader for k in kafka.values()), START_SECONDS_MAX)
             await ours.start()
             await eventually(lambda: len(ours.memory.values) > 5, START_SECONDS_MAX)
             dead = ours.quorum.leader_id

@@ -36,6 +36,17 @@ def test_a_killed_log_comes_back_whole(open_orders: Open) -> None:
     assert again.epochs.entries == ((0, 0),)
 
 
+def test_kills_in_a_row_do_not_add_up_to_a_long_recovery(open_orders: Open) -> None:
+    log = open_orders(LogConfig())
+    for _ in range(3):
+        append(log, b"x" * 1000)
+        log.abandon()
+        log = open_orders(LogConfig(), clean=False)
+    assert log.needs_flush(3000, NOW)
+    log.flush()
+    assert not log.needs_flush(3000, NOW)
+
+
 def test_recovery_writes_the_same_indexes_as_the_appends_did(open_orders: Open) -> None:
     log = open_orders(SMALL)
     for n in range(40):

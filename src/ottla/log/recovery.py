@@ -89,7 +89,7 @@ def open_log(
     epochs.truncate_from_start(log_start_offset)
     snapshots.remove_strays([segment.base_offset for segment in segments])
     rebuild_producers(producers, snapshots, segments, log_start_offset, log_end_offset, now_ms)
-    return PartitionLog(
+    log = PartitionLog(
         path,
         topic_partition,
         _topic_id(path, PARTITION_METADATA in names, topic_id),
@@ -104,6 +104,9 @@ def open_log(
         recovery_point=log_end_offset if clean else min(recovery_point, log_end_offset),
         health=health or DirectoryHealth(path.parent),
     )
+    # What was checked now counts as unflushed: kills in a row must not add up to a long recovery.
+    log.unflushed_bytes = sum(segment.size for segment in segments if segment.unsynced)
+    return log
 
 
 def _topic_id(path: Path, known: bool, topic_id: Uuid | None) -> Uuid:

@@ -31,13 +31,14 @@ FAST_CONSUMER = {
     "max.partition.fetch.bytes": 10_485_760,
     "queued.min.messages": 1_000_000,
 }
+BROKERS_DEFAULT = -1  # replicas of a new topic: 1 on one node, 3 on three
 METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
 
 
 def new_topic(bootstrap: str, partitions: int = 1) -> str:
     name = f"bench-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(name, partitions, 1)])[name].result(60)
+    admin.create_topics([NewTopic(name, partitions, BROKERS_DEFAULT)])[name].result(60)
     while len(admin.list_topics(name, timeout=30).topics[name].partitions) < partitions:
         time.sleep(0.02)
     return name
@@ -157,7 +158,9 @@ def partitions(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     names = [f"many-{uuid.uuid4().hex[:8]}-{n}" for n in range(args.count // 2)]
     began = time.perf_counter()
-    futures = admin.create_topics([NewTopic(name, 2, 1) for name in names], request_timeout=120)
+    futures = admin.create_topics(
+        [NewTopic(name, 2, BROKERS_DEFAULT) for name in names], request_timeout=120
+    )
     for future in futures.values():
         future.result(120)
     while not set(names) <= admin.list_topics(timeout=30).topics.keys():

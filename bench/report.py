@@ -9,7 +9,7 @@ from pathlib import Path
 
 Values = dict[str, float]
 
-HEADER = """# Benchmarks
+HEADER = """## {title}, the last full run
 
 Apache Kafka {version} and Ottla in one run on the same machine, through the same client
 (librdkafka), {rounds} rounds in turn. A ratio above 1 means that Ottla is better; the interval is
@@ -70,15 +70,31 @@ def compare(kafka: list[Values], ottla: list[Values]) -> list[Line]:
     return lines
 
 
-def table(lines: list[Line], *, rounds: int, version: str, note: str) -> str:
+def table(lines: list[Line], *, title: str, rounds: int, version: str, note: str) -> str:
     header = HEADER.format(
+        title=title,
         version=version,
         rounds=rounds,
         date=datetime.date.today().isoformat(),
         machine=machine(),
         note=note,
     )
-    return header + "".join(line.row() + "\n" for line in lines)
+    rows = "".join(line.row() + "\n" for line in lines)
+    behind = [line.name for line in lines if line.behind]
+    names = f"{len(behind)} lines: {', '.join(behind)}" if behind else "no line"
+    return f"{header}{rows}\nBehind in {names}.\n"
+
+
+def put(section: str, text: str, page: Path) -> None:
+    """Between its two marks; whatever else stands on the page was written by hand and stays."""
+    begin, end = f"<!-- {section}: written by make bench -->\n", f"<!-- {section} ends -->\n"
+    whole = page.read_text() if page.exists() else "# Benchmarks\n"
+    if begin in whole:
+        before, rest = whole.split(begin, 1)
+        _, after = rest.split(end, 1)
+    else:
+        before, after = whole + "\n", ""
+    page.write_text(before + begin + text + end + after)
 
 
 def machine() -> str:

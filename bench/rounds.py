@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import cpu_seconds, memory_mb
+from bench.report import Values
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
 
-SERVER_JAVA = (
-    *("java", "-server", "-Xms1g", "-Xmx1g"),
-    *("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
-)
 CLIENT_SECONDS_MAX = 300
+
+
+def java(heap: str) -> tuple[str, ...]:
+    """As Apache Kafka's own script starts a broker."""
+    sizes = ("-server", f"-Xms{heap}", f"-Xmx{heap}")
+    return ("java", *sizes, "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +78,16 @@ def loads(*, quick: bool, stored_gb: float) -> list[Load]:
     ]
 
 
-def measure(kind: Kind, selected: list[Load]) -> dict[str, float]:
+def measure(kind: Kind, selected: list[Load]) -> Values:
     """The value of each line; a load that failed leaves its lines out and says so."""
     folder = Path(tempfile.mkdtemp(prefix="ottla-bench-"))
-    broker = BrokerProcess(kind, Home(path=folder), java=SERVER_JAVA)
+    broker = BrokerProcess(kind, Home(path=folder), java=java("1g"))
     try:
         values = {"start s": broker.start()}
         time.sleep(1)
         values["memory idle MB"] = memory_mb(broker.pid)
         for load in selected:
-            values |= run(load, broker)
+            values |= run(load, kind, broker.bootstrap, [broker.pid])
         values["memory loaded MB"] = memory_mb(broker.pid)
         broker.stop()
         return values
@@ -93,18 +96,18 @@ def measure(kind: Kind, selected: list[Load]) -> dict[str, float]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(load: Load, broker: BrokerProcess) -> dict[str, float]:
-    before = cpu_seconds(broker.pid)
-    command = [sys.executable, "-m", "bench.client", load.work, broker.bootstrap, *load.arguments]
+def run(load: Load, kind: Kind, bootstrap: str, pids: list[int]) -> Values:
+    before = sum(map(cpu_seconds, pids))
+    command = [sys.executable, "-m", "bench.client", load.work, bootstrap, *load.arguments]
     try:
         ran = subprocess.run(
             command, capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX, check=True
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
-        print(f"{broker.kind}: {load.name} failed: {failure.stderr}", file=sys.stderr)
+        print(f"{kind}: {load.name} failed: {failure.stderr}", file=sys.stderr)
         return {}
     values = {f"{load.name}: {line}": value for line, value in json.loads(ran.stdout).items()}
     if load.gigabytes:
-        spent = cpu_seconds(broker.pid) - before
+        spent = sum(map(cpu_seconds, pids)) - before
         values[f"{load.name}: CPU s/GB"] = spent / load.gigabytes
     return values

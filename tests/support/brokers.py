@@ -91,11 +91,18 @@ class BrokerProcess:
 
     def stop(self) -> float:
         """A clean stop; the seconds that took."""
-        assert self.process is not None
         began = time.perf_counter()
-        self.process.terminate()
-        self.process.wait(STOP_SECONDS_MAX)
+        self.terminate()
+        self.wait_until_stopped()
         return time.perf_counter() - began
+
+    def terminate(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+
+    def wait_until_stopped(self) -> None:
+        assert self.process is not None
+        self.process.wait(STOP_SECONDS_MAX)
 
     def kill9(self) -> None:
         assert self.process is not None

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from support.brokers import START_SECONDS_MAX, BrokerProcess, Kind
+from support.brokers import JAVA, START_SECONDS_MAX, BrokerProcess, Kind
 from support.confluent import wait_until
 from support.homes import Home, free_port
 from support.wire import Connection
@@ -31,10 +31,21 @@ class Cluster:
 
     def start(self) -> None:
         """All at once: none of them serves before a majority is there."""
-        began = [node.launch() for node in self.nodes.values()]
+        began = self.launch()
         for node in self.nodes.values():
-            node.wait_until_serving(began[0] + START_SECONDS_MAX)
+            node.wait_until_serving(began + START_SECONDS_MAX)
         self.await_brokers()
+
+    def launch(self) -> float:
+        """Start all without waiting; when the first began."""
+        return min([node.launch() for node in self.nodes.values()])
+
+    def stop(self) -> None:
+        """All at once, each in good order."""
+        for node in self.alive():
+            node.terminate()
+        for node in self.alive():
+            node.wait_until_stopped()
 
     def await_brokers(self) -> None:
         """Every node is seen by the first."""
@@ -49,12 +60,15 @@ class Cluster:
         for node in self.nodes.values():
             node.discard()
 
-    def alive(self) -> list[BrokerProcess]:
+    def nodes_alive(self) -> list[int]:
         return [
-            node
-            for node in self.nodes.values()
+            number
+            for number, node in self.nodes.items()
             if node.process is not None and node.process.poll() is None
         ]
+
+    def alive(self) -> list[BrokerProcess]:
+        return [self.nodes[number] for number in self.nodes_alive()]
 
     def partition(self, topic: str, index: int = 0) -> tuple[int, list[int]]:
         """Leader and in-sync set, as the first node alive tells."""
@@ -90,7 +104,11 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster_of(
-    count: int, path: Path, settings: dict[str, str] | None = None, kind: Kind = "ottla"
+    count: int,
+    path: Path,
+    settings: dict[str, str] | None = None,
+    kind: Kind = "ottla",
+    java: tuple[str, ...] = JAVA,
 ) -> Iterator[Cluster]:
     ports = {node: free_port() for node in range(1, count + 1)}
     voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in ports.items())
@@ -104,7 +122,7 @@ def cluster_of(
             **(settings or {}),
         }
         home = Home(path=path / f"node{node}", settings=own, controller_port=controller_port)
-        nodes[node] = BrokerProcess(kind, home)
+        nodes[node] = BrokerProcess(kind, home, java)
     cluster = Cluster(nodes)
     try:
         cluster.start()

@@ -42,6 +42,27 @@ def test_overlapping_requests_are_answered_in_order() -> None:
     with_peer(echo, body)
 
 
+def test_frames_of_all_sizes_arrive_however_they_are_cut() -> None:
+    sizes = [3, 200_000, 0, 16_384, 16_380, 1_000_000, 5]
+
+    async def echo_in_pieces(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = [await read_frame(reader) for _ in sizes]
+        sent = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+        piece = 1
+        while sent:
+            writer.write(sent[:piece])
+            await writer.drain()
+            sent, piece = sent[piece:], piece * 7 % 70_001 + 1
+
+    async def body(port: int) -> None:
+        link = await TcpNetwork().connect("127.0.0.1", port, lambda: None)
+        frames = [bytes([number]) * size for number, size in enumerate(sizes)]
+        assert await asyncio.gather(*map(link.exchange, frames)) == frames
+        link.close()
+
+    with_peer(echo_in_pieces, body)
+
+
 def test_a_peer_that_dies_fails_who_waits_and_is_reported_once() -> None:
     async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await read_frame(reader)

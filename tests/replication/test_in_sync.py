@@ -111,3 +111,23 @@ def test_a_follower_that_may_not_be_in_sync_is_not_waited_for() -> None:
     partition.appended(0.0, 5)
     assert partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=False) == []
     assert partition.appended(0.2, 6) == 6
+
+
+def test_a_follower_that_has_everything_needs_no_second_look() -> None:
+    partition = led_by_1(followers=(2, 3), in_sync=(1, 2, 3))
+    partition.appended(0.0, 5)
+    partition.fetched(0.1, 2, 5, broker_epoch=7, eligible=True)
+    assert not partition.fetched_again(0.2, 2, broker_epoch=7), "3 has nothing yet"
+    partition.fetched(0.3, 3, 5, broker_epoch=8, eligible=True)
+    assert partition.fetched_again(30.0, 2, broker_epoch=7)
+    assert not partition.fetched_again(30.0, 3, broker_epoch=9), "another incarnation"
+    partition.appended(35.0, 6)
+    assert not partition.fetched_again(35.1, 2, broker_epoch=7), "it lacks a record"
+    assert partition.tick(36.0) == [Propose(frozenset({1, 2}))], "2 had everything at 30"
+
+
+def test_a_follower_outside_of_the_set_is_looked_at_each_time() -> None:
+    partition = led_by_1(followers=(2,))
+    partition.appended(0.0, 5)
+    partition.fetched(0.1, 2, 5, broker_epoch=7, eligible=True)
+    assert not partition.fetched_again(0.2, 2, broker_epoch=7), "it is only proposed"

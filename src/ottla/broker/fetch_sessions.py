@@ -8,6 +8,7 @@ from random import randrange
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid
+from ottla.replication.leader import Leader
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 NO_SESSION = 0
@@ -21,13 +22,18 @@ Key = tuple[str, Uuid, int]
 
 
 class Asked:
-    """One partition as it is asked for, and what the client was last told of it."""
+    """One partition as it is asked for, and what the client was last told of it.
 
-    __slots__ = ("high_watermark", "key", "log_start_offset", "wanted")
+    `leader` is the one that a replica was last answered from: while nothing moves there, the
+    next requests of the session need not look for it again.
+    """
+
+    __slots__ = ("high_watermark", "key", "leader", "log_start_offset", "wanted")
 
     def __init__(self, key: Key, wanted: FetchPartition) -> None:
         self.key = key
         self.wanted = wanted
+        self.leader: Leader | None = None
         self.high_watermark = -1
         self.log_start_offset = -1
 
@@ -59,6 +65,7 @@ class Session:
                 self.asked[key] = Asked(key, wanted)
             else:
                 asked.wanted = wanted
+                asked.leader = None
         for topic in request.forgotten_topics_data:
             for partition in topic.partitions:
                 self.asked.pop((topic.topic, topic.topic_id, partition), None)

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
+SCRATCH_BYTES = 16 * 1024
+
+Frame = bytes | bytearray
 
 
 class LinkLost(OSError):
@@ -24,7 +27,7 @@ class Link(Protocol):
     @property
     def is_open(self) -> bool: ...
 
-    async def exchange(self, frame: bytes) -> bytes:
+    async def exchange(self, frame: bytes) -> Frame:
         """Send a frame (without its size), return the peer's; LinkLost if it does not come."""
 
     def close(self) -> None: ...
@@ -49,23 +52,28 @@ class TcpNetwork:
         return link
 
 
-class TcpLink(asyncio.Protocol):
-    """One socket. Replies are matched to requests by order alone, as Kafka promises it."""
+class TcpLink(asyncio.BufferedProtocol):
+    """One socket. Replies are matched to requests by order alone, as Kafka promises it.
+
+    A large frame is received where it stays: what replicas fetch is not copied on the way.
+    """
 
     def __init__(self, lost: Callable[[], None]) -> None:
         self._lost = lost
         self._transport: asyncio.Transport | None = None
-        self._waiting: deque[asyncio.Future[bytes]] = deque()
-        self._received = bytearray()
+        self._waiting: deque[asyncio.Future[Frame]] = deque()
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._frame: bytearray | None = None  # one that is too large for what came so far
+        self._filled = 0  # of the frame if there is one, else of the scratch
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None
 
-    async def exchange(self, frame: bytes) -> bytes:
+    async def exchange(self, frame: bytes) -> Frame:
         if self._transport is None:
             raise LinkLost("the connection is closed")
-        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         self._transport.writelines([len(frame).to_bytes(4, "big"), frame])
         return await future
@@ -79,22 +87,36 @@ class TcpLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
 
-    def data_received(self, data: bytes) -> None:
-        received = self._received
-        received += data
-        position = 0
-        while len(received) - position >= 4:
-            size = int.from_bytes(received[position : position + 4], "big")
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return memoryview(self._frame)[self._filled :]
+        return self._scratch[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._frame is None:
+            self._cut()
+        elif self._filled == len(self._frame):
+            frame, self._frame, self._filled = self._frame, None, 0
+            self._deliver(frame)
+
+    def _cut(self) -> None:
+        """The frames in the scratch; one that has only begun gets room of its own."""
+        scratch, end, position = self._scratch, self._filled, 0
+        while end - position >= 4:
+            size = int.from_bytes(scratch[position : position + 4], "big")
             if size > FRAME_BYTES_MAX:
                 self.close()
                 return
-            after = position + 4 + size
-            if after > len(received):
-                break
-            self._deliver(bytes(memoryview(received)[position + 4 : after]))
+            begin, after = position + 4, position + 4 + size
+            if after > end:
+                self._frame, self._filled = bytearray(size), end - begin
+                self._frame[: end - begin] = scratch[begin:end]
+                return
+            self._deliver(bytes(scratch[begin:after]))
             position = after
-        if position:
-            del received[:position]
+        scratch[: end - position] = bytes(scratch[position:end])
+        self._filled = end - position
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
@@ -105,7 +127,7 @@ class TcpLink(asyncio.Protocol):
                 future.set_exception(reason)
         self._lost()
 
-    def _deliver(self, frame: bytes) -> None:
+    def _deliver(self, frame: Frame) -> None:
         if not self._waiting:
             self.close()  # nobody asked
             return

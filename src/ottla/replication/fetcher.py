@@ -73,13 +73,12 @@ class Replica(NamedTuple):
 
 
 class Session:
-    """What the leader remembers of the request before."""
+    """What the leader remembers of the requests before."""
 
     def __init__(self) -> None:
         self.id = 0
         self.epoch = 0
-        self.sent: dict[TopicPartition, FetchPartition] = {}
-        self.topic_ids: dict[TopicPartition, Uuid] = {}
+        self.known: dict[TopicPartition, Uuid] = {}
 
     def next_epoch(self, session_id: int) -> None:
         self.id = session_id
@@ -105,6 +104,7 @@ class Fetcher:
         self._followers: dict[TopicPartition, Follower] = {}
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
+        self._changed: dict[TopicPartition, None] = {}  # what the leader must be told of anew
         self._session = Session()
         self._link: Link | None = None
         self._interrupted = False  # we broke the link ourselves
@@ -119,6 +119,7 @@ class Fetcher:
         self._followers[follower.topic_partition] = follower
         self._by_id[follower.topic_id, follower.topic_partition.partition] = follower
         self._paused.pop(follower.topic_partition, None)
+        self._changed[follower.topic_partition] = None
         self._interrupt()
 
     def forget(self, partition: TopicPartition) -> None:
@@ -126,6 +127,7 @@ class Fetcher:
         if follower is not None:
             self._by_id.pop((follower.topic_id, partition.partition), None)
         self._paused.pop(partition, None)
+        self._changed[partition] = None
 
     async def stop(self) -> None:
         self._task.cancel()
@@ -178,10 +180,14 @@ class Fetcher:
         address = self._address(self.leader_id)
         if address is None:
             raise LinkLost(f"no address of broker {self.leader_id} is known")
-        self._session = Session()
+        self._begin_session()
         self._interrupted = False
         self._link = await self._network.connect(*address, lambda: None)
         return self._link
+
+    def _begin_session(self) -> None:
+        self._session = Session()
+        self._changed = dict.fromkeys(self._followers)
 
     def _interrupt(self) -> None:
         self._wake.set()
@@ -190,42 +196,45 @@ class Fetcher:
             self._link.close()
 
     async def _round(self, client: Client) -> None:
-        now = asyncio.get_running_loop().time()
-        due = [f for p, f in self._followers.items() if self._paused.get(p, 0.0) <= now]
-        if not due:
+        if self._paused:
+            self._end_pauses()
+        if len(self._paused) == len(self._followers):
             await self._rest(self._limits.backoff_s)
             return
-        request = self._request(due)
+        request = self._request()
         response = await client.ask(request, FETCH_VERSION, FetchResponse)
         if response.error_code:
             code = ErrorCode(response.error_code)
             if code in SESSION_ERRORS:
-                self._session = Session()
+                self._begin_session()
                 return
             raise KafkaError(code, "the fetch was refused")
         self._suspects.found(self.leader_id)  # a dying process may still accept, not answer
-        self._session.next_epoch(response.session_id)
+        if response.session_id:
+            self._session.next_epoch(response.session_id)
+        else:  # the leader has no room for one: everything is named each time
+            self._begin_session()
         for topic in response.responses:
             for data in topic.partitions:
                 follower = self._by_id.get((topic.topic_id, data.partition_index))
                 if follower is not None:
                     await self._take(client, follower, data)
 
-    def _request(self, due: list[Follower]) -> FetchRequest:
-        session = self._session
-        changed: defaultdict[Uuid, list[FetchPartition]] = defaultdict(list)
-        names = set()
-        for follower in due:
-            names.add(follower.topic_partition)
-            wanted = follower.wanted(self._limits.partition_bytes)
-            if session.sent.get(follower.topic_partition) != wanted:
-                session.sent[follower.topic_partition] = wanted
-                session.topic_ids[follower.topic_partition] = follower.topic_id
-                changed[follower.topic_id].append(wanted)
+    def _request(self) -> FetchRequest:
+        """Names what changed since the request before; of a thousand partitions, mostly a few."""
+        known, limit = self._session.known, self._limits.partition_bytes
+        asked: defaultdict[Uuid, list[FetchPartition]] = defaultdict(list)
         forgotten: defaultdict[Uuid, list[int]] = defaultdict(list)
-        for partition in [one for one in session.sent if one not in names]:
-            del session.sent[partition]
-            forgotten[session.topic_ids.pop(partition)].append(partition.partition)
+        for partition in self._changed:
+            follower = None if partition in self._paused else self._followers.get(partition)
+            before = known.pop(partition, None)
+            if before is not None and (follower is None or follower.topic_id != before):
+                forgotten[before].append(partition.partition)
+            if follower is not None:
+                known[partition] = follower.topic_id
+                asked[follower.topic_id].append(follower.wanted(limit))
+        self._changed = {}
+        session = self._session
         return FetchRequest(
             replica_state=ReplicaState(
                 replica_id=self._replica.node_id, replica_epoch=self._replica.broker_epoch()
@@ -235,15 +244,14 @@ class Fetcher:
             max_bytes=self._limits.response_bytes,
             session_id=session.id,
             session_epoch=session.epoch,
-            topics=[FetchTopic(topic_id=i, partitions=p) for i, p in changed.items()],
+            topics=[FetchTopic(topic_id=i, partitions=p) for i, p in asked.items()],
             forgotten_topics_data=[
                 ForgottenTopic(topic_id=i, partitions=p) for i, p in forgotten.items()
-            ]
-            if session.id
-            else [],
+            ],
         )
 
     async def _take(self, client: Client, follower: Follower, data: PartitionData) -> None:
+        self._changed[follower.topic_partition] = None
         verdict = follower.took(data, now_ms())
         if verdict is Verdict.OUT_OF_RANGE:
             await self._restart(client, follower)
@@ -256,6 +264,12 @@ class Fetcher:
     def _pause(self, follower: Follower) -> None:
         later = asyncio.get_running_loop().time() + self._limits.backoff_s
         self._paused[follower.topic_partition] = later
+
+    def _end_pauses(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for partition in [one for one, until in self._paused.items() if until <= now]:
+            del self._paused[partition]
+            self._changed[partition] = None
 
     async def _restart(self, client: Client, follower: Follower) -> None:
         start = await self._offset_of(client, follower, EARLIEST)

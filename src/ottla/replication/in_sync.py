@@ -123,6 +123,21 @@ class InSync:
             effects.append(self._propose(self.committed | {replica}))
         return effects
 
+    def fetched_again(self, now: float, replica: int, *, broker_epoch: int) -> bool:
+        """A follower in the set that had everything asks for more: nothing but time has changed.
+        False where that is not so, and `fetched` must be told."""
+        follower = self.followers.get(replica)
+        if (
+            follower is None
+            or replica not in self.committed
+            or self.proposed is not None
+            or follower.broker_epoch != broker_epoch
+            or not follower.end_offset == self.end_offset == self.high_watermark
+        ):
+            return False
+        follower.fetched(now, self.end_offset, self.end_offset)
+        return True
+
     def tick(self, now: float) -> list[Effect]:
         """Followers that lag for too long leave the set."""
         if self.proposed is not None:

@@ -15,7 +15,7 @@ API_VERSIONS = 18
 
 
 class Link(Protocol):
-    async def exchange(self, frame: bytes) -> bytes: ...
+    async def exchange(self, frame: bytes) -> bytes | bytearray: ...
 
 
 class Client:
@@ -42,11 +42,11 @@ def request_frame(request: Message, version: int, correlation_id: int, client_id
     return bytes(frame)
 
 
-def read_reply(frame: bytes, response: type[M], version: int, correlation_id: int) -> M:
+def read_reply(frame: bytes | bytearray, response: type[M], version: int, correlation_id: int) -> M:
     """The response in a frame that must answer `correlation_id`; its records stay a view."""
     if len(frame) < 4 or _CORRELATION.unpack_from(frame)[0] != correlation_id:
         raise MalformedMessage(f"a {response.__name__} that answers something else")
-    position = 4
+    view, position = memoryview(frame), 4
     if version >= response.FLEXIBLE_SINCE and response.API_KEY != API_VERSIONS:
-        position = skip_tags(frame, position, len(frame))
-    return decode(response, version, memoryview(frame), position)[0]
+        position = skip_tags(view, position, len(view))
+    return decode(response, version, view, position)[0]

@@ -58,6 +58,7 @@ class Work:
         "bytes_left",
         "cold",
         "context",
+        "eligible",
         "fetched",
         "fetching",
         "later",
@@ -103,7 +104,8 @@ class Work:
 
     def wait(self) -> Later:
         later = self.later = Later()
-        self.size_then = self.bytes_stored() - self.bytes_found
+        if self.min_bytes > 1:
+            self.size_then = self.bytes_stored() - self.bytes_found
 
         def try_now(expired: bool) -> bool:
             if not (expired or self.may_be_enough()):
@@ -161,7 +163,30 @@ class Work:
         self.cold: list[tuple[Fetched, Read]] = []
         self.leaders: list[Leader | Standby] = []
         self.must_answer = False
-        self.fetched = [(asked, self._read(asked)) for asked in self.fetching.asked]
+        asked = self.fetching.asked
+        if self.replica >= 0:
+            epoch, now = self.request.replica_state.replica_epoch, self.broker.now()
+            self.eligible = self.broker.may_be_in_sync(self.replica, epoch)
+            if self.eligible and self.fetching.incremental:
+                asked = [one for one in asked if not self._is_settled(one, epoch, now)]
+        self.fetched = [(one, self._read(one)) for one in asked]
+
+    def _is_settled(self, asked: Asked, epoch: int, now: float) -> bool:
+        """A replica has everything of a partition, and knows it: most of a thousand, mostly."""
+        leader = asked.leader
+        if leader is None or leader.deposed:
+            return False
+        log = leader.log
+        if (
+            log.log_end_offset != asked.wanted.fetch_offset
+            or log.high_watermark != asked.high_watermark
+            or log.log_start_offset != asked.log_start_offset
+        ):
+            return False
+        if not leader.in_sync.fetched_again(now, self.replica, broker_epoch=epoch):
+            return False
+        self.leaders.append(leader)
+        return True
 
     @property
     def bytes_found(self) -> int:
@@ -172,7 +197,7 @@ class Work:
     def _read(self, asked: Asked) -> Fetched:
         fetched = Fetched(asked.key[2])
         try:
-            self._read_from(self._source(asked), asked.wanted, fetched)
+            self._read_from(self._source(asked), asked, fetched)
         except KafkaError as error:
             self._refused(asked, fetched, error)
         except Exception as error:
@@ -196,9 +221,8 @@ class Work:
         source.check_epoch(asked.wanted.current_leader_epoch)
         return source
 
-    def _read_from(
-        self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched
-    ) -> None:
+    def _read_from(self, leader: Leader | Standby, asked: Asked, fetched: Fetched) -> None:
+        wanted = asked.wanted
         log, offset = leader.log, wanted.fetch_offset
         if wanted.last_fetched_epoch >= 0 and self._diverges(leader, wanted, fetched):
             return
@@ -216,6 +240,7 @@ class Work:
             assert isinstance(leader, Leader)
             upto = log.log_end_offset
             self._heard_of(leader, offset)
+            asked.leader = leader
         elif self.request.isolation_level == READ_COMMITTED:
             upto = log.last_stable_offset
         else:
@@ -263,15 +288,13 @@ class Work:
 
     def _heard_of(self, leader: Leader, offset: int) -> None:
         """A replica that asks for an offset has everything before it."""
-        broker = self.broker
-        epoch = self.request.replica_state.replica_epoch
         leader.perform(
             leader.in_sync.fetched(
-                broker.now(),
+                self.broker.now(),
                 self.replica,
                 offset,
-                broker_epoch=epoch,
-                eligible=broker.may_be_in_sync(self.replica, epoch),
+                broker_epoch=self.request.replica_state.replica_epoch,
+                eligible=self.eligible,
             )
         )
 

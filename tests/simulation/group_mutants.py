@@ -1,18 +1,26 @@
-"""Bugs that group coordinators have had, each put back on purpose: the simulation must find it."""
+"""Bugs that group coordinators have had, each put back on purpose: the simulation must find it.
+
+The numbers are those of the list of hazards that this project keeps out.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from ottla.coordination.machine import Decision, Instant
+from ottla.coordination import shard as shards
+from ottla.coordination.loading import replay_record
+from ottla.coordination.log import ShardLog
+from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.shard import Phase, Shard
 from ottla.groups.classic import records as classic_records
-from ottla.groups.classic.group import Member
+from ottla.groups.classic.group import ClassicGroup, Member
 from ottla.groups.consumer import reconciling
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
-from ottla.groups.offsets import committing
+from ottla.groups.offsets import committing, removal
+from ottla.wire.record_batch import iterate_batches, iterate_records
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -41,12 +49,71 @@ def nobody_waits_for_a_member_to_give_up(patch: pytest.MonkeyPatch) -> None:
 
 
 def old_epochs_may_commit(patch: pytest.MonkeyPatch) -> None:
-    """A zombie's commit overwrites its successor's."""
+    """17: a zombie's commit overwrites its successor's."""
     patch.setattr(committing, "_check_consumer", lambda *_: None)
 
 
 def old_generations_may_commit(patch: pytest.MonkeyPatch) -> None:
+    """17: the same in a classic group."""
     patch.setattr(committing, "_check_classic", lambda *_, **__: None)
+
+
+def zombies_may_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
+    """17: whoever has a transaction may commit offsets in it."""
+    patch.setattr(committing, "_check_in_transaction", lambda *_: None)
+
+
+def coordinators_answer_before_their_log_is_committed(patch: pytest.MonkeyPatch) -> None:
+    """15: what a coordinator promised that was deposed, or dies, is gone."""
+
+    def settle(self: Shard[Any]) -> None:
+        while self._in_flight:
+            self._resolve(self._in_flight.popleft().answers)
+
+    patch.setattr(shards.Shard, "_settle", settle)
+
+
+def a_new_coordinator_serves_before_it_has_loaded(patch: pytest.MonkeyPatch) -> None:
+    """11: it is elected, and knows nobody."""
+    right = Shard._load
+
+    async def load(self: Shard[Any], log: ShardLog) -> None:
+        self._machine, self.phase = self._new_machine(), Phase.ACTIVE
+        await right(self, log)
+
+    patch.setattr(Shard, "_load", load)
+
+
+def offsets_of_living_groups_expire(patch: pytest.MonkeyPatch) -> None:
+    """16: nobody asks whether the group still reads the topic."""
+    patch.setattr(ClassicGroup, "is_subscribed_to", lambda *_: False)
+    patch.setattr(ConsumerGroup, "is_subscribed_to", lambda *_: False)
+
+
+def offsets_expire_while_they_are_loaded(patch: pytest.MonkeyPatch) -> None:
+    """16: tombstones for what seemed old halfway through the log hit what came after it."""
+    right_load, right_loaded = shards.load, Groups.loaded
+    hasty: list[Entry] = []
+
+    async def load(machine: Groups, log: ShardLog, name: str) -> int:
+        hasty.clear()
+        data = await log.read(0, 1 << 30) if log.log_end_offset else b""
+        batches = list(iterate_batches(data))
+        early = Groups(machine.limits, machine.new_uuid, machine.image)
+        for position, header in batches[: len(batches) // 8]:
+            for record in iterate_records(data, position, header):
+                replay_record(early, header, record, name)
+        now = Instant(0.0, batches[-1][1].max_timestamp if batches else 0)
+        for group in early.groups.values():
+            hasty.extend(removal.expire(early, group, now))
+        return await right_load(machine, log, name)
+
+    def loaded(self: Groups, now: Instant) -> Decision[None]:
+        decision = right_loaded(self, now)
+        return decision._replace(records=[*decision.records, *hasty])
+
+    patch.setattr(shards, "load", load)
+    patch.setattr(Groups, "loaded", loaded)
 
 
 def sessions_do_not_survive_a_move_of_the_coordinator(patch: pytest.MonkeyPatch) -> None:
@@ -93,6 +160,11 @@ MUTANTS: list[Mutant] = [
     nobody_waits_for_a_member_to_give_up,
     old_epochs_may_commit,
     old_generations_may_commit,
+    zombies_may_commit_in_transactions,
+    coordinators_answer_before_their_log_is_committed,
+    a_new_coordinator_serves_before_it_has_loaded,
+    offsets_of_living_groups_expire,
+    offsets_expire_while_they_are_loaded,
     sessions_do_not_survive_a_move_of_the_coordinator,
     sessions_end_at_once_after_a_move_of_the_coordinator,
     assignments_are_lost_with_the_coordinator,

@@ -7,42 +7,39 @@ from random import SystemRandom
 import pytest
 
 from ottla.simulation.group_world import GroupWorld
+from ottla.simulation.lives import SECONDS, World, living
 from simulation.group_mutants import MUTANTS, Mutant
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "200"))
-MUTANT_SEEDS = 2000
-VIRTUAL_SECONDS = 40.0
-
-
-def live_through(seed: int) -> tuple[int, int]:
-    """Moves of the coordinator and commits of a run that keeps all invariants."""
-    logging.disable(logging.WARNING)
-    lived = GroupWorld(seed).run(VIRTUAL_SECONDS)
-    return lived.moves, lived.commits
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
+MUTANT_SEEDS = 1000
 
 
 @pytest.mark.timeout(600)
 def test_no_seed_breaks_an_invariant() -> None:
-    lives = [live_through(seed) for seed in range(SEEDS)]
-    assert sum(moves for moves, _ in lives) >= SEEDS
-    assert min(commits for _, commits in lives) >= 20
+    with living(World.GROUPS, range(SEEDS)) as lives:
+        facts = []
+        for life in lives:
+            assert not life.trouble, life.trouble
+            facts.append(life.facts)
+    assert sum(one["moves"] for one in facts) >= SEEDS
+    assert min(one["commits"] for one in facts) >= 20
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
     assert GroupWorld(8).run(20.0).story == GroupWorld(8).run(20.0).story
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     logging.disable(logging.CRITICAL)
     mutant(monkeypatch)
     draw = SystemRandom()
-    for _ in range(MUTANT_SEEDS):
+    for number in range(1, MUTANT_SEEDS + 1):
         try:
-            GroupWorld(draw.randrange(2**32)).run(VIRTUAL_SECONDS)
+            GroupWorld(draw.randrange(2**32)).run(SECONDS[World.GROUPS])
         except Exception:
+            print(f"{mutant.__name__} was found after {number} seeds")
             return
     pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")

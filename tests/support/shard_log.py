@@ -41,6 +41,9 @@ class MemoryLog:
         self._led = False
         self._wake()
 
+    def forget_before(self, offset: int) -> None:
+        self.log_start_offset = max(self.log_start_offset, offset)
+
     async def committed(self, end_offset: int) -> None:
         while self.high_watermark < end_offset:
             if not self._led:

@@ -29,6 +29,9 @@ class ShardLog(Protocol):
     def append(self, batch: bytes, now_ms: int) -> int:
         """Append one batch of the coordinator's; the end offset that commits it."""
 
+    def forget_before(self, offset: int) -> None:
+        """What lies before is not needed any more. Nothing happens above the high watermark."""
+
     async def committed(self, end_offset: int) -> None:
         """Return when the high watermark has reached `end_offset`."""
 

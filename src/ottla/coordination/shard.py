@@ -105,6 +105,15 @@ class Shard(Generic[M]):
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self._machine
 
+    @property
+    def log_end_offset(self) -> int:
+        """What is decided next comes to lie here or later; 0 where nothing is decided."""
+        return 0 if self._log is None else self._log.log_end_offset
+
+    def forget_before(self, offset: int) -> None:
+        """The machine needs nothing of the log that lies before."""
+        self._led().forget_before(offset)
+
     def load(self, log: ShardLog) -> "asyncio.Task[None]":
         """This broker leads the partition: read it, then serve. Replaces an earlier epoch."""
         self.unload()

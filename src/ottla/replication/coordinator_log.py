@@ -42,6 +42,12 @@ class CoordinatorLog:
         )
         return appended.last_offset + 1
 
+    def forget_before(self, offset: int) -> None:
+        self._check()
+        log = self._leader.log
+        if log.log_start_offset < offset <= log.high_watermark:
+            log.delete_records_before(offset)
+
     async def committed(self, end_offset: int) -> None:
         self._check()
         if self._leader.log.high_watermark >= end_offset:

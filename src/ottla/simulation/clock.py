@@ -1,8 +1,38 @@
 """Virtual time: things happen in the order of their moments, and nothing takes time by itself."""
 
+import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
+from typing import Protocol
+
+
+class Agenda(Protocol):
+    """Where things that happen later are noted."""
+
+    @property
+    def now(self) -> float: ...
+
+    def at(self, moment: float, action: Callable[[], None]) -> None: ...
+
+    def after(self, delay: float, action: Callable[[], None]) -> None: ...
+
+
+class LoopClock:
+    """The time of the event loop that runs, which is a virtual one."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def now(self) -> float:
+        return self._loop.time()
+
+    def at(self, moment: float, action: Callable[[], None]) -> None:
+        self._loop.call_at(moment, action)
+
+    def after(self, delay: float, action: Callable[[], None]) -> None:
+        self._loop.call_later(delay, action)
 
 
 class Clock:

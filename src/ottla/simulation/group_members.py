@@ -4,13 +4,13 @@ from collections.abc import Callable
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
-from ottla.coordination.machine import Decision
+from ottla.coordination.machine import Decision, Producer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.heartbeats import heartbeat as classic_heartbeat
 from ottla.groups.classic.joining import join
 from ottla.groups.classic.syncing import sync
 from ottla.groups.consumer.heartbeats import heartbeat
-from ottla.groups.offsets.committing import commit
+from ottla.groups.offsets.committing import commit, commit_in_transaction
 from ottla.groups.outcome import Caller
 from ottla.ids import Uuid
 from ottla.wire.codec import decode, encode
@@ -26,6 +26,11 @@ from ottla.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from ottla.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from ottla.wire.records.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolAssignmentTopicPartition,
@@ -41,6 +46,14 @@ HEARTBEAT_S = 1.0
 SESSION_MS, REBALANCE_MS = 10_000, 8_000
 PATIENCE_S = 3.0
 JOIN_PATIENCE_S = 12.0
+TRANSACTIONAL = 0.3  # of commits
+ELSEWHERE = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
+"""Then a client asks again who the coordinator is; it goes on with the one it knows until then."""
 GONE = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.FENCED_MEMBER_EPOCH,
@@ -63,6 +76,7 @@ class GroupMember:
         self.owned: set[int] = set()
         self.frozen_until = 0.0  # a stopped process: it notices nothing, and goes on later
         self._awaited = 0  # the request whose answer counts
+        self._coordinator = world.coordinator
         self.start()
 
     def start(self) -> None:
@@ -106,10 +120,14 @@ class GroupMember:
                 self.world.clock.at(self.frozen_until, lambda: arrive(reply))
             elif self.alive and self.lives == life and self._awaited == awaited:
                 self._awaited += 1
+                if isinstance(reply, KafkaError) and reply.code in ELSEWHERE:
+                    self._coordinator = self.world.coordinator
                 answered(reply)
 
+        coordinator = self._coordinator
+
         def serve() -> None:
-            self.world.shard.submit(
+            coordinator.submit(
                 decide, lambda reply: network.carry(0, self.number, lambda: arrive(reply))
             )
 
@@ -136,41 +154,61 @@ class GroupMember:
             return
         partition = self.world.rng.choice(sorted(self.owned))
         self.world.last_offset += 1
+        offset = self.world.last_offset
+        coordinator, member_id, epoch = self._coordinator, self.id, self.epoch
+        transactional = self.world.rng.random() < TRANSACTIONAL
+        decide_commit = self._in_transaction if transactional else self._plainly
+        decided = decide_commit(partition, offset)
+
+        def decide(groups: Any, now: Any, _: Any) -> Decision[Any]:
+            decision = decided(groups, now)
+            if decision.records:
+                self.world.commit_accepted(coordinator, member_id, epoch, partition)
+            return decision
+
+        def told(reply: Any) -> None:
+            refused = isinstance(reply, KafkaError) or reply.topics[0].partitions[0].error_code
+            if not refused:
+                self.world.commit_promised(offset)
+                if transactional:
+                    self.world.end_transaction(Producer(offset, 0))
+
+        self.world.network.carry(self.number, 0, lambda: coordinator.submit(decide, told))
+
+    def _plainly(self, partition: int, offset: int) -> Callable[[Any, Any], Decision[Any]]:
+        place = OffsetCommitRequestPartition(
+            partition_index=partition,
+            committed_offset=offset,
+            committed_metadata=self.world.token(offset),
+        )
         request = OffsetCommitRequest(
             group_id=GROUP,
             member_id=self.id,
             generation_id_or_member_epoch=self.epoch,
             topics=[
                 OffsetCommitRequestTopic(
-                    name=TOPIC,
-                    topic_id=self.world.topic_id,
-                    partitions=[
-                        OffsetCommitRequestPartition(
-                            partition_index=partition, committed_offset=self.world.last_offset
-                        )
-                    ],
+                    name=TOPIC, topic_id=self.world.topic_id, partitions=[place]
                 )
             ],
         )
+        return lambda groups, now: commit(groups, now, request, 9)
 
-        def decide(groups: Any, now: Any, _: Any) -> Decision[Any]:
-            decision = commit(groups, now, request, 9)
-            if decision.records:
-                epoch = request.generation_id_or_member_epoch
-                self.world.commit_accepted(groups, request.member_id, epoch, partition)
-            return decision
-
-        def serve() -> None:
-            end = len(self.world.shard.log) + 1
-
-            def told(reply: Any) -> None:
-                refused = isinstance(reply, KafkaError) or reply.topics[0].partitions[0].error_code
-                if not refused:
-                    self.world.commit_promised(end)
-
-            self.world.shard.submit(decide, told)
-
-        self.world.network.carry(self.number, 0, serve)
+    def _in_transaction(self, partition: int, offset: int) -> Callable[[Any, Any], Decision[Any]]:
+        """Each in a transaction of its own."""
+        place = TxnOffsetCommitRequestPartition(
+            partition_index=partition,
+            committed_offset=offset,
+            committed_metadata=self.world.token(offset),
+        )
+        request = TxnOffsetCommitRequest(
+            group_id=GROUP,
+            member_id=self.id,
+            generation_id=self.epoch,
+            producer_id=offset,
+            producer_epoch=0,
+            topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[place])],
+        )
+        return lambda groups, now: commit_in_transaction(groups, now, request)
 
 
 class ConsumerMember(GroupMember):
@@ -331,10 +369,27 @@ class ClassicMember(GroupMember):
             return
         given = _given(reply.assignment)
         gave_up = not self.owned <= given
-        self.world.classic_assigned(self.epoch, self.id, given)
+        self.world.classic_assigned(self, given)
         self.own(self.owned & given)
         self.own(given)
         self._plan(0.01 if gave_up else HEARTBEAT_S, self._join if gave_up else self.act)
+
+
+def commit_from_outside(world: "GroupWorld", partition: int) -> None:
+    """As people do with a tool while the group has no members."""
+    world.last_offset += 1
+    offset = world.last_offset
+    place = OffsetCommitRequestPartition(
+        partition_index=partition, committed_offset=offset, committed_metadata=world.token(offset)
+    )
+    topic = OffsetCommitRequestTopic(name=TOPIC, topic_id=world.topic_id, partitions=[place])
+    request = OffsetCommitRequest(group_id=GROUP, topics=[topic])
+
+    def told(reply: object) -> None:
+        if not isinstance(reply, KafkaError):
+            world.commit_promised(offset)
+
+    world.coordinator.submit(lambda groups, now, _: commit(groups, now, request, 9), told)
 
 
 def _assignment(partitions: set[int]) -> bytes:

@@ -1,145 +1,136 @@
-"""A shard of the group coordinator in virtual time: the contract of `coordination`, and its loss.
+"""Coordinators of a group in virtual time: the real shard on logs that are led one after another.
 
-Decisions are applied at once, committed after a while, answered then. When leadership moves, what
-was not committed may be gone, and the next leader knows only the log.
+A leader has a copy of the log of its own. What it appends is committed after a while; one that was
+deposed goes on for seconds without knowing, and nothing it appends is ever committed. Its
+successor has all that was committed, and perhaps some of the rest.
 """
 
+import asyncio
 from collections.abc import Callable
 from random import Random
+from struct import pack
 from typing import Any
 
-from ottla.coordination.machine import LATER, Decision, Entry, Instant, Ticket
+from ottla.coordination.machine import Decision, Instant, Producer, Ticket
+from ottla.coordination.shard import Phase, Shard
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.limits import Limits
 from ottla.groups.machine import Groups
-from ottla.metadata.image import Image
-from ottla.simulation.clock import Clock
+from ottla.wire.record_batch import read_header
 
 Reply = Callable[[object], None]
 WALL_MS = 1_700_000_000_000
 COMMIT_S = 0.005
-LOADING_S = 0.2
+LOADING_S = 0.4
+NOTICED_WITHIN_S = 3.0
+"""How long a coordinator that was deposed may go on believing in itself."""
 
 
-class GroupShard:
-    def __init__(self, clock: Clock, rng: Random, image: Image, limits: Limits) -> None:
-        self.log: list[Entry] = []
-        self.committed = 0
-        self.epoch = 0
-        self.serving = False
-        self.machine: Groups
-        self._clock = clock
+class GroupLog:
+    """Implements `coordination.log.ShardLog` for one leadership."""
+
+    log_start_offset = 0
+    max_batch_bytes = 1 << 20
+
+    def __init__(self, rng: Random, epoch: int, batches: list[bytes], committed: int) -> None:
+        self.leader_epoch = epoch
+        self.batches = batches
+        self.ends = [read_header(batch).next_offset for batch in batches]
+        self.high_watermark = committed
+        self.deposed = False  # the others have another leader
+        self.knows = False  # and it has heard of that
         self._rng = rng
-        self._image = image
-        self._limits = limits
-        self._ids = 0
-        self._parked: list[_Waiting] = []
-        self.move()
+        self._moved = asyncio.Event()
+        self._commit_later(self.log_end_offset)
 
     @property
-    def now(self) -> Instant:
-        return Instant(self._clock.now, WALL_MS + int(self._clock.now * 1000))
+    def log_end_offset(self) -> int:
+        return self.ends[-1] if self.ends else 0
 
-    # -- leadership ---------------------------------------------------------------------------
+    def append(self, batch: bytes, now_ms: int) -> int:
+        self._check()
+        self.batches.append(pack(">q", self.log_end_offset) + batch[8:])
+        self.ends.append(read_header(self.batches[-1]).next_offset)
+        self._commit_later(self.log_end_offset)
+        return self.log_end_offset
 
-    def move(self) -> None:
-        """Another broker leads: it has all that was committed, and perhaps some of the rest."""
-        self.epoch += 1
-        self.serving = False
-        del self.log[self._rng.randint(self.committed, len(self.log)) :]
-        self.machine = Groups(self._limits, self._new_id, lambda: self._image)
-        self.machine.topics_version = self.epoch
-        for entry in self.log:
-            self.machine.replay(-1, -1, *entry)
-        refused, self._parked = self._parked, []
-        for waiting in refused:
-            waiting.answer(KafkaError(ErrorCode.NOT_COORDINATOR))
-        self._clock.after(LOADING_S, self._as_of(self._loaded))
+    def forget_before(self, offset: int) -> None:
+        """Groups forget nothing."""
 
-    def _loaded(self) -> None:
-        self.serving = True
-        self.committed = len(self.log)
-        self._take(self.machine.loaded(self.now), None)
+    async def committed(self, end_offset: int) -> None:
+        while self.high_watermark < end_offset:
+            self._check()
+            await self._moved.wait()
+        self._check()
 
-    def topics_changed(self) -> None:
-        self.machine.topics_version += 1
+    async def read(self, offset: int, max_bytes: int) -> bytes:
+        self._check()
+        await asyncio.sleep(LOADING_S * self._rng.random())
+        first = next(place for place, end in enumerate(self.ends) if end > offset)
+        return b"".join(self.batches[first:])
 
-    # -- requests -----------------------------------------------------------------------------
+    def notice(self) -> None:
+        self.knows = True
+        self._moved.set()
+
+    def for_successor(self) -> list[bytes]:
+        """What its successor has: everything committed, and it may be more."""
+        first = sum(end <= self.high_watermark for end in self.ends)
+        return self.batches[: self._rng.randint(first, len(self.batches))]
+
+    def _commit_later(self, end_offset: int) -> None:
+        delay = COMMIT_S * (0.5 + self._rng.random())
+        asyncio.get_running_loop().call_later(delay, self._commit, end_offset)
+
+    def _commit(self, end_offset: int) -> None:
+        if not self.deposed and end_offset > self.high_watermark:
+            self.high_watermark = end_offset
+            self._moved.set()
+            self._moved = asyncio.Event()
+
+    def _check(self) -> None:
+        if self.knows:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+class GroupCoordinator:
+    """One broker's time as the coordinator."""
+
+    def __init__(self, log: GroupLog, new_machine: Callable[[], Groups]) -> None:
+        self.log = log
+        self._loop = asyncio.get_running_loop()
+        self._shard = Shard("group", new_machine, self._wall_ms)
+        self._shard.load(log)
+
+    @property
+    def machine(self) -> Groups | None:
+        """None before it has loaded, and after it has heard that it is deposed."""
+        return self._shard.machine if self._shard.phase is Phase.ACTIVE else None
 
     def submit(
         self, decide: Callable[[Groups, Instant, Ticket], Decision[Any]], reply: Reply
     ) -> None:
-        if not self.serving:
-            reply(KafkaError(ErrorCode.NOT_COORDINATOR))
-            return
-        waiting = _Waiting(reply)
         try:
-            decision = decide(self.machine, self.now, waiting)
+            future = self._shard.submit(decide)
         except KafkaError as error:
             reply(error)
             return
-        self._take(decision, waiting)
+        future.add_done_callback(lambda done: reply(done.exception() or done.result()))
 
-    def _take(self, decision: Decision[Any], waiting: "_Waiting | None") -> None:
-        for entry in decision.records:
-            self.machine.replay(-1, -1, *entry)
-            self.log.append(entry)
-        answers = list(decision.answers)
-        if waiting is not None:
-            self._parked.append(waiting)
-            if decision.reply is not LATER:
-                answers.append((waiting, decision.reply))  # type: ignore[arg-type]
-        if answers:
-            self.answer_when_committed(len(self.log), answers)
-        elif decision.records:
-            self.answer_when_committed(len(self.log), [])
-        self._arm()
+    def end_transaction(self, producer: Producer, reply: Reply) -> None:
+        try:
+            future = self._shard.end_transaction(producer, 0, committed=True)
+        except KafkaError as error:
+            reply(error)
+            return
+        future.add_done_callback(lambda done: reply(done.exception() or True))
 
-    def answer_when_committed(self, end: int, answers: list[Any]) -> None:
-        def commit() -> None:
-            self.committed = max(self.committed, end)
-            for waiting, reply in answers:
-                waiting.answer(reply)
-                if waiting in self._parked:
-                    self._parked.remove(waiting)
+    def depose(self, notices_after_s: float) -> None:
+        self.log.deposed = True
+        self._loop.call_later(notices_after_s, self._notice)
 
-        if end <= self.committed:
-            commit()
-        else:
-            self._clock.after(COMMIT_S * (0.5 + self._rng.random()), self._as_of(commit))
+    def _notice(self) -> None:
+        self.log.notice()
+        self._shard.unload()
 
-    # -- time ---------------------------------------------------------------------------------
-
-    def _arm(self) -> None:
-        deadline = self.machine.deadline()
-        if deadline is not None:
-            self._clock.at(deadline, self._as_of(self._tick))
-
-    def _tick(self) -> None:
-        deadline = self.machine.deadline()
-        if self.serving and deadline is not None and deadline <= self._clock.now:
-            self._take(self.machine.tick(self.now), None)
-
-    def _as_of(self, action: Callable[[], None]) -> Callable[[], None]:
-        """Only while this leadership lasts."""
-        epoch = self.epoch
-        return lambda: action() if epoch == self.epoch else None
-
-    def _new_id(self) -> str:
-        self._ids += 1
-        return f"id{self._ids}"
-
-
-class _Waiting:
-    """A request that waits; answered once."""
-
-    __slots__ = ("_reply", "answered")
-
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        self.answered = False
-
-    def answer(self, reply: object) -> None:
-        if not self.answered:
-            self.answered = True
-            self._reply(reply)
+    def _wall_ms(self) -> int:
+        return WALL_MS + int(self._loop.time() * 1000)

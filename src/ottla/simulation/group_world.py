@@ -1,22 +1,27 @@
-"""A group under a seed: members of either protocol, a coordinator that moves, and faults.
+"""A group under a seed: members of either protocol, coordinators one after another, and faults.
 
 Checked at every step:
 - of those who are members in the coordinator's eyes, no two own the same partition;
-- nobody commits for a partition that another member owns;
+- nobody commits for a partition that another member owns, in a transaction or without;
 - a commit that was answered survives every move of the coordinator;
+- no offset expires while its group has members, or before its time;
 - in one generation of a classic group nobody is given what another was given, nor anything else
   than the coordinator before gave.
 At the end all faults stop, and the group must settle with every partition owned.
 """
 
+import asyncio
 from random import Random
+from typing import Any
 
+from ottla.coordination.machine import Decision, Entry, Instant, Producer
+from ottla.errors import KafkaError
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.metadata.image import Image, Partition, Topic
-from ottla.simulation.clock import Clock
+from ottla.simulation.clock import LoopClock
 from ottla.simulation.group_members import (
     GROUP,
     SESSION_MS,
@@ -24,16 +29,28 @@ from ottla.simulation.group_members import (
     ClassicMember,
     ConsumerMember,
     GroupMember,
+    commit_from_outside,
     topic_id_of,
 )
-from ottla.simulation.group_shard import GroupShard
+from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
 from ottla.simulation.network import CALM, Network, Weather
+from ottla.simulation.virtual_loop import run_virtually
+from ottla.wire.records.groups import GroupMetadataKey, OffsetCommitKey
 
 SETTLED_WITHIN = 60.0
+SETTLED_FOR = 12  # seconds: longer than a session
 STORY_LINES = 200
 STORM = Weather(loss=0.2, repeat=0.2, delay=0.02, slow=0.2)
 CRASHES, FREEZES, MOVES, STORMS, GROWTH = 0.15, 0.1, 0.1, 0.15, 0.05  # a second
 LONGEST_FREEZE = 15.0
+RETENTION_MS = 4_000
+LIMITS = Limits(
+    initial_rebalance_delay_ms=500,
+    new_member_join_timeout_ms=20_000,
+    offsets_retention_ms=RETENTION_MS,
+    retention_check_interval_ms=700,
+    pace=Pace(1_000, SESSION_MS),
+)
 
 
 KINDS: list[list[type[GroupMember]]] = [
@@ -48,40 +65,79 @@ class Violation(AssertionError):
     """An invariant does not hold; the story says how it came to that."""
 
 
+class WatchedGroups(Groups):
+    """The coordinator's machine, which tells the world what it lets go."""
+
+    def __init__(self, world: "GroupWorld") -> None:
+        super().__init__(LIMITS, world.new_id, lambda: world.image)
+        self.topics_version = world.topics_version
+        self._world = world
+
+    def loaded(self, now: Instant) -> Decision[None]:
+        decision = super().loaded(now)
+        self._world.check_expired(self, now, decision.records)
+        return decision
+
+    def tick(self, now: Instant) -> Decision[None]:
+        decision = super().tick(now)
+        self._world.check_expired(self, now, decision.records)
+        return decision
+
+
 class GroupWorld:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.rng = Random(seed)
-        self.clock = Clock()
-        self.network = Network(self.clock, self.rng)
         self.story: list[str] = []
         self.partitions = 0
         self.topic_id = topic_id_of(TOPIC)
+        self.topics_version = 0
         self.last_offset = 0
-        self.moves = self.promised_end = self.commits = 0
-        self._image = Image()
-        self._given: dict[int, dict[str, set[int]]] = {}  # of classic generations
-        limits = Limits(
-            initial_rebalance_delay_ms=500,
-            new_member_join_timeout_ms=20_000,
-            pace=Pace(1_000, SESSION_MS),
-        )
-        self._grow(self.rng.randint(3, 6))
-        self.shard = GroupShard(self.clock, self.rng, self._image, limits)
-        kinds = KINDS[seed % len(KINDS)]
+        self.moves = self.commits = 0
+        self.image = Image()
         self.members: list[GroupMember] = []
-        for number in range(1, self.rng.randint(2, 4) + 1):
-            self.members.append(kinds[number % len(kinds)](self, number))
+        self.clock: LoopClock
+        self.network: Network
+        self.coordinator: GroupCoordinator
+        self._promised: set[int] = set()  # commits that were answered and not looked for since
+        self._given: dict[int, dict[str, set[int]]] = {}  # of classic generations
+        self._ids = 0
+        self._trouble: BaseException | None = None
 
     def run(self, seconds: float) -> "GroupWorld":
+        run_virtually(self._live(seconds))
+        return self
+
+    async def _live(self, seconds: float) -> None:
+        self.clock = LoopClock()
+        self.network = Network(self.clock, self.rng)
+        asyncio.get_running_loop().set_exception_handler(self._went_wrong)
+        self._grow(self.rng.randint(3, 6))
+        self._lead(GroupLog(self.rng, 0, [], 0))
+        await self._go_on(0.5)
+        for partition in range(self.partitions):
+            commit_from_outside(self, partition)
+        kinds = KINDS[self.seed % len(KINDS)]
+        for number in range(1, self.rng.randint(2, 4) + 1):
+            self.members.append(kinds[number % len(kinds)](self, number))
         end = self.clock.now + seconds
         while self.clock.now < end:
-            self.clock.run_until(self.clock.now + 0.5)
+            await self._go_on(0.5)
             self._fault(0.5)
         self._heal()
-        self.clock.run_until(self.clock.now + SETTLED_WITHIN)
-        self._check_settled()
-        return self
+        await self._settle()
+        self._check_promises(self.coordinator.log.batches)
+
+    async def _go_on(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if self._trouble is not None:
+            raise self._trouble
+
+    def _went_wrong(self, _: Any, context: dict[str, Any]) -> None:
+        """What was raised where nobody waits for it."""
+        error = context.get("exception")
+        if error is not None and not isinstance(error, KafkaError):
+            self._trouble = self._trouble or error
 
     def note(self, line: str) -> None:
         self.story.append(f"{self.clock.now:9.3f} {line}")
@@ -108,20 +164,30 @@ class GroupWorld:
             self.clock.after(5 * dice(), self._calm)
         if dice() < GROWTH * seconds and self.partitions < 12:
             self._grow(self.partitions + 1)
-            self.shard.topics_changed()
 
     def _move(self) -> None:
-        self.note("the coordinator moves")
+        """Often the old coordinator does not hear of it for a while."""
+        old = self.coordinator
+        notices_after_s = NOTICED_WITHIN_S * self.rng.random() if self.rng.random() < 0.7 else 0.0
+        self.note(f"the coordinator moves, and the old one knows it in {notices_after_s:.1f} s")
         self.moves += 1
-        self.shard.move()
-        if len(self.shard.log) < self.promised_end:
-            self._fail(f"{self.promised_end - len(self.shard.log)} promised records are gone")
+        old.depose(notices_after_s)
+        batches = old.log.for_successor()
+        self._check_promises(batches)
+        self._lead(GroupLog(self.rng, self.moves, batches, old.log.high_watermark))
+
+    def _lead(self, log: GroupLog) -> None:
+        self.coordinator = GroupCoordinator(log, lambda: WatchedGroups(self))
 
     def _grow(self, partitions: int) -> None:
         self.partitions = partitions
         whole = {i: Partition(replicas=(1,), isr=(1,), leader=1) for i in range(partitions)}
         topic = Topic(self.topic_id, TOPIC, whole)
-        self._image.topics_by_name[TOPIC] = self._image.topics_by_id[self.topic_id] = topic
+        self.image.topics_by_name[TOPIC] = self.image.topics_by_id[self.topic_id] = topic
+        self.topics_version += 1
+        groups = self.coordinator.machine if self.topics_version > 1 else None
+        if groups is not None:
+            groups.topics_version = self.topics_version
 
     def _calm(self) -> None:
         self.network.weather = CALM
@@ -147,9 +213,7 @@ class GroupWorld:
                     self._fail(f"{other.id} and {member.id} both own partition {partition}")
 
     def _is_member(self, member: GroupMember) -> bool:
-        group = self.shard.machine.groups.get(GROUP)
-        if not self.shard.serving or group is None:
-            return False
+        group = self._group()
         if isinstance(group, ConsumerGroup):
             known = group.members.get(member.id)
             return known is not None and member.epoch in (known.epoch, known.previous_epoch)
@@ -159,7 +223,13 @@ class GroupWorld:
             and member.epoch == group.generation
         )
 
-    def commit_accepted(self, groups: Groups, member_id: str, epoch: int, partition: int) -> None:
+    def commit_accepted(
+        self, coordinator: GroupCoordinator, member_id: str, epoch: int, partition: int
+    ) -> None:
+        """By one that was deposed it is not: nobody may be told so."""
+        groups = coordinator.machine
+        if groups is None or coordinator is not self.coordinator:
+            return
         group = groups.groups.get(GROUP)
         if isinstance(group, ConsumerGroup):
             owner = group.owners.get((self.topic_id, partition), member_id)
@@ -170,26 +240,83 @@ class GroupWorld:
         ):
             self._fail(f"{member_id} commits in generation {epoch}, which is over")
 
-    def commit_promised(self, end: int) -> None:
+    def commit_promised(self, offset: int) -> None:
         self.commits += 1
-        self.promised_end = max(self.promised_end, end)
+        self._promised.add(offset)
 
-    def classic_assigned(self, generation: int, member_id: str, partitions: set[int]) -> None:
-        if not isinstance(self.shard.machine.groups.get(GROUP), ClassicGroup):
+    @staticmethod
+    def token(offset: int) -> str:
+        """By which a commit is found in the log."""
+        return f"<{offset}>"
+
+    def _check_promises(self, log: list[bytes]) -> None:
+        """What is there now stays: no log is cut below what was committed."""
+        whole = b"".join(log)
+        gone = [offset for offset in self._promised if self.token(offset).encode() not in whole]
+        if gone:
+            self._fail(f"commits {sorted(gone)} were answered and are gone")
+        self._promised.clear()
+
+    def end_transaction(self, producer: Producer) -> None:
+        """Write its marker, whoever coordinates by then."""
+
+        def told(reply: object) -> None:
+            if isinstance(reply, KafkaError):
+                self.end_transaction(producer)
+
+        self.clock.after(
+            0.05 + self.rng.random(), lambda: self.coordinator.end_transaction(producer, told)
+        )
+
+    def check_expired(self, groups: Groups, now: Instant, records: Any) -> None:
+        group = groups.groups.get(GROUP)
+        for key, value in (Entry(*record) for record in records):
+            if value is None and isinstance(key, GroupMetadataKey):
+                self._given.clear()  # the next group begins with its first generation
+            if value is not None or group is None or not isinstance(key, OffsetCommitKey):
+                continue
+            if group.members:
+                self._fail(f"the offset of {key.partition} expires, and there are members")
+            age_ms = now.wall_ms - groups.offsets.of(GROUP)[key.topic, key.partition].commit_ms
+            if age_ms < RETENTION_MS:
+                self._fail(f"the offset of {key.partition} expires after {age_ms} ms")
+
+    def classic_assigned(self, member: GroupMember, partitions: set[int]) -> None:
+        if not isinstance(self._group(), ClassicGroup) or not self._is_member(member):
             return
+        generation = member.epoch
         given = self._given.setdefault(generation, {})
-        if given.setdefault(member_id, partitions) != partitions:
-            self._fail(f"{member_id} is told another assignment of generation {generation}")
+        if given.setdefault(member.id, partitions) != partitions:
+            self._fail(f"{member.id} is told another assignment of generation {generation}")
         for other, theirs in given.items():
-            if other != member_id and theirs & partitions:
-                self._fail(f"{other} and {member_id} share partitions in generation {generation}")
+            if other != member.id and theirs & partitions:
+                self._fail(f"{other} and {member.id} share partitions in generation {generation}")
 
-    def _check_settled(self) -> None:
-        owned = [partition for member in self.members for partition in sorted(member.owned)]
-        if sorted(owned) != list(range(self.partitions)):
-            state = {member.id: sorted(member.owned) for member in self.members}
-            self._fail(f"not settled: {state} of {self.partitions} partitions")
+    def _group(self) -> object:
+        groups = self.coordinator.machine
+        return None if groups is None else groups.groups.get(GROUP)
+
+    async def _settle(self) -> None:
+        """Every partition has its owner, and keeps it."""
+        deadline, calm_s, before = self.clock.now + SETTLED_WITHIN, 0, self._owned()
+        while calm_s < SETTLED_FOR:
+            if self.clock.now > deadline:
+                self._fail(f"not settled: {self._owned()} of {self.partitions} partitions")
+            await self._go_on(1.0)
+            owned = self._owned()
+            whole = sorted(partition for _, has in owned for partition in has)
+            is_calm = owned == before and whole == list(range(self.partitions))
+            calm_s, before = calm_s + 1 if is_calm else 0, owned
+
+    def _owned(self) -> list[tuple[str, list[int]]]:
+        return [(member.id, sorted(member.owned)) for member in self.members]
 
     def _fail(self, what: str) -> None:
         story = "\n".join(self.story[-40:])
-        raise Violation(f"seed {self.seed} at {self.clock.now:.3f}: {what}\n{story}")
+        violation = Violation(f"seed {self.seed} at {self.clock.now:.3f}: {what}\n{story}")
+        self._trouble = self._trouble or violation
+        raise violation
+
+    def new_id(self) -> str:
+        self._ids += 1
+        return f"id{self._ids}"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from ottla.simulation.clock import Clock
+from ottla.simulation.clock import Agenda
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ CALM = Weather()
 
 
 class Network:
-    def __init__(self, clock: Clock, rng: Random) -> None:
+    def __init__(self, clock: Agenda, rng: Random) -> None:
         self.weather = CALM
         self.cut: set[tuple[int, int]] = set()  # (from, to)
         self._clock = clock

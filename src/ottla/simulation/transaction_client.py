@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 2.5
 RETRY_S = 0.05
 TIMEOUT_MS = 3_000
-GIVES_UP = 0.08
+GIVES_UP = 0.12
 TRY_AGAIN = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_COORDINATOR,
@@ -103,15 +103,16 @@ class Client:
 
     async def _transaction(self) -> None:
         deed = self.world.new_deed(self.name)
-        added: set[TopicPartition] = set()
+        added: list[TopicPartition] = []
         try:
             for part in range(self.rng.randint(1, 3)):
                 place = self.rng.choice(self.world.places)
-                if self.version < 2 and place not in added:
-                    await self._add(place)
-                    added.add(place)
+                if place not in added:
+                    if self.version < 2:
+                        await self._add(place)
+                    added.insert(0, place)
                 if self.rng.random() < GIVES_UP:
-                    await self._give_up(place, f"{deed.name}:{part}", deed)
+                    await self._give_up(added, deed)
                     return
                 await self._send(place, f"{deed.name}:{part}", deed)
                 await asyncio.sleep(0.05 * self.rng.random() * self.slow)
@@ -128,12 +129,19 @@ class Client:
         await self._end(commit)
         deed.heard = True
 
-    async def _give_up(self, place: TopicPartition, value: str, deed: Deed) -> None:
-        """Abort with a batch still under way: it may come at any time, or never."""
-        sending = asyncio.ensure_future(self._send(place, value, deed))
-        await asyncio.sleep(0.01 * self.rng.random())
-        sending.cancel()
-        await asyncio.wait([sending])
+    async def _give_up(self, places: list[TopicPartition], deed: Deed) -> None:
+        """Abort with batches still under way: they may come at any time, or never. Those for
+        partitions that are open queue behind one that the coordinator is asked about first."""
+        sending = [
+            asyncio.ensure_future(
+                self._send(place, f"{deed.name}:given-up-{place.partition}", deed)
+            )
+            for place in places
+        ]
+        await asyncio.sleep(0.02 * self.rng.random())
+        for each in sending:
+            each.cancel()
+        await asyncio.wait(sending)
         deed.wants = "abort"
         await self._end(False)
         deed.heard = True

@@ -1,7 +1,10 @@
 """An event loop of asyncio in virtual time: drivers run as they are, and waiting takes no time."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -11,30 +14,42 @@ class Stuck(AssertionError):
     """Everybody waits, and nothing is left that could wake anyone."""
 
 
-class _Selector:
+class VirtualLoop(asyncio.BaseEventLoop):
     """There are no sockets: to wait is to move the clock."""
 
-    def __init__(self, loop: "VirtualLoop") -> None:
-        self._loop = loop
+    _ready: "deque[asyncio.Handle]"
 
-    def select(self, timeout: float | None) -> list[Any]:
-        if timeout is None:
-            raise Stuck("nothing is left to wait for")
-        self._loop.now += timeout
-        return []
-
-
-class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
-        self._selector = _Selector(self)
+        self._agenda: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._order = count()  # of two things at the same moment the first planned comes first
 
     def time(self) -> float:
         return self.now
 
-    def _process_events(self, event_list: list[Any]) -> None:
-        """No sockets, no events."""
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        heappush(self._agenda, (when, next(self._order), timer))
+        return timer
+
+    def _run_once(self) -> None:
+        """As asyncio's own, without the sockets, which are most of its cost."""
+        ready, agenda = self._ready, self._agenda
+        while agenda and agenda[0][2].cancelled():
+            heappop(agenda)
+        if not ready:
+            if not agenda:
+                raise Stuck("nothing is left to wait for")
+            self.now = max(self.now, agenda[0][0])
+        while agenda and agenda[0][0] <= self.now:
+            ready.append(heappop(agenda)[2])
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Any, *args: Any

@@ -1,0 +1,129 @@
+"""One life in one of the worlds, by its seed; many of them in several processes."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class World(StrEnum):
+    CLUSTER = "cluster"  # whole nodes and their clients
+    QUORUM = "quorum"  # only who leads the metadata log
+    GROUPS = "groups"  # a group, its coordinators and members
+    TRANSACTIONS = "transactions"  # brokers, producers and readers
+
+
+SECONDS = {World.CLUSTER: 60.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
+"""Virtual seconds of faults, where nothing else is said."""
+
+
+class Life(NamedTuple):
+    """What came of one seed."""
+
+    seed: int
+    facts: dict[str, int]
+    trouble: str  # empty, or the story of how an invariant broke
+    story: str
+
+
+def live(kind: World, seed: int, seconds: float | None = None) -> Life:
+    span = SECONDS[kind] if seconds is None else seconds
+    match kind:
+        case World.CLUSTER:
+            return live_in_cluster(seed, span)
+        case World.QUORUM:
+            return live_in_quorum(seed, span)
+        case World.GROUPS:
+            return live_in_group(seed, span)
+        case World.TRANSACTIONS:
+            return live_in_transactions(seed, span)
+
+
+@contextmanager
+def living(
+    kind: World, seeds: Sequence[int], seconds: float | None = None
+) -> Iterator[Iterator[Life]]:
+    """The lives of these seeds in their order, as they come; a process for each core."""
+    count = len(seeds)
+    if count == 1:
+        yield iter([live(kind, seeds[0], seconds)])
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Not forked: whoever calls this may have threads, and what they hold would be held for ever.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        chunk = 1 + count // 200
+        yield pool.map(live, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
+
+
+def live_in_cluster(seed: int, seconds: float) -> Life:
+    from ottla.simulation.cluster_world import ClusterWorld
+    from ottla.simulation.quorum_world import Violation
+
+    world = ClusterWorld(seed)
+    trouble = ""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        trouble = str(violation)
+    facts = {
+        "elections": world.elections,
+        "acknowledged": world.acknowledged,
+        "logs cut": world.invariants.truncations,
+    }
+    return Life(seed, facts, trouble, "\n".join(world.story))
+
+
+def live_in_quorum(seed: int, seconds: float) -> Life:
+    from ottla.simulation.quorum_world import QuorumWorld, Violation
+
+    logging.disable(logging.WARNING)  # torn logs are what it is about
+    world = QuorumWorld.from_seed(seed)
+    trouble = ""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        trouble = str(violation)
+    kept = world.invariants
+    facts = {
+        "elections": len(kept.leaders),
+        "acknowledged": len(world.acknowledged),
+        "logs cut": kept.truncations,
+        "snapshots loaded": kept.snapshots_loaded,
+    }
+    return Life(seed, facts, trouble, "\n".join(world.story))
+
+
+def live_in_group(seed: int, seconds: float) -> Life:
+    from ottla.simulation.group_world import GroupWorld, Violation
+
+    logging.disable(logging.CRITICAL)
+    world = GroupWorld(seed)
+    trouble = ""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        trouble = str(violation)
+    facts = {"moves": world.moves, "commits": world.commits}
+    return Life(seed, facts, trouble, "\n".join(world.story))
+
+
+def live_in_transactions(seed: int, seconds: float) -> Life:
+    from ottla.simulation.transaction_world import TransactionWorld, Violation
+
+    logging.disable(logging.CRITICAL)
+    world = TransactionWorld(seed)
+    trouble = ""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        trouble = str(violation)
+    facts = {
+        "committed": sum(deed.heard and deed.wants == "commit" for deed in world.deeds.values()),
+        "moves": world.moves + world.crashes,
+        "logs cut": sum(partition.cuts for partition in world.partitions.values()),
+        "zombies": world.zombies,
+    }
+    return Life(seed, facts, trouble, "\n".join(world.story))

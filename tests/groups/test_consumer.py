@@ -2,6 +2,7 @@
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.limits import Pace
 from support.consumers import Consumer, settle
 from support.group_driver import Driver
 
@@ -246,3 +247,41 @@ def test_a_member_that_waits_for_partitions_asks_again_soon() -> None:
     reply = two.send(two.epoch)
     assert not isinstance(reply, KafkaError)
     assert reply.heartbeat_interval_ms == 5_000
+
+
+def hurried(partitions: int) -> Driver:
+    driver = Driver(pace=Pace(assignment_interval_ms=1_000))
+    driver.make_topic("t", partitions)
+    return driver
+
+
+def test_many_who_join_at_once_share_one_target() -> None:
+    driver = hurried(4)
+    one, two, three = (Consumer(driver, name, "t").join() for name in "abc")
+    assert one.has == places("t", 0, 1, 2, 3)
+    assert two.has == three.has == set()
+    first_target = group_of(driver).assignment_epoch
+    driver.pass_time(1)
+    settle(one, two, three)
+    assert group_of(driver).assignment_epoch == group_of(driver).epoch == first_target + 2
+    assert one.has | two.has | three.has == places("t", 0, 1, 2, 3)
+    assert two.has
+    assert three.has
+
+
+def test_a_target_that_was_put_off_is_made_by_the_next_coordinator() -> None:
+    driver = hurried(2)
+    Consumer(driver, "a", "t").join()
+    Consumer(driver, "b", "t").join()
+    assert group_of(driver).state == "Assigning"
+    driver.restart()
+    driver.pass_time(1)
+    assert group_of(driver).assignment_epoch == group_of(driver).epoch
+
+
+def test_a_clock_that_goes_back_does_not_put_targets_off() -> None:
+    driver = hurried(2)
+    Consumer(driver, "a", "t").join()
+    driver.seconds -= 3_600
+    Consumer(driver, "b", "t").join()
+    assert group_of(driver).assignment_epoch == group_of(driver).epoch

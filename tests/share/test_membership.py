@@ -3,6 +3,7 @@
 from typing import Any
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.limits import Pace
 from ottla.groups.outcome import Caller
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.share.heartbeats import heartbeat
@@ -81,3 +82,16 @@ def test_a_consumer_group_is_no_share_group() -> None:
     refusal = beat(driver, "a", 0, "t")
     assert isinstance(refusal, KafkaError)
     assert refusal.code is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_many_who_join_at_once_share_one_assignment() -> None:
+    driver = Driver(pace=Pace(share_assignment_interval_ms=1_000))
+    driver.make_topic("t", 2)
+    assert has(beat(driver, "a", 0, "t")) == {0, 1}
+    reply = beat(driver, "b", 0, "t")
+    assert has(reply) == set()
+    assert reply.heartbeat_interval_ms == 500
+    driver.pass_time(1)
+    reply = beat(driver, "b", reply.member_epoch)
+    assert has(reply) == {1}
+    assert reply.heartbeat_interval_ms == 5_000

@@ -1,6 +1,11 @@
 """States of share partitions: snapshots and updates, fenced by epochs."""
 
+import time
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
@@ -81,3 +86,91 @@ def test_what_is_done_is_dropped_and_neighbours_are_joined() -> None:
         Batch(2, 6, DONE, 1),
         Batch(7, 9, AVAILABLE, 1),
     ]
+
+
+def slowly_combined(old: list[Batch], new: list[Batch], start: int) -> dict[int, tuple[int, int]]:
+    """The same, offset by offset."""
+    found = {}
+    for batch in [*old, *new]:
+        for offset in range(batch.first, batch.last + 1):
+            found[offset] = (batch.state, batch.deliveries)
+    return {offset: found[offset] for offset in found if offset >= start}
+
+
+spans = st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(1, 3)).map(
+    lambda span: Batch(span[0], span[0] + span[1], AVAILABLE, span[2])
+)
+
+
+@given(st.lists(spans, max_size=6), st.lists(spans, max_size=6), st.integers(0, 20))
+def test_batches_are_laid_over_each_other_in_any_order(
+    first: list[Batch], then: list[Batch], start: int
+) -> None:
+    old = combine([], first, 0)
+    combined = combine(old, then, start)
+    assert slowly_combined(combined, [], 0) == slowly_combined(old, then, start)
+    assert all(one.last < other.first for one, other in pairwise(combined))
+
+
+def test_thousands_of_batches_are_combined_in_no_time() -> None:
+    old = [Batch(2 * n, 2 * n, AVAILABLE, 1 + n % 2) for n in range(4_000)]
+    began = time.process_time()
+    combine(old, [Batch(2 * n, 2 * n, DONE, 1) for n in range(4_000)], 0)
+    assert time.process_time() - began < 0.5
+
+
+class Log:
+    """Where records come to lie, one after another."""
+
+    def __init__(self, **options: float) -> None:
+        self.end = 0
+        self.states = ShareStates(3, lambda: self.end, **options)
+        self.states.loaded(NOW)
+
+    def take(self, decision: Decision[object]) -> None:
+        for entry in decision.records:
+            self.states.replay(-1, -1, *entry)
+            self.end += 1
+
+    def write(self, place: Place, times: int = 1) -> None:
+        for _ in range(times):
+            self.take(self.states.write(NOW, place, 0, 1, 0, 0, [Batch(0, 0, DONE, 1)]))
+
+
+def test_what_lies_before_the_oldest_snapshot_is_not_needed() -> None:
+    log, other = Log(), PLACE._replace(partition=1)
+    log.write(PLACE, 4)  # a snapshot and three updates
+    log.write(other)
+    assert log.states.redundant_before() == 0
+    log.write(PLACE)  # its next snapshot, at 5
+    assert log.states.redundant_before() == 4  # where the other's is
+    log.take(log.states.delete(other))
+    assert log.states.redundant_before() == 5
+    log.take(log.states.delete(PLACE))
+    assert log.states.redundant_before() == 7
+
+
+def test_loading_from_a_pruned_log_gives_the_same_states() -> None:
+    log, records = Log(), []
+    for _ in range(9):
+        decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [Batch(0, log.end, DONE, 1)])
+        records += decision.records
+        log.take(decision)
+    start = log.states.redundant_before()
+    assert start == 8
+    loaded = ShareStates(3)
+    for offset, entry in enumerate(records[start:], start):
+        loaded.replay(offset, -1, *entry)
+    assert loaded.states == log.states.states
+
+
+def test_a_state_that_nobody_writes_to_does_not_hold_up_the_others() -> None:
+    log, idle = Log(cold_interval_s=10.0), PLACE._replace(partition=1)
+    log.write(idle)
+    log.write(PLACE, 12)
+    assert log.states.redundant_before() == 0
+    assert log.states.deadline() == 10.0
+    log.take(log.states.tick(Instant(10.0, 11_000)))
+    assert log.states.states[idle].batches == [Batch(0, 0, DONE, 1)]
+    assert log.states.redundant_before() == 9  # the busy one's last snapshot
+    assert log.states.tick(Instant(20.0, 21_000)).records == []

@@ -11,10 +11,14 @@ SECONDS_MAX = 30
 
 
 def create_topic(
-    bootstrap: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    bootstrap: str,
+    name: str,
+    partitions: int = 1,
+    config: Mapping[str, str] | None = None,
+    replicas: int = 1,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    topic = NewTopic(name, partitions, 1, config=dict(config or {}))
+    topic = NewTopic(name, partitions, replicas, config=dict(config or {}))
     admin.create_topics([topic])[name].result(SECONDS_MAX)
     wait_until(lambda: is_led(admin, name, partitions))
 

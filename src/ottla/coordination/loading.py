@@ -39,10 +39,10 @@ async def load(machine: Machine, log: ShardLog, name: str) -> int:
                 replay_record(machine, header, record, name)
                 records += 1
                 since_pause += 1
+                if since_pause >= RECORDS_PER_TURN:  # one batch may have many thousands
+                    since_pause = 0
+                    await asyncio.sleep(0)
             offset = header.next_offset
-            if since_pause >= RECORDS_PER_TURN:
-                since_pause = 0
-                await asyncio.sleep(0)
         if offset == before:
             raise KafkaError(
                 ErrorCode.CORRUPT_MESSAGE, f"{name}: no whole batch could be read at {offset}."

@@ -14,6 +14,8 @@ class Pace(NamedTuple):
     session_timeout_ms: int = 45_000
     share_heartbeat_interval_ms: int = 5_000
     share_session_timeout_ms: int = 45_000
+    assignment_interval_ms: int = 0  # between two targets, so that many who join share one
+    share_assignment_interval_ms: int = 0
 
     @classmethod
     def of(cls, group_settings: Settings) -> "Pace":
@@ -22,6 +24,8 @@ class Pace(NamedTuple):
             group_settings.int("consumer.session.timeout.ms"),
             group_settings.int("share.heartbeat.interval.ms"),
             group_settings.int("share.session.timeout.ms"),
+            group_settings.int("consumer.assignment.interval.ms"),
+            group_settings.int("share.assignment.interval.ms"),
         )
 
 

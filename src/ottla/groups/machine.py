@@ -13,7 +13,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
-from ottla.groups.consumer import leaving
+from ottla.groups.consumer import leaving, targets
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup, Member
 from ottla.groups.history import Rebalance
@@ -39,7 +39,8 @@ Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup
 TimerName: TypeAlias = tuple[str, str, str]
 """What is due, for which group, for which member."""
 
-TOMBSTONES_PER_TICK = 1_000
+OFFSETS_PER_TICK = 1_000
+BREATH_S = 0.001
 
 
 class Groups:
@@ -103,6 +104,15 @@ class Groups:
 
     def pace_of(self, group_id: str) -> Pace:
         return self._paces.get(group_id, self.limits.pace)
+
+    def may_assign(self, group_id: str, last_ms: int, interval_ms: int, now: Instant) -> bool:
+        """Whether a new target may be made; if not yet, there is a time-out for it."""
+        since_ms = now.wall_ms - last_ms
+        if last_ms == 0 or not 0 <= since_ms < interval_ms:  # a clock may have gone back
+            self.timers.cancel(("assign", group_id, ""))
+            return True
+        self.timers.set(("assign", group_id, ""), now.seconds + (interval_ms - since_ms) / 1000)
+        return False
 
     def note_topics_seen(self, group_id: str) -> None:
         group = self.groups.get(group_id)
@@ -178,10 +188,12 @@ class Groups:
             if isinstance(group, ConsumerGroup):
                 for one in group.members.values():
                     self.expect_member(group.id, one.id, now, one)
+                self._expect_target(group, now)
                 continue
             if isinstance(group, ShareGroup):
                 for member_id in group.members:
                     self.expect_member(group.id, member_id, now)
+                self._expect_target(group, now)
                 continue
             for member in group.members.values():
                 self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
@@ -190,6 +202,10 @@ class Groups:
                 rebalance.begin(self, group, now, reason, out)
         self._check_ages_later(now)
         return out.decision(None)
+
+    def _expect_target(self, group: ConsumerGroup | ShareGroup, now: Instant) -> None:
+        if group.epoch > group.assignment_epoch and group.members:
+            self.timers.set(("assign", group.id, ""), now.seconds)
 
     def expect_heartbeat(
         self, group_id: str, member_id: str, now: Instant, timeout_ms: int
@@ -224,6 +240,8 @@ class Groups:
                 self._tick_classic(kind, group, member_id, now, out)
             elif isinstance(group, ConsumerGroup):
                 self._tick_consumer(kind, group, member_id, now, out)
+            elif isinstance(group, ShareGroup) and kind == "assign":
+                share_heartbeats.is_due(self, group, now, out)
             elif isinstance(group, ShareGroup):
                 share_heartbeats.session_ended(self, group, member_id, now, out)
         return out.decision(None)
@@ -252,20 +270,24 @@ class Groups:
             leaving.is_late(self, group, member_id, kind, now, out)
         elif kind == "revoke":
             leaving.revocation_is_late(self, group, member_id, now, out)
+        elif kind == "assign":
+            targets.is_due(self, group, now, out)
 
     def _check_ages_later(self, now: Instant) -> None:
         interval_s = self.limits.retention_check_interval_ms / 1000
         self.timers.set(("retention", "", ""), now.seconds + interval_s)
 
     def _check_ages(self, now: Instant, out: Outcome) -> None:
-        """Look at all groups, a thousand tombstones at a time."""
+        """Look at all groups, some at a time: others have their turn in between."""
         self._to_check = self._to_check or list(self.groups)
-        while self._to_check and len(out.records) < TOMBSTONES_PER_TICK:
+        looked_at = 0
+        while self._to_check and looked_at < OFFSETS_PER_TICK:
             group = self.groups.get(self._to_check.pop())
             if group is not None:
+                looked_at += 1 + len(self.offsets.of(group.id))
                 out.records += removal.expire(self, group, now)
         if self._to_check:
-            self.timers.set(("retention", "", ""), now.seconds)
+            self.timers.set(("retention", "", ""), now.seconds + BREATH_S)
         else:
             gone = self._histories.keys() - self.groups.keys()
             for group_id in gone:

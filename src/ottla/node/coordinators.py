@@ -68,14 +68,11 @@ class Coordinators:
         return Gate(broker.transactions, broker.node_id, broker.leader_of, self._peers)
 
     def share_coordinator(self) -> "ShareCoordinator":
-        from ottla.groups.share.coordinator import ShareCoordinator
+        from ottla.groups.share.coordinator import Limits, ShareCoordinator
 
-        settings = self._broker.settings
-        coordinator = ShareCoordinator(
-            settings.int("share.coordinator.snapshot.update.records.per.snapshot"),
-            settings.int("share.coordinator.write.timeout.ms") / 1000,
-            self._broker.now_ms,
-        )
+        broker = self._broker
+        coordinator = ShareCoordinator(Limits.of(broker.settings), broker.now_ms)
+        broker.spawn(coordinator.run())
         return self._add(SHARE_GROUP_STATE, coordinator)
 
     def share_states(self) -> "StateKeeper":

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.metadata.image import Topic
@@ -17,6 +18,7 @@ from ottla.wire.messages.alter_share_group_offsets import (
 async def handle(
     request: AlterShareGroupOffsetsRequest, context: RequestContext, broker: Broker
 ) -> AlterShareGroupOffsetsResponse:
+    require(broker, SHARE_GROUPS)
     topics = [
         (asked, broker.image.topics_by_name.get(asked.topic_name)) for asked in request.topics
     ]

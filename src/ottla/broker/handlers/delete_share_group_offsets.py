@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.ids import Uuid
@@ -15,6 +16,7 @@ from ottla.wire.messages.delete_share_group_offsets import (
 async def handle(
     request: DeleteShareGroupOffsetsRequest, context: RequestContext, broker: Broker
 ) -> DeleteShareGroupOffsetsResponse:
+    require(broker, SHARE_GROUPS)
     names = {topic.topic_name for topic in request.topics}
     forgotten = await broker.groups.forget_share(request.group_id, names)
     by_name = {name: (topic_id, indexes) for topic_id, (name, indexes) in forgotten.items()}

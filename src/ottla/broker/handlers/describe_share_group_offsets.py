@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.metadata.image import Topic
@@ -18,6 +19,7 @@ from ottla.wire.messages.describe_share_group_offsets import (
 async def handle(
     request: DescribeShareGroupOffsetsRequest, context: RequestContext, broker: Broker
 ) -> DescribeShareGroupOffsetsResponse:
+    require(broker, SHARE_GROUPS)
     groups = [await _describe(group, broker) for group in request.groups]
     return DescribeShareGroupOffsetsResponse(groups=groups)
 

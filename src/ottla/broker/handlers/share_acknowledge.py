@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.share_sessions import CLOSING, OPENING, SessionKey, session_key
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.share_acknowledge import (
@@ -17,6 +18,7 @@ from ottla.wire.messages.share_acknowledge import (
 async def handle(
     request: ShareAcknowledgeRequest, context: RequestContext, broker: Broker
 ) -> ShareAcknowledgeResponse:
+    require(broker, SHARE_GROUPS)
     key = session_key(request.group_id, request.member_id)
     if request.share_session_epoch == OPENING:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)

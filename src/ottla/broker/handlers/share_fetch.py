@@ -6,6 +6,7 @@ the request waits, until something is appended or given back.
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.share_queues import Queue
 from ottla.broker.share_sessions import (
     CLOSING,
@@ -34,6 +35,7 @@ Answers = dict[Partition, PartitionData]
 async def handle(
     request: ShareFetchRequest, context: RequestContext, broker: Broker
 ) -> ShareFetchResponse:
+    require(broker, SHARE_GROUPS)
     key = session_key(request.group_id, request.member_id)
     shares = broker.shares
     session = shares.sessions.find(key, request.share_session_epoch, context.peer)

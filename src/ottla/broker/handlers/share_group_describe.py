@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
 from ottla.errors import KafkaError
 from ottla.wire.messages.share_group_describe import (
@@ -14,6 +15,7 @@ from ottla.wire.messages.share_group_describe import (
 def handle(
     request: ShareGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> ShareGroupDescribeResponse:
+    require(broker, SHARE_GROUPS)
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
     if request.include_authorized_operations:
         for group in groups:

@@ -72,7 +72,8 @@ def join(
     )
     if updated != member or member.id not in group.members:
         draft.write(records.member_metadata(group.id, updated))
-    targets.refresh(groups, draft, now, f"{updated.id} joined with the classic protocol")
+    reason = f"{updated.id} joined with the classic protocol"
+    targets.refresh(groups, draft, now, reason, at_once=True)  # it would only join again and again
     owned = _owned(subscription, groups.image())
     updated = heartbeats.step(groups, draft, draft.member(updated.id), owned, now)
     groups.timers.cancel(("join", group.id, updated.id))

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 Response = ConsumerGroupHeartbeatResponse
 WAITING_INTERVAL_MS = 500
-"""Who waits for partitions of others asks again soon, instead of idling a whole interval."""
+"""Who waits for partitions of others, or for the next target, asks again soon, instead of idling a
+whole interval."""
 
 
 def heartbeat(
@@ -304,7 +305,8 @@ def _response(
         )
     )
     interval_ms = groups.pace_of(group.id).heartbeat_interval_ms
-    if member.state is MemberState.UNRELEASED_PARTITIONS:
+    waits = member.state is MemberState.UNRELEASED_PARTITIONS
+    if waits or group.epoch > group.assignment_epoch:
         interval_ms = min(interval_ms, WAITING_INTERVAL_MS)
     return Response(
         member_id=member.id,

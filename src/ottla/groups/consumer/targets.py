@@ -9,15 +9,23 @@ from ottla.groups.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.groups.consumer.draft import Draft
 from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ResolvedRegex
 from ottla.groups.consumer.topics import metadata_hash, partition_counts
+from ottla.groups.outcome import Outcome
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
 def refresh(
-    groups: "Groups", draft: Draft, now: Instant, reason: str, *, bump: bool = False
+    groups: "Groups",
+    draft: Draft,
+    now: Instant,
+    reason: str,
+    *,
+    bump: bool = False,
+    at_once: bool = False,
 ) -> None:
-    """Bump the epoch if anything that matters changed, and make the target for it."""
+    """Bump the epoch if anything that matters changed, and make the target for it: now, or when
+    `group.consumer.assignment.interval.ms` have passed since the last one."""
     group = draft.group
     _resolve_regexes(groups, draft, now)
     names = group.subscribed_topics()
@@ -27,8 +35,17 @@ def refresh(
         draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
     group.topics_seen = groups.topics_version
     groups.note_topics_seen(group.id)
-    if group.epoch > group.assignment_epoch:
-        _make_target(groups, draft, now)
+    if group.epoch > group.assignment_epoch and group.members:
+        interval_ms = groups.pace_of(group.id).assignment_interval_ms
+        if at_once or groups.may_assign(group.id, group.assigned_at_ms, interval_ms, now):
+            _make_target(groups, draft, now)
+
+
+def is_due(groups: "Groups", group: ConsumerGroup, now: Instant, out: Outcome) -> None:
+    """A target was put off, and its time has come."""
+    draft = Draft(group)
+    refresh(groups, draft, now, "its members or topics have changed")
+    out.records += draft.records
 
 
 def _subscriptions_changed(groups: "Groups", drafted: ConsumerGroup) -> bool:

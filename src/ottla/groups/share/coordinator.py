@@ -2,30 +2,70 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import logging
+from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.coordination.shard import Phase
 from ottla.coordination.shards import Shards
+from ottla.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from ottla.config import Settings
     from ottla.coordination.log import ShardLog
     from ottla.groups.share.in_flight import Batch
     from ottla.groups.share.states import Place, ShareStates, State
 
+logger = logging.getLogger(__name__)
+
 TOPIC = "__share_group_state"
 
 
+class Limits(NamedTuple):
+    """Kafka's `share.coordinator.…` options."""
+
+    updates_per_snapshot: int = 500
+    write_timeout_s: float = 5.0
+    prune_interval_s: float = 300.0
+    cold_interval_s: float = 300.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        return cls(
+            settings.int("share.coordinator.snapshot.update.records.per.snapshot"),
+            settings.int("share.coordinator.write.timeout.ms") / 1000,
+            settings.int("share.coordinator.state.topic.prune.interval.ms") / 1000,
+            settings.int("share.coordinator.cold.partition.snapshot.interval.ms") / 1000,
+        )
+
+
 class ShareCoordinator:
-    def __init__(
-        self, updates_per_snapshot: int, write_timeout_s: float, wall_ms: Callable[[], int]
-    ) -> None:
+    def __init__(self, limits: Limits, wall_ms: Callable[[], int]) -> None:
         def new_machine(partition: int) -> ShareStates:
             from ottla.groups.share.states import ShareStates  # wanted by few
 
-            return ShareStates(updates_per_snapshot)
+            shard = self.shards.at(partition)
+            return ShareStates(
+                limits.updates_per_snapshot, lambda: shard.log_end_offset, limits.cold_interval_s
+            )
 
-        self.shards: Shards[ShareStates] = Shards(TOPIC, new_machine, wall_ms, write_timeout_s)
+        self._limits = limits
+        self.shards: Shards[ShareStates] = Shards(
+            TOPIC, new_machine, wall_ms, limits.write_timeout_s
+        )
+
+    async def run(self) -> None:
+        """Cut off what is not needed any more, again and again."""
+        while True:
+            await asyncio.sleep(self._limits.prune_interval_s)
+            for shard in self.shards:
+                if shard.phase is Phase.ACTIVE:
+                    try:
+                        shard.forget_before(shard.machine.redundant_before())
+                    except KafkaError as error:
+                        logger.info("%s: not pruned: %s", shard.name, error)
 
     def elected(self, partition: int, log: ShardLog) -> None:
         self.shards.elected(partition, log)

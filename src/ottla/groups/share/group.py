@@ -26,6 +26,7 @@ class Member(Struct, frozen=True, kw_only=True):
 
 class ShareGroup:
     __slots__ = (
+        "assigned_at_ms",
         "assignment_epoch",
         "epoch",
         "id",
@@ -41,6 +42,7 @@ class ShareGroup:
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
+        self.assigned_at_ms = 0
         self.members: dict[str, Member] = {}
         self.targets: dict[str, Partitions] = {}
         self.started: dict[Uuid, tuple[str, frozenset[int]]] = {}  # topics with a state
@@ -49,7 +51,8 @@ class ShareGroup:
     def copy(self) -> "ShareGroup":
         twin = ShareGroup(self.id)
         twin.epoch, twin.metadata_hash = self.epoch, self.metadata_hash
-        twin.assignment_epoch, twin.topics_seen = self.assignment_epoch, self.topics_seen
+        twin.assignment_epoch, twin.assigned_at_ms = self.assignment_epoch, self.assigned_at_ms
+        twin.topics_seen = self.topics_seen
         twin.members, twin.targets = dict(self.members), dict(self.targets)
         twin.started = dict(self.started)
         return twin

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 JOINING, LEAVING = 0, -1
+WAITING_INTERVAL_MS = 500
 Response = ShareGroupHeartbeatResponse
 
 
@@ -64,7 +65,8 @@ def heartbeat(
     changed = member.topics != before.topics or member.id not in group.members
     if changed or member != before:
         draft.write(records.member_metadata(group.id, member))
-    if changed or group.topics_seen != groups.topics_version:
+    is_behind = group.epoch > group.assignment_epoch
+    if changed or is_behind or group.topics_seen != groups.topics_version:
         reason = f"{member.id} {'joined' if before.epoch == 0 else 'changed its subscription'}"
         refresh(groups, draft, now, reason, bump=changed)
     member = _at_target(draft, member.id)
@@ -75,7 +77,7 @@ def heartbeat(
         Response(
             member_id=member.id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=groups.pace_of(group.id).share_heartbeat_interval_ms,
+            heartbeat_interval_ms=_interval_ms(groups, draft.group),
             assignment=_assignment(member) if full else None,
         ),
     )
@@ -153,7 +155,8 @@ def session_ended(
 def refresh(
     groups: "Groups", draft: Draft, now: Instant, reason: str, *, bump: bool = False
 ) -> None:
-    """Bump the epoch if anything that matters changed, and assign anew."""
+    """Bump the epoch if anything that matters changed, and assign anew: now, or when
+    `group.share.assignment.interval.ms` have passed since the last time."""
     group, image = draft.group, groups.image()
     names = group.subscribed_topics()
     new_hash = metadata_hash(image, names)
@@ -162,11 +165,37 @@ def refresh(
         draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
         counts = partition_counts(image, names)
         _start(draft, {topic: (image.topics_by_id[topic].name, counts[topic]) for topic in counts})
-        for member_id, partitions in _assign(groups, group, counts).items():
-            if partitions != group.targets.get(member_id):
-                draft.write(records.target(group.id, member_id, partitions))
-        draft.write(records.target_epoch(group.id, group.epoch, now.wall_ms))
     groups.note_topics_seen(group.id)
+    if group.epoch > group.assignment_epoch and group.members:
+        interval_ms = groups.pace_of(group.id).share_assignment_interval_ms
+        if groups.may_assign(group.id, group.assigned_at_ms, interval_ms, now):
+            _make_target(groups, draft, now)
+
+
+def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
+    group = draft.group
+    counts = partition_counts(groups.image(), group.subscribed_topics())
+    for member_id, partitions in _assign(groups, group, counts).items():
+        if partitions != group.targets.get(member_id):
+            draft.write(records.target(group.id, member_id, partitions))
+    draft.write(records.target_epoch(group.id, group.epoch, now.wall_ms))
+
+
+def is_due(groups: "Groups", group: ShareGroup, now: Instant, out: Outcome) -> None:
+    """A target was put off, and its time has come."""
+    draft = Draft(group)
+    refresh(groups, draft, now, "its members or topics have changed")
+    out.records += draft.records
+
+
+def _interval_ms(groups: "Groups", group: ShareGroup) -> int:
+    """Who waits for the next target asks again soon."""
+    interval_ms = groups.pace_of(group.id).share_heartbeat_interval_ms
+    return (
+        min(interval_ms, WAITING_INTERVAL_MS)
+        if group.epoch > group.assignment_epoch
+        else interval_ms
+    )
 
 
 def _start(draft: Draft, topics: dict[Uuid, tuple[str, int]]) -> None:

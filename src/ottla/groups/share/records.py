@@ -127,6 +127,7 @@ def apply(group: ShareGroup, key: Message, value: Message | None) -> None:
             _apply_member(group, key.member_id, value)
         case _, wire.ShareGroupTargetAssignmentMetadataValue():
             group.assignment_epoch = value.assignment_epoch
+            group.assigned_at_ms = value.assignment_timestamp
         case wire.ShareGroupTargetAssignmentMemberKey(), _:
             if isinstance(value, wire.ShareGroupTargetAssignmentMemberValue):
                 group.targets[key.member_id] = {

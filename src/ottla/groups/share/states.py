@@ -2,9 +2,11 @@
 
 The machine of one shard of `__share_group_state`. A partition's state is a snapshot record and
 updates on top of it, as Apache Kafka writes them; after so many updates comes the next snapshot.
+What lies before the oldest snapshot that counts is not needed: who drives the shard cuts it off.
+A state that nobody writes to gets a new snapshot now and then, so that it does not hold up others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
@@ -23,6 +25,8 @@ from ottla.wire.records.share import (
 
 NOT_STARTED = -1
 UPDATES_PER_SNAPSHOT = 500
+COLD_INTERVAL_S = 300.0
+SNAPSHOTS_PER_TICK = 200
 
 
 class Place(NamedTuple):
@@ -46,6 +50,7 @@ class State(NamedTuple):
     created_ms: int = 0
     batches: Sequence[Batch] = ()
     updates: int = 0  # since the snapshot
+    snapshot_offset: int = 0  # the snapshot lies there, or later
 
     def first_undone(self) -> "State":
         """Leaders may write that records are done before they move the start over them."""
@@ -62,15 +67,27 @@ class ShareStates:
         {0: (ShareSnapshotKey, ShareSnapshotValue), 1: (ShareUpdateKey, ShareUpdateValue)}, {}
     )
 
-    def __init__(self, updates_per_snapshot: int = UPDATES_PER_SNAPSHOT) -> None:
+    def __init__(
+        self,
+        updates_per_snapshot: int = UPDATES_PER_SNAPSHOT,
+        end_offset: Callable[[], int] = lambda: 0,
+        cold_interval_s: float = COLD_INTERVAL_S,
+    ) -> None:
+        """`end_offset` tells where the log ends that records are appended to."""
         self.states: dict[Place, State] = {}
         self._updates_per_snapshot = updates_per_snapshot
+        self._end_offset = end_offset
+        self._cold_interval_s = cold_interval_s
+        self._next_look = float("inf")
+        self._last_deleted = 0
 
     # -- the machine --------------------------------------------------------------------------
 
     def replay(self, offset: int, producer_id: int, key: Message, value: Message | None) -> None:
+        at_least = offset if offset >= 0 else self._end_offset()
         match key, value:
             case ShareSnapshotKey(), None:
+                self._last_deleted = at_least
                 self.states.pop(Place(key.group_id, key.topic_id, key.partition), None)
             case ShareSnapshotKey(), ShareSnapshotValue():
                 place = Place(key.group_id, key.topic_id, key.partition)
@@ -82,6 +99,7 @@ class ShareStates:
                     value.delivery_complete_count,
                     value.create_timestamp,
                     _batches(value.state_batches),
+                    snapshot_offset=at_least,
                 )
             case ShareUpdateKey(), ShareUpdateValue():
                 self._update(Place(key.group_id, key.topic_id, key.partition), value)
@@ -103,13 +121,32 @@ class ShareStates:
         """Nobody writes transactions here."""
 
     def loaded(self, now: Instant) -> Decision[None]:
+        self._next_look = now.seconds + self._cold_interval_s
         return Decision((), None)
 
     def deadline(self) -> float | None:
-        return None
+        return self._next_look
 
     def tick(self, now: Instant) -> Decision[None]:
-        return Decision((), None)
+        """New snapshots of those that hold up the others, some at a time."""
+        needed = len(self.states) + self._updates_per_snapshot
+        keep_from = self._end_offset() - needed
+        cold = [place for place, state in self.states.items() if state.snapshot_offset < keep_from]
+        some = cold[:SNAPSHOTS_PER_TICK]
+        more_now = len(cold) > len(some)
+        self._next_look = now.seconds + (0.0 if more_now else self._cold_interval_s)
+        return Decision([self._renewed(place, now) for place in some], None)
+
+    def _renewed(self, place: Place, now: Instant) -> Entry:
+        state = self.states[place]
+        return _snapshot(
+            place, state._replace(snapshot_epoch=state.snapshot_epoch + 1), now.wall_ms
+        )
+
+    def redundant_before(self) -> int:
+        """Up to here the log says nothing that still counts."""
+        offsets = (state.snapshot_offset for state in self.states.values())
+        return min(offsets, default=self._last_deleted)
 
     # -- deciding -----------------------------------------------------------------------------
 
@@ -238,20 +275,11 @@ def _batches(
 
 def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> list[Batch]:
     """The new ones on top of the old ones, without what is done, neighbours joined."""
-    kept = list(old)
-    for top in new:
-        beneath: list[Batch] = []
-        for batch in kept:
-            if batch.last < top.first or batch.first > top.last:
-                beneath.append(batch)
-                continue
-            if batch.first < top.first:
-                beneath.append(batch._replace(last=top.first - 1))
-            if batch.last > top.last:
-                beneath.append(batch._replace(first=top.last + 1))
-        kept = [*beneath, top]
+    kept = sorted(old)
+    for layer in _layers(new):
+        kept = _laid_over(kept, layer)
     combined: list[Batch] = []
-    for batch in sorted(kept):
+    for batch in kept:
         if batch.last < start_offset:
             continue
         batch = batch._replace(first=max(batch.first, start_offset))
@@ -261,3 +289,38 @@ def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> li
         else:
             combined.append(batch)
     return combined
+
+
+def _layers(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+    """Runs in the order of offsets; usually there is one, however many batches there are."""
+    layer: list[Batch] = []
+    for batch in batches:
+        if layer and batch.first <= layer[-1].last:
+            yield layer
+            layer = []
+        layer.append(batch)
+    if layer:
+        yield layer
+
+
+def _laid_over(beneath: Sequence[Batch], tops: Sequence[Batch]) -> list[Batch]:
+    """Both are in order and do not overlap; what lies under a top gives way. One pass."""
+    laid: list[Batch] = []
+    rest = iter(beneath)
+    batch = next(rest, None)
+    for top in tops:
+        while batch is not None and batch.last < top.first:
+            laid.append(batch)
+            batch = next(rest, None)
+        while batch is not None and batch.first <= top.last:
+            if batch.first < top.first:
+                laid.append(batch._replace(last=top.first - 1))
+            if batch.last > top.last:
+                batch = batch._replace(first=top.last + 1)
+                break
+            batch = next(rest, None)
+        laid.append(top)
+    if batch is not None:
+        laid.append(batch)
+    laid.extend(rest)
+    return laid

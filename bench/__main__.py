@@ -29,7 +29,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, choices=[1, 3], help="only one node each, or three")
     parser.add_argument("--rounds", type=int, help="rounds in turn (5, quick: 2)")
     parser.add_argument("--stored-gb", type=float, default=10, help="size of the large log")
-    parser.add_argument("--only", default="", help="loads whose name contains this")
+    parser.add_argument("--only", nargs="+", default=[""], help="loads with one of these words")
     parser.add_argument("--write", type=Path, help="put the tables of a full run into this page")
     return parser.parse_args()
 
@@ -47,7 +47,7 @@ def sections(given: argparse.Namespace) -> list[Section]:
 def compared(section: Section, given: argparse.Namespace) -> bool:
     """Whether Ottla is behind somewhere."""
     count = given.rounds or (2 if given.quick else 5)
-    selected = [load for load in section.loads if given.only in load.name]
+    selected = [load for load in section.loads if any(word in load.name for word in given.only)]
     values: dict[Kind, list[Values]] = {kind: [] for kind in KINDS}
     for number in range(1, count + 1):
         for kind in KINDS:

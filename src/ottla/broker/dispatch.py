@@ -44,7 +44,7 @@ class Dispatcher:
     def __init__(self, broker: "Broker", listener_kind: Listeners) -> None:
         self.broker = broker
         self._apis = apis(listener_kind)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Future[Message]] = set()
 
     def take(self, frame: memoryview, peer: Peer) -> Reply:
         try:
@@ -94,19 +94,21 @@ class Dispatcher:
             return written(handler, context, response)
         reply = Later()
 
-        async def answer() -> None:
+        def answer(done: "asyncio.Future[Message]") -> None:
             try:
                 try:
-                    message = await response
+                    message = done.result()
                 except Exception as error:
                     message = refusal(handler, request, error)
                 reply.deliver(written(handler, context, message))
-            except Broken:
+            except (Broken, asyncio.CancelledError):
                 reply.break_off()
 
-        task = asyncio.get_running_loop().create_task(answer())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if not isinstance(response, asyncio.Future):  # coordinators answer with futures: no task
+            response = asyncio.ensure_future(response)
+            self._tasks.add(response)
+            response.add_done_callback(self._tasks.discard)
+        response.add_done_callback(answer)
         return reply
 
     def _too_new(self, api: Api, correlation_id: int) -> Body:

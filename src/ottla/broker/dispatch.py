@@ -44,6 +44,7 @@ class Dispatcher:
     def __init__(self, broker: "Broker", listener_kind: Listeners) -> None:
         self.broker = broker
         self._apis = apis(listener_kind)
+        self._handlers: dict[int, Handler] = {}  # those that were asked for, by API key
         self._tasks: set[asyncio.Future[Message]] = set()
 
     def take(self, frame: memoryview, peer: Peer) -> Reply:
@@ -56,7 +57,9 @@ class Dispatcher:
                 if key == API_VERSIONS:
                     return self._too_new(api, correlation_id)
                 raise BadRequest(f"{api.name} is not served at version {version}")
-            handler = load(api)
+            handler = self._handlers.get(key)
+            if handler is None:
+                handler = self._handlers[key] = load(api)
             if version >= handler.request.FLEXIBLE_SINCE:
                 position = skip_header_tags(frame, position)
             context = RequestContext(api, version, correlation_id, client_id, peer)

@@ -10,14 +10,15 @@ _INT16 = Struct(">h")
 
 
 def encode_entry(entry: Entry, types: RecordTypes) -> tuple[bytes, bytes | None]:
-    key = bytearray(_INT16.pack(entry.key.API_KEY))
-    encode_into(entry.key, 0, key)
-    if entry.value is None:
-        return bytes(key), None
-    version = types.value_versions.get(type(entry.value), 0)
-    value = bytearray(_INT16.pack(version))
-    encode_into(entry.value, version, value)
-    return bytes(key), bytes(value)
+    key, value = entry
+    key_out = bytearray(_INT16.pack(key.API_KEY))
+    encode_into(key, 0, key_out)
+    if value is None:
+        return bytes(key_out), None
+    version = types.value_versions.get(type(value), 0)
+    value_out = bytearray(_INT16.pack(version))
+    encode_into(value, version, value_out)
+    return bytes(key_out), bytes(value_out)
 
 
 def decode_entry(

@@ -194,9 +194,12 @@ class Shard(Generic[M]):
         self._arm(machine)
 
     def _apply(self, machine: M, entries: Sequence[Entry], producer: Producer | None) -> None:
-        now_ms = self._wall_ms()
-        encoded = [encode_entry(entry, machine.RECORDS) for entry in entries]
-        size = sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in encoded)
+        now_ms, types, size = self._wall_ms(), machine.RECORDS, 0
+        records: list[NewRecord] = []
+        for entry in entries:
+            key, value = encode_entry(entry, types)
+            size += len(key) + len(value or b"") + RECORD_OVERHEAD
+            records.append(NewRecord(now_ms, key, value))
         limit = self._led().max_batch_bytes - HEADER_SIZE
         if size > limit:
             raise KafkaError(
@@ -206,14 +209,15 @@ class Shard(Generic[M]):
         if producer != self._records_producer or self._records_bytes + size > limit:
             self._flush()
         try:
-            for entry in entries:
-                machine.replay(-1, -1 if producer is None else producer.id, *entry)
+            producer_id = -1 if producer is None else producer.id
+            for key_message, value_message in entries:
+                machine.replay(-1, producer_id, key_message, value_message)
         except Exception:
             logger.exception("%s: a record could not be applied", self.name)
             self._reload(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
         self._records_producer = producer
-        self._records.extend(NewRecord(now_ms, key, value) for key, value in encoded)
+        self._records += records
         self._records_bytes += size
         if not self._flush_due:
             self._flush_due = True

@@ -1,6 +1,7 @@
 """Orders joined with their customers, and turnover by country and minute.
 
-    ottla topic create orders customers
+    ottla topic create orders
+    ottla topic create customers
     ottla run examples/orders.py
     ottla consume turnover
 

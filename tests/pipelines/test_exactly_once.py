@@ -1,4 +1,9 @@
-"""Exactly once under fire: driver, JVM and Python workers are killed while records flow."""
+"""Exactly once under fire: broker, driver, JVM, executors and Python workers die as records flow.
+
+The application runs as a user runs it, in processes of its own. Its input is written by an
+idempotent producer, so what was acknowledged stands there once; its output, read committed, must be
+what plain Python makes of that, each row once, whoever died.
+"""
 
 import contextlib
 import json
@@ -9,8 +14,8 @@ import sys
 import threading
 import time
 import uuid
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,143 +24,280 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ottla.pipelines.app import App
 from ottla.pipelines.topics import NewTopic, create
+from support.brokers import BrokerProcess, Kind
+from support.homes import Home
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = """
 import ottla
 from ottla.pipelines import json
-app = ottla.App("{name}", delivery="exactly_once")
-numbers = app.stream("{name}-in", value=json("n BIGINT"))
-numbers.with_columns(square="n * n").to("{name}-squares")
+app = ottla.App("fire", delivery="exactly_once")
+numbers = app.stream("numbers", value=json("n BIGINT"))
+numbers.with_columns(square="n * n").to("squares")
 numbers.with_columns(bucket="n % 7").group_by("bucket").agg(
     n="count(*)", total="sum(n)"
-).to("{name}-totals")
+).to("totals")
 """
-STARTED_WITHIN_S = 240
+JOINED = """
+names = app.table("names", value=json("name STRING"))
+named = numbers.with_columns(bucket="n % 7").key_by("bucket").join(names)
+named.group_by("name").agg(n="count(*)", total="sum(n)").to("by-name")
+"""
+NAMES = ("zero", "one", "two", "three", "four", "five", None)  # the last is a tombstone
+KEYS = 50
+PARTITIONS = 2
+WITHIN_S = 120.0
+PROCESSES = {"jvm": "SparkSubmit", "worker": "daemon", "executor": "CoarseGrainedExecutorBackend"}
 
 
-class Application:
-    """The program as a user runs it, in a process that can be killed."""
+class Fire:
+    """A broker, a feeder and the application, each of which can be struck."""
 
-    def __init__(self, name: str, bootstrap: str, folder: Path) -> None:
-        self.name = name
-        self.file = folder / "program.py"
-        self.file.write_text(PROGRAM.format(name=name))
-        self.environment = os.environ | {
+    def __init__(
+        self, kind: Kind, folder: Path, program: str, master: Sequence[str], topics: Sequence[str]
+    ) -> None:
+        self.broker = BrokerProcess(kind, Home(path=folder / "node"))
+        self.broker.start()
+        self.bootstrap = self.broker.bootstrap
+        new = [NewTopic(topic, PARTITIONS) for topic in ("numbers", "names", *topics)]
+        create(App("fire", bootstrap=self.bootstrap).definition(), new)
+        self.folder = folder
+        (folder / "program.py").write_text(program)
+        self.master = master
+        self.readers = {topic: Reader(self.bootstrap, topic) for topic in topics}
+        self.sent = 0
+        self._stopping = threading.Event()
+        self._feeder = threading.Thread(target=self._feed)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "run.log"
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "ottla", "run", "--no-ui", *self.master]
+        environment = os.environ | {
             "PYTHONPATH": str(SOURCE),
-            "OTTLA_BOOTSTRAP": bootstrap,
-            "OTTLA_STATE": str(folder / "state"),
+            "OTTLA_BOOTSTRAP": self.bootstrap,
+            "OTTLA_STATE": str(self.folder / "state"),
         }
-        self.log = folder / "run.log"
-
-    def start(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "ottla", "run", "--no-ui", *arguments, str(self.file)]
         with self.log.open("ab") as log:
-            return subprocess.Popen(command, env=self.environment, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [*command, str(self.folder / "program.py")],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        if not self._feeder.is_alive():
+            self._feeder.start()
+
+    def strike(self, victim: str) -> None:
+        """Kill it in the midst of work, and see that work goes on."""
+        assert self._process is not None
+        if victim == "broker":
+            self.broker.kill9()
+            self.broker.start()
+        elif victim == "driver":
+            self._process.kill()
+            self._process.wait(30)
+            self.start()
+        else:
+            struck = [
+                pid for pid, command in below(self._process.pid) if PROCESSES[victim] in command
+            ]
+            assert struck, f"no {victim} to kill"
+            for pid in struck:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if victim == "jvm":  # the driver is nothing without it
+                self._process.kill()
+                self._process.wait(30)
+                self.start()
+        self.wait_for_more()
+
+    def wait_for_more(self, rows: int = 100) -> None:
+        """Until every output has more rows of records that were sent after now."""
+        goal = len(self.readers["squares"].rows) + rows
+        after = self.sent
+        self._until(
+            lambda: (
+                len(self.readers["squares"].rows) > goal
+                and max(row["n"] for row in self.readers["squares"].rows) > after
+            )
+        )
+
+    def finish(self, done: Any) -> None:
+        """Stop feeding, let the application take all that is there, and stop it cleanly."""
+        self._stopping.set()
+        self._feeder.join()
+        self._until(done)
+        assert self._process is not None
+        self._process.terminate()
+        assert self._process.wait(60) == 0, self.log.read_text()[-2000:]
+        for reader in self.readers.values():
+            reader.refresh()
+
+    def close(self) -> None:
+        self._stopping.set()
+        if self._feeder.is_alive():
+            self._feeder.join()
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self.broker.discard()
+
+    def _until(self, condition: Any) -> None:
+        deadline = time.monotonic() + WITHIN_S
+        while True:
+            for reader in self.readers.values():
+                reader.refresh()
+            if condition():
+                return
+            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
+            time.sleep(0.1)
+
+    def _feed(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+        for bucket, name in enumerate(NAMES):
+            for value in ("an older name", name):
+                row = None if value is None else json.dumps({"name": value})
+                producer.produce("names", row, key=str(bucket))
+        producer.flush(30)
+        while not self._stopping.wait(0.02):
+            for _ in range(10):
+                row = json.dumps({"n": self.sent})
+                producer.produce("numbers", row, key=str(self.sent % KEYS))
+                self.sent += 1
+            producer.poll(0)
+        assert producer.flush(60) == 0
 
 
-def children(pid: int) -> Iterator[tuple[int, str]]:
+class Reader:
+    """Everything that is committed in a topic, as far as it was read."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self.rows: list[Any] = []
+        self._next = dict.fromkeys(range(PARTITIONS), 0)
+        self._topic = topic
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": uuid.uuid4().hex,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "reconnect.backoff.max.ms": 200,
+                "log_level": 0,
+            }
+        )
+
+    def refresh(self) -> None:
+        """Up to the ends, or as far as a broker that is away lets us."""
+        places = [TopicPartition(self._topic, p, offset) for p, offset in self._next.items()]
+        with contextlib.suppress(KafkaException):
+            self._consumer.assign(places)
+            left = PARTITIONS
+            while left and (message := self._consumer.poll(5)) is not None:
+                if message.error():
+                    left -= 1
+                    continue
+                self._next[message.partition() or 0] = (message.offset() or 0) + 1
+                self.rows.append(json.loads(message.value() or b""))
+
+
+def below(pid: int) -> Iterator[tuple[int, str]]:
     """Every process below this one, with its command."""
     listed = subprocess.run(
         ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
-    below = {pid}
-    for _ in range(5):
-        below |= {int(row[0]) for row in rows if int(row[1]) in below}
+    family = {pid}
+    for _ in range(6):
+        family |= {int(row[0]) for row in rows if int(row[1]) in family}
     for row in rows:
-        if int(row[0]) in below and int(row[0]) != pid:
+        if int(row[0]) in family and int(row[0]) != pid:
             yield int(row[0]), row[2]
 
 
-def read_all(bootstrap: str, topic: str, partitions: int) -> list[Any]:
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": uuid.uuid4().hex,
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
-    found, open_partitions = [], partitions
-    while open_partitions:
-        message = consumer.poll(30)
-        assert message is not None
-        if message.error():
-            open_partitions -= 1
-            continue
-        found.append(json.loads(message.value() or b""))
-    consumer.close()
-    return found
+def newest(rows: list[Any], key: str) -> dict[Any, tuple[int, int]]:
+    """The last count and total by key. A count that does not grow was written twice."""
+    seen: dict[Any, list[int]] = defaultdict(list)
+    for row in rows:
+        seen[row[key]].append(row["n"])
+    for counts in seen.values():
+        assert counts == sorted(set(counts)), "a batch was counted or written twice"
+    return {row[key]: (row["n"], row["total"]) for row in rows}
 
 
-def feed(bootstrap: str, topic: str, until: threading.Event, sent: list[int]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
-    number = 0
-    while not until.wait(0.01):
-        for _ in range(10):
-            producer.produce(topic, json.dumps({"n": number}), key=str(number))
-            number += 1
-        producer.poll(0)
-    assert producer.flush(60) == 0
-    sent.append(number)
+def model(sent: int, group: Any) -> dict[Any, tuple[int, int]]:
+    made: dict[Any, tuple[int, int]] = {}
+    for number in range(sent):
+        if (key := group(number)) is not None:
+            count, total = made.get(key, (0, 0))
+            made[key] = (count + 1, total + number)
+    return made
 
 
-def wait_for_output(bootstrap: str, topic: str, more_than: int) -> int:
-    """Until the output has grown: proof that the application works at this moment."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex})
-    deadline = time.monotonic() + STARTED_WITHIN_S
-    while time.monotonic() < deadline:
-        with contextlib.suppress(KafkaException):  # a topic that was made just now
-            ends = [
-                consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
-                for number in range(2)
-            ]
-            if sum(ends) > more_than:
-                consumer.close()
-                return sum(ends)
-        time.sleep(0.2)
-    raise AssertionError(f"{topic} did not grow beyond {more_than} records")
+def under_fire(
+    kind: Kind,
+    folder: Path,
+    victims: Sequence[str],
+    master: Sequence[str] = (),
+    joined: bool = False,
+) -> None:
+    topics = ["squares", "totals", *(["by-name"] if joined else [])]
+    fire = Fire(kind, folder, PROGRAM + (JOINED if joined else ""), master, topics)
+    groups = {"totals": ("bucket", lambda n: n % 7), "by-name": ("name", lambda n: NAMES[n % 7])}
+
+    def done() -> bool:
+        return len(fire.readers["squares"].rows) >= fire.sent and all(
+            newest(fire.readers[topic].rows, groups[topic][0]) == model(fire.sent, groups[topic][1])
+            for topic in topics[1:]
+        )
+
+    with contextlib.closing(fire):
+        fire.start()
+        fire.wait_for_more()
+        for victim in victims:
+            fire.strike(victim)
+        fire.finish(done)
+        squares = fire.readers["squares"].rows
+        assert Counter(row["n"] for row in squares) == Counter(range(fire.sent))
+        assert all(row["square"] == row["n"] ** 2 for row in squares)
+        for key in range(KEYS):
+            mine = [row["n"] for row in squares if row["n"] % KEYS == key]
+            assert mine == sorted(mine), "a key's rows are out of order"
+        assert done()
 
 
-def test_every_result_is_there_once_whatever_was_killed(driven: str, tmp_path: Path) -> None:
-    name = f"fire-{uuid.uuid4().hex[:6]}"
-    topics = [NewTopic(f"{name}-{part}", 2) for part in ("in", "squares", "totals")]
-    create(App(name, bootstrap=driven).definition(), topics)
-    program = Application(name, driven, tmp_path)
-    until, sent = threading.Event(), []  # type: ignore[var-annotated]
-    feeder = threading.Thread(target=feed, args=(driven, f"{name}-in", until, sent))
-    feeder.start()
-    grown = 0
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        for victim in ("worker", "java", "driver"):
-            process = program.start()
-            running.append(process)
-            grown = wait_for_output(driven, f"{name}-squares", grown)
-            below = list(children(process.pid))
-            if victim == "worker":
-                for pid, command in below:
-                    if "daemon" in command:
-                        os.kill(pid, signal.SIGKILL)
-                grown = wait_for_output(driven, f"{name}-squares", grown + 500)
-            if victim == "java":
-                os.kill(next(pid for pid, command in below if "java" in command), signal.SIGKILL)
-            process.kill()
-            process.wait(30)
-    finally:
-        until.set()
-        feeder.join()
-        for process in running:
-            process.kill()
-    last = program.start("--until-done")
-    assert last.wait(STARTED_WITHIN_S) == 0, program.log.read_text()[-2000:]
-    squares = read_all(driven, f"{name}-squares", 2)
-    assert Counter(row["n"] for row in squares) == Counter(range(sent[0]))
-    assert all(row["square"] == row["n"] ** 2 for row in squares)
-    totals = {row["bucket"]: row for row in read_all(driven, f"{name}-totals", 2)}
-    for bucket in range(7):
-        mine = [number for number in range(sent[0]) if number % 7 == bucket]
-        assert (totals[bucket]["n"], totals[bucket]["total"]) == (len(mine), sum(mine))
+@pytest.mark.timeout(300)
+def test_results_are_there_once_when_broker_and_driver_were_killed(
+    broker_kind: Kind, tmp_path: Path
+) -> None:
+    under_fire(broker_kind, tmp_path, ["broker", "driver", "broker"])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_results_are_there_once_whatever_is_killed_again_and_again(
+    broker_kind: Kind, tmp_path: Path
+) -> None:
+    victims = ["worker", "broker", "jvm", "broker", "worker", "driver", "broker", "jvm"]
+    under_fire(broker_kind, tmp_path, victims, joined=True)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_results_are_there_once_when_executors_of_a_cluster_were_killed(
+    broker_kind: Kind, tmp_path: Path
+) -> None:
+    victims = ["executor", "broker", "executor", "driver", "executor", "broker"]
+    under_fire(broker_kind, tmp_path, victims, ["--master", "local-cluster[2,1,1024]"])

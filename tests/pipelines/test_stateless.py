@@ -1,5 +1,10 @@
 """Every stateless operator, on real Spark and a real broker, against what plain Python says."""
 
+import json as plain_json
+import uuid
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ottla.pipelines import App, json, string
@@ -98,3 +103,74 @@ def test_timestamps_headers_and_keys_reach_the_output() -> None:
         assert copied.timestamp_ms == 1_700_000_000_123
         [chosen] = d.records("chosen")
         assert (chosen.key, chosen.headers["length"], chosen.timestamp_ms) == ("ONE", b"3", 1000)
+
+
+def test_rows_go_to_the_partition_that_an_expression_or_the_key_says() -> None:
+    app = App("placed")
+    words = app.stream("words", value=string())
+    words.to("by-length", partition="length(value) % 3", partitions=3)
+    words.key_by("upper(value)").to("by-key", partitions=3)
+    sent = ["a", "bb", "ccc", "dddd", "a", "bb"]
+    with drive(app) as d:
+        for word in sent:
+            d.send("words", word)
+        placed = {(record.value, record.partition) for record in d.records("by-length")}
+        assert placed == {(word, len(word) % 3) for word in sent}
+        # Where Kafka's own clients would put these keys: murmur2 of the key, modulo partitions.
+        by_key = {record.key: record.partition for record in d.records("by-key")}
+        assert by_key == {word.upper(): murmur2(word.upper().encode()) % 3 for word in sent}
+
+
+def murmur2(data: bytes) -> int:
+    """The hash of Kafka's default partitioner, as its protocol guide has it."""
+    m, mask = 0x5BD1E995, 0xFFFFFFFF
+    h = (0x9747B28C ^ len(data)) & mask
+    whole = len(data) // 4 * 4
+    for start in range(0, whole, 4):
+        k = int.from_bytes(data[start : start + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((k ^ (k >> 24)) * m & mask)
+    if rest := data[whole:]:
+        h = (h ^ int.from_bytes(rest, "little")) * m & mask
+    h = (h ^ (h >> 13)) * m & mask
+    return (h ^ (h >> 15)) & 0x7FFFFFFF
+
+
+def test_peek_shows_every_row_and_changes_none(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+
+    def note(row: dict[str, Any]) -> None:
+        with seen.open("a") as out:  # the function runs in a worker of Spark's
+            out.write(plain_json.dumps(row) + "\n")
+        row["amount"] = "changed here, and nowhere else"
+
+    app = App("peeking")
+    app.stream("orders", value=json("who STRING, amount INT")).peek(note).to("out")
+    rows = [{"who": "ann", "amount": 1}, {"who": "bob", "amount": None}]
+    with drive(app) as d:
+        for row in rows:
+            d.send("orders", row, key="k")
+        assert [value for _, value in d.read("out")] == rows
+    peeked = [plain_json.loads(line) for line in seen.read_text().splitlines()]
+    assert peeked == [row | {"_key": "k"} for row in rows]
+
+
+def test_a_plain_frame_comes_out_of_an_application_and_goes_back_in(driven: str) -> None:
+    from pyspark.sql import functions as F
+
+    app = App("plain", bootstrap=driven)
+    topic = f"orders-{uuid.uuid4().hex[:6]}"
+    orders = app.stream(topic, value=json("who STRING NOT NULL, amount INT"))
+    frame = orders.filter("amount > 0").df
+    app.sink(frame.withColumn("half", F.col("amount") / 2), "halves")
+    app.sink(frame.groupBy("who").agg(F.sum("amount").alias("total")), "totals", key="who")
+    with drive(app) as d:
+        for amount in (4, -1, 6):
+            d.send(topic, {"who": "ann", "amount": amount}, key="k")
+        d.send(topic, {"amount": 5}, key="bad")
+        assert d.read("halves") == [
+            ("k", {"who": "ann", "amount": amount, "half": amount / 2}) for amount in (4, 6)
+        ]
+        d.send(topic, {"who": "ann", "amount": 10})
+        assert d.table("totals") == {"ann": {"who": "ann", "total": 20}}
+        [letter] = d.dead_letters()
+        assert letter.headers["ottla.reason"] == b"the field who is missing"

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -47,6 +48,10 @@ def run(
     from ottla.pipelines.loading import load_app
     from ottla.pipelines.plan import make_plan
 
+    if master:
+        os.environ["OTTLA_MASTER"] = master  # a file that asks for .df starts Spark as it is loaded
+    if bootstrap:
+        os.environ["OTTLA_BOOTSTRAP"] = bootstrap
     definition = load_app(file).definition()
     if bootstrap:
         definition = replace(definition, bootstrap=bootstrap)

@@ -13,11 +13,13 @@ from ottla.pipelines.definitions import (
     Format,
     Latency,
     Node,
+    OutputMode,
     Plain,
     Sink,
     Source,
     Where,
     here,
+    walk,
 )
 from ottla.pipelines.expressions import type_of
 from ottla.pipelines.formats import string
@@ -60,7 +62,7 @@ class App:
         self._start: Literal["earliest", "latest"] = start
         self._client = dict(client or {})
         self._sinks: list[Sink] = []
-        self._kept: dict[str, Node] = {}
+        self._opened: list[Source] = []
         if not TOPIC.fullmatch(name):
             raise DefinitionError(self.where, f"{name!r} cannot name an application's topics.")
         if latency not in ("auto", "low", "throughput"):
@@ -105,12 +107,29 @@ class App:
         node = self._source(topic, value, key, None, None, is_table=True, is_global=True)
         return GlobalTable(self, node)
 
-    def sink(self, frame: "DataFrame", topic: str, *, key: str = "_key") -> None:
-        """Write a DataFrame of your own: its columns as JSON, `key` (an expression) as the key."""
+    def sink(
+        self,
+        frame: "DataFrame",
+        topic: str,
+        *,
+        key: str = "_key",
+        output_mode: OutputMode | None = None,
+    ) -> None:
+        """Write a DataFrame of your own: its columns as JSON, `key` (an expression) as the key.
+
+        `output_mode` is Spark's; unset, frames that aggregate emit updates and others append.
+        """
+        from ottla.pipelines.plain import output_mode_of
+
         where = here()
         names = [name for name in frame.columns if not name.startswith("_")]
-        schema = tuple(Field(name, None) for name in names)
-        node = Plain(where=where, schema=schema, frame=frame)
+        node = Plain(
+            where=where,
+            schema=tuple(Field(name, None) for name in names),
+            frame=frame,
+            reads=tuple(self._opened),
+            output_mode=output_mode or output_mode_of(frame),
+        )
         chosen = key if key != "_key" or "_key" in frame.columns else None
         self.add(Sink(where=where, input=node, topic=topic, key=chosen))
 
@@ -137,6 +156,16 @@ class App:
                     f"{sink.topic} is written at {other.where} already: merge() the streams.",
                 )
         self._sinks.append(sink)
+
+    def frame(self, node: Node) -> "DataFrame":
+        """The node as a DataFrame; what it reads counts as read by frames that come back."""
+        from ottla.pipelines.plain import frame_of
+
+        known = {source.topic for source in self._opened}
+        self._opened += [
+            at for at in walk(node) if isinstance(at, Source) and at.topic not in known
+        ]
+        return frame_of(self.definition(), node)
 
     def keep(self, name: str, node: Node, where: Where) -> None:
         """Remember a named table; its topic is the application's."""

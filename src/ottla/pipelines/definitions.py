@@ -26,6 +26,7 @@ META_TYPES: Mapping[str, str] = {
 }
 
 JoinKind = Literal["inner", "left", "outer"]
+OutputMode = Literal["append", "update"]
 PACKAGE = str(Path(__file__).parent)
 
 
@@ -102,9 +103,15 @@ class Source(Node):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plain(Node):
-    """A DataFrame made by the user's own PySpark."""
+    """A DataFrame made by the user's own PySpark, from any of the `reads`."""
 
     frame: Any
+    reads: tuple[Source, ...]
+    output_mode: OutputMode
+
+    @property
+    def inputs(self) -> "tuple[Node, ...]":
+        return self.reads
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

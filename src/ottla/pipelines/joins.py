@@ -3,7 +3,15 @@
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.decoding import NO_ORIGIN
-from ottla.pipelines.definitions import GlobalJoin, Node, Schema, StreamJoin, TableJoin
+from ottla.pipelines.definitions import (
+    Changes,
+    GlobalJoin,
+    Node,
+    Schema,
+    StreamJoin,
+    TableJoin,
+    walk,
+)
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
@@ -69,11 +77,9 @@ def row_by_row(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
 
     lefts = _tagged(node.left, left, "l")
     union = lefts.unionByName(_tagged(node.right, right, "r"), allowMissingColumns=True)
-    newest = "max_by({0}, _order) FILTER (WHERE _side = '{0}') AS {0}"
-    just_come = "last({0}) AS {0}"
     folded = union.groupBy("_key").agg(
-        F.expr((newest if node.left.is_table else just_come).format("l")),
-        F.expr(newest.format("r")),
+        F.expr(_newest(node.left, "l") if node.left.is_table else "last(l) AS l"),
+        F.expr(_newest(node.right, "r")),
         F.expr("last(_side) AS _side"),
         F.expr("last(_timestamp) AS _timestamp"),
         F.expr("last(_from) AS _from"),
@@ -101,6 +107,13 @@ def _tagged(node: Node, frame: "DataFrame", side: str) -> "DataFrame":
         "_offset AS _order",
         "struct(_headers, _topic, _partition, _offset) AS _from",
     )
+
+
+def _newest(table: Node, side: str) -> str:
+    """The table's row that counts: by offset, or as it came where a key has several partitions."""
+    rekeyed = any(isinstance(at, Changes) and not at.input.is_table for at in walk(table))
+    fold = f"last({side})" if rekeyed else f"max_by({side}, _order)"
+    return f"{fold} FILTER (WHERE _side = '{side}') AS {side}"
 
 
 def _if_there(side: str, name: str) -> str:

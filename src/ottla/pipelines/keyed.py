@@ -4,6 +4,7 @@ Rows of both sides of a join travel as JSON text, which Python stores and passes
 reads; `stateful` writes it before and reads it after. Times are milliseconds since 1970.
 """
 
+import heapq
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,39 +12,35 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from ottla.pipelines import packed
 from ottla.pipelines.processors import Processor
 
 ONE_ROW = "row string"
 # What each class answers with, in the order of the schemas in `stateful`.
-JOINED = Row("_key", "_l", "_r", "_time", "_partition", "_offset", "_deleted")
+JOINED = Row("_key", "_out")
 SUBSCRIBED = Row("_key", "pk", "row", "silent", "version", "_time")
 FOREIGN = Row("_key", "_l", "_r", "_time", "_version", "_deleted")
 SLID = Row("_g", "_result", "_start", "_end", "_time")
 
 
-def by_time(lefts: list[Any], rights: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Two lists in the order of their offsets as one, the older head first, the right at a tie."""
-    left, right = 0, 0
-    while left < len(lefts) or right < len(rights):
-        if right < len(rights) and (left == len(lefts) or rights[right]._time <= lefts[left]._time):
-            yield "r", rights[right]
-            right += 1
-        else:
-            yield "l", lefts[left]
-            left += 1
+def by_time(rows: Iterable[Any]) -> Iterator[Any]:
+    """Rows of many partitions as one: each in the order of its offsets, the oldest head first.
 
-
-def sides(rows: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    both: dict[str, list[Any]] = {"l": [], "r": []}
+    At a tie the right side goes first, so that a row meets the table that was written with it.
+    """
+    partitions: dict[tuple[str, int], list[Any]] = {}
     for row in rows:
-        both[row._side].append(row)
-    for side in both.values():
-        side.sort(key=lambda row: (row._partition or 0, row._offset or 0))
-    return both["l"], both["r"]
+        partitions.setdefault((row._side, row._partition or 0), []).append(row)
+    for partition in partitions.values():
+        partition.sort(key=lambda row: row._offset or 0)
+    return heapq.merge(
+        *(partitions[place] for place in sorted(partitions)),
+        key=lambda row: (row._time, row._side == "l"),
+    )
 
 
 class TableJoiner(StatefulProcessor):
-    """A stream with a table's latest row, or two tables."""
+    """A stream with a table's latest row, or two tables. Rows come and go in pieces (`packed`)."""
 
     def __init__(self, kind: str, left_is_table: bool) -> None:
         self.kind = kind
@@ -54,32 +51,35 @@ class TableJoiner(StatefulProcessor):
         self.right = handle.getValueState("right", ONE_ROW)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        left = _get(self.left) if self.left_is_table else None
-        right = _get(self.right)
-        left_before, right_before = left, right
-        for side, row in by_time(*sides(rows)):
-            if side == "r":
-                right = row._row
+        for results in packed.json_arrays(self._join(packed.by_time(row._rows for row in rows))):
+            yield JOINED(key[0], results)
+
+    def _join(self, items: "Iterator[packed.Item]") -> Iterator[str]:
+        left = left_before = _get(self.left) if self.left_is_table else None
+        right = right_before = _get(self.right)
+        for time, rank, partition, offset, row in items:
+            if rank == packed.TABLE:
+                right = row
+                if not self.left_is_table:
+                    continue
             else:
-                left = row._row
-            if side == "l" or self.left_is_table:
-                yield from self._result(key[0], left, right, row)
+                left = row
+            if self._there(left, right):
+                sides = f'"l":{left or "null"},"r":{right or "null"},"d":false'
+            elif self.left_is_table:
+                sides = '"l":null,"r":null,"d":true'
+            else:
+                continue
+            yield f'{{{sides},"t":{time},"p":{partition},"o":{offset}}}'
         if right != right_before:
             _put(self.right, right)
         if self.left_is_table and left != left_before:
             _put(self.left, left)
 
-    def _result(self, key: str, left: str | None, right: str | None, row: Any) -> Iterator[Row]:
+    def _there(self, left: str | None, right: str | None) -> bool:
         if self.kind == "inner":
-            there = left is not None and right is not None
-        elif self.kind == "left":
-            there = left is not None
-        else:
-            there = left is not None or right is not None
-        if there:
-            yield JOINED(key, left, right, row._time, row._partition, row._offset, False)
-        elif self.left_is_table:
-            yield JOINED(key, None, None, row._time, row._partition, row._offset, True)
+            return left is not None and right is not None
+        return left is not None or (self.kind == "outer" and right is not None)
 
     def close(self) -> None:
         pass
@@ -126,8 +126,8 @@ class ForeignJoiner(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         right = before = _get(self.right)
-        for side, row in by_time(*sides(rows)):
-            if side == "r":
+        for row in by_time(rows):
+            if row._side == "r":
                 right = row._row
                 for (pk,), (left, version) in self.lefts.iterator():
                     yield self._result(pk, left, right, version, row)

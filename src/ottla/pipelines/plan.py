@@ -21,6 +21,7 @@ from ottla.pipelines.definitions import (
     ForeignKeyJoin,
     Format,
     Node,
+    OutputMode,
     Plain,
     Process,
     PythonMap,
@@ -66,7 +67,9 @@ class Stage:
         return next((node for node in walk(self.node) if isinstance(node, STATEFUL)), None)
 
     @property
-    def output_mode(self) -> Literal["append", "update"]:
+    def output_mode(self) -> OutputMode:
+        if isinstance(self.node, Plain):
+            return self.node.output_mode
         node = self.stateful
         if isinstance(node, StreamJoin) or (isinstance(node, Aggregate) and node.final):
             return "append"

@@ -26,7 +26,6 @@ class StageProgress:
     batches: int = 0
     rows: int = 0  # taken since the start of this run
     rows_per_s: float = 0.0
-    batch_ms: int = 0
     state_rows: int = 0
     state_bytes: int = 0
     late_rows: int = 0
@@ -51,7 +50,6 @@ class Recorder:
             known.rows += rows
             known.rows_per_s = rows / (now - known.at) if known.at and now > known.at else 0.0
             known.at = now
-            known.batch_ms = int(progress.get("batchDuration", 0))
             states = progress.get("stateOperators", [])
             known.state_rows = sum(int(s.get("numRowsTotal", 0)) for s in states)
             known.state_bytes = sum(int(s.get("memoryUsedBytes", 0)) for s in states)

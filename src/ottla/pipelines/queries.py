@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Live: as planned. Catch up: all there is, then end. Load: tables only, streams held back.
-# Step: micro-batches whatever was planned, for tests.
-Phase = Literal["live", "catch-up", "load", "step"]
+Phase = Literal["live", "catch-up", "load"]
 CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}

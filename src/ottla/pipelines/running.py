@@ -17,11 +17,12 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
 from ottla.pipelines.definitions import TableJoin
-from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
 from ottla.pipelines.state import Generations, state_folder
 from ottla.pipelines.topics import create, describe, topic_names, wanted
+from ottla.pipelines.watching import Watcher
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -54,6 +55,8 @@ class Status:
     names: dict[str, str] = field(default_factory=dict)
     lags: dict[str, int] = field(default_factory=dict)
     ends: Offsets = field(default_factory=dict)
+    latencies_ms: dict[str, float] = field(default_factory=dict)  # by topic written
+    dead: dict[str, int] = field(default_factory=dict)  # by topic of dead letters
     failures: dict[str, str] = field(default_factory=dict)  # by stage, until it runs again
     started: float = field(default_factory=time.monotonic)
 
@@ -173,10 +176,22 @@ class Runner:
             self._queries[stage.name] = starter.start(stage)
             self._back_off[stage.name] = _BackOff()
         self.view.say(f"Running {len(self._queries)} queries.")
-        while not self._stopping.is_set():
-            for stage in self.plan.stages:
-                self._mend(starter, stage)
-            self._turn()
+        with contextlib.closing(self._watcher()) as watcher:
+            watcher.start()
+            while not self._stopping.is_set():
+                for stage in self.plan.stages:
+                    self._mend(starter, stage)
+                self.status.latencies_ms = watcher.latencies_ms()
+                self.status.dead = watcher.dead_letters()
+                self._turn()
+
+    def _watcher(self) -> Watcher:
+        names = self.status.names
+        written = {names[topic] for topic in written_topics(self.plan)}
+        letters = {
+            names[source.dead_letters or ""] for stage in self.plan.stages for source in stage.dead
+        }
+        return Watcher(self.plan.application, self.cluster.partitions, written, letters)
 
     def _mend(self, starter: Starter, stage: Stage) -> None:
         """Restart a stage that failed, after a while that grows."""

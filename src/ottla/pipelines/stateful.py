@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ottla.pipelines import packed
 from ottla.pipelines.decoding import NO_ORIGIN
 from ottla.pipelines.definitions import (
     Aggregate,
@@ -30,21 +31,27 @@ JSON_OPTIONS = "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
 
 
 def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":
-    union = _side(node.left, left, "l").unionByName(_side(node.right, right, "r"))
-    made = union.groupBy("_key").transformWithState(
-        TableJoiner(node.kind, node.left.is_table),
-        "_key string, _l string, _r string, _time bigint, _partition int, _offset bigint, "
-        "_deleted boolean",
-        "Update",
-        "None",
+    union = _items(node.left, left, packed.STREAM).union(_items(node.right, right, packed.TABLE))
+    made = (
+        union.mapInArrow(packed.pack, packed.PACKED)
+        .groupBy("_key")
+        .transformWithState(
+            TableJoiner(node.kind, node.left.is_table), "_key string, _out string", "Update", "None"
+        )
     )
-    origin = [*NO_ORIGIN[:2], "_partition", "_offset", "_deleted"]
-    return _parsed(node, made, left, right).selectExpr(
-        *_read_back(node.left.schema, "_l"),
-        *_read_back(node.right.schema, "_r"),
+    lefts = _frame_ddl(left, node.left.schema)
+    rights = _frame_ddl(right, node.right.schema)
+    result = f"l struct<{lefts}>, r struct<{rights}>, d boolean, t bigint, p int, o bigint"
+    rows = f"from_json(_out, 'array<struct<{result}>>', {JSON_OPTIONS})"
+    return made.selectExpr("_key", f"explode({rows}) AS _j").selectExpr(
+        *(f"_j.l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
+        *(f"_j.r.`{field.name}` AS `{field.name}`" for field in node.right.schema),
         "_key",
-        "timestamp_millis(_time) AS _timestamp",
-        *origin,
+        "timestamp_millis(_j.t) AS _timestamp",
+        *NO_ORIGIN[:2],
+        "_j.p AS _partition",
+        "_j.o AS _offset",
+        "_j.d AS _deleted",
     )
 
 
@@ -225,19 +232,21 @@ def _side(node: Node, frame: "DataFrame", side: str) -> "DataFrame":
     )
 
 
+def _items(node: Node, frame: "DataFrame", rank: int) -> "DataFrame":
+    """The side's rows as `packed` takes them."""
+    return frame.where("_key IS NOT NULL").selectExpr(
+        "cast(_key AS string) AS _key",
+        "unix_millis(_timestamp) AS time",
+        f"{rank} AS rank",
+        "coalesce(_partition, 0) AS partition",
+        "coalesce(_offset, 0L) AS offset",
+        f"if(_deleted, NULL, {_row(node.schema)}) AS row",
+    )
+
+
 def _row(schema: Schema) -> str:
     names = ", ".join(f"`{field.name}`" for field in schema)
     return f"to_json(struct({names}), {JSON_OPTIONS})"
-
-
-def _parsed(
-    node: TableJoin, made: "DataFrame", left: "DataFrame", right: "DataFrame"
-) -> "DataFrame":
-    return made.selectExpr(
-        "*",
-        f"from_json(_l, '{_frame_ddl(left, node.left.schema)}', {JSON_OPTIONS}) AS _left",
-        f"from_json(_r, '{_frame_ddl(right, node.right.schema)}', {JSON_OPTIONS}) AS _right",
-    )
 
 
 def _frame_ddl(frame: "DataFrame", schema: Schema) -> str:
@@ -247,8 +256,3 @@ def _frame_ddl(frame: "DataFrame", schema: Schema) -> str:
 
 def _quoted(schema: Schema) -> str:
     return ddl(schema).replace("'", "\\'")
-
-
-def _read_back(schema: Schema, side: str) -> list[str]:
-    column = "_left" if side == "_l" else "_right"
-    return [f"{column}.`{field.name}` AS `{field.name}`" for field in schema]

@@ -56,9 +56,7 @@ class Flow:
     @property
     def df(self) -> "DataFrame":
         """This point of the application as a plain streaming DataFrame (starts Spark)."""
-        from ottla.pipelines.plain import frame_of
-
-        return frame_of(self.app.definition(), self.node)
+        return self.app.frame(self.node)
 
     def to(
         self,

@@ -5,6 +5,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from ottla.pipelines.plan import Stage
 from ottla.pipelines.progress import lag
 from ottla.pipelines.running import Status
 
@@ -37,8 +38,10 @@ class Lines:
             self._seen[stage.name] = progress.rows
             self.say(
                 f"{stage.name}: {progress.rows:,} rows, {progress.rows_per_s:,.0f}/s, "
-                f"batch {progress.batch_ms} ms, lag {_lag_of(status, stage.name):,}, "
-                f"state {progress.state_rows:,}, late {progress.late_rows:,}"
+                f"latency {_latency_of(status, stage) or '?'}, "
+                f"lag {_lag_of(status, stage.name):,}, "
+                f"state {progress.state_rows:,}, late {progress.late_rows:,}, "
+                f"dead {_dead_of(status, stage):,}"
             )
         if status.phase == "catch-up":
             self.say(catch_up_line(status))
@@ -84,7 +87,7 @@ def render(status: Status) -> "RenderableType":
     table = Table(title=f"{application.name} · {application.bootstrap}", expand=True)
     table.add_column("stage")
     table.add_column("engine")
-    for name in ("rows", "rows/s", "batch", "lag", "state", "late"):
+    for name in ("rows", "rows/s", "latency", "lag", "state", "late", "dead"):
         table.add_column(name, justify="right")
     for stage in status.plan.stages:
         progress = status.recorder.of(stage.name)
@@ -93,10 +96,11 @@ def render(status: Status) -> "RenderableType":
             stage.mode,
             f"{progress.rows:,}",
             f"{progress.rows_per_s:,.0f}",
-            f"{progress.batch_ms} ms",
+            _latency_of(status, stage),
             f"{_lag_of(status, stage.name):,}",
             f"{progress.state_rows:,}" if stage.stateful is not None else "",
             f"{progress.late_rows:,}" if stage.stateful is not None else "",
+            f"{_dead_of(status, stage):,}" if stage.dead else "",
         )
     parts: list[RenderableType] = [table]
     if status.phase == "catch-up":
@@ -137,6 +141,19 @@ def _amount(status: Status) -> tuple[int, int]:
     total = sum(sum(partitions.values()) for partitions in status.ends.values())
     reached = status.recorder.slowest(status.plan.stages)
     return total, sum(lag(status.ends, reached).values())
+
+
+def _latency_of(status: Status, stage: Stage) -> str:
+    """How old the newest record behind a row is when the row can be read."""
+    ms = status.latencies_ms.get(status.names.get(stage.sink.topic, stage.sink.topic))
+    if ms is None:
+        return ""
+    return f"{ms:,.0f} ms" if ms < 10_000 else f"{ms / 1000:,.0f} s"
+
+
+def _dead_of(status: Status, stage: Stage) -> int:
+    topics = {status.names.get(s.dead_letters or "", "") for s in stage.dead}
+    return sum(status.dead.get(topic, 0) for topic in topics)
 
 
 def _lag_of(status: Status, stage_name: str) -> int:

@@ -1,7 +1,8 @@
 """Driving an application in a test: records in, results out, time under the test's control.
 
-A real broker (one for the whole test run, topics apart for each driver) and real Spark, but in
-micro-batches that run when the test reads, so that the same records give the same results.
+A real broker (one for the whole test run, topics apart for each driver) and real Spark. Records
+wait until the test reads, or settles; then each stage in turn takes all of them and ends. So the
+cuts between batches are the test's, and the same test gives the same results.
 """
 
 import atexit
@@ -19,14 +20,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
-from ottla.pipelines.definitions import Application
-from ottla.pipelines.plan import Plan, make_plan
+from ottla.pipelines.definitions import Application, Plain, walk
+from ottla.pipelines.plan import Plan, make_plan, written_topics
 from ottla.pipelines.topics import NewTopic, create, topic_names
 from ottla.pipelines.windows import Duration, milliseconds
 from ottla.testing.node import Node
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    from ottla.pipelines.queries import Starter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TIMEOUT_S = 30.0
@@ -41,6 +42,7 @@ class Record:
     value: Any
     headers: Mapping[str, bytes]
     timestamp_ms: int
+    partition: int = 0
 
 
 @contextlib.contextmanager
@@ -49,9 +51,13 @@ def drive(app: App, *, bootstrap: str | None = None) -> "Iterator[Driver]":
 
     Brokers: `bootstrap`, else `$OTTLA_TEST_BOOTSTRAP`, else a node that this process starts once.
     """
-    address = bootstrap or os.environ.get("OTTLA_TEST_BOOTSTRAP") or shared_node()
+    definition = app.definition()
+    if uses_frames(definition):  # they are bound to their brokers and topics already
+        address = definition.bootstrap
+    else:
+        address = bootstrap or os.environ.get("OTTLA_TEST_BOOTSTRAP") or shared_node()
     definition = replace(
-        app.definition(), bootstrap=address, parallelism=1, start="earliest", latency="throughput"
+        definition, bootstrap=address, parallelism=1, start="earliest", latency="throughput"
     )
     driver = Driver(definition, Path(tempfile.mkdtemp(prefix="ottla-drive-")))
     try:
@@ -67,6 +73,11 @@ def shared_node() -> str:
         atexit.register(node.stop)
         _shared.append(node)
     return _shared[0].bootstrap_servers
+
+
+def uses_frames(application: Application) -> bool:
+    nodes = (node for sink in application.sinks for node in walk(sink.input))
+    return any(isinstance(node, Plain) for node in nodes)
 
 
 class Driver:
@@ -86,14 +97,28 @@ class Driver:
         self._names |= {
             topic: f"{name}-{self._tag}" for topic, name in topic_names(self.plan, 1).items()
         }
+        for stage in self.plan.stages:
+            if isinstance(stage.node, Plain):
+                self._names |= {source.topic: source.topic for source in stage.sources}
+        sinks = written_topics(self.plan)
+        self._partitions = {
+            topic: (sinks[topic].partitions or 1) if topic in sinks else 1 for topic in self._names
+        }
         # The test's time is not the broker's: nothing may be too old to keep.
         forever = {"retention.ms": "-1"}
-        create(application, [NewTopic(name, 1, forever) for name in self._names.values()])
+        create(
+            application,
+            [
+                NewTopic(name, self._partitions[topic], forever)
+                for topic, name in self._names.items()
+            ],
+        )
         self._producer = Producer(
             {"bootstrap.servers": application.bootstrap, "linger.ms": 0, "log_level": 2}
         )
-        self._queries: dict[str, StreamingQuery] = {}
-        self._read: dict[str, int] = {}
+        self._waiting = 0  # records that were sent since all was settled
+        self._starter: Starter | None = None
+        self._read: dict[str, dict[int, int]] = {}
 
     def advance(self, duration: Duration) -> None:
         """Let time pass: the next records are that much younger."""
@@ -111,6 +136,7 @@ class Driver:
         """Write a record: dictionaries and lists as JSON, text as UTF-8, None as a tombstone."""
         if topic not in self._names:
             raise OttlaError(f"The application does not read {topic}.")
+        self._waiting += 1
         when = timestamp_ms if timestamp_ms is not None else self.now_ms
         self._producer.produce(
             self._names[topic],
@@ -126,10 +152,13 @@ class Driver:
         """Let everything that was sent pass through every stage."""
         if self._producer.flush(TIMEOUT_S):
             raise OttlaError("The broker did not take the test's records in time.")
-        if not self._queries:
-            self._start()
-        for query in self._queries.values():
-            query.processAllAvailable()
+        if not self._waiting:
+            return
+        self._waiting = 0
+        starter = self._spark()
+        for stage in self.plan.stages:
+            query = starter.start(stage, "catch-up")
+            query.awaitTermination()
 
     def read(self, topic: str) -> list[tuple[Any, Any]]:
         """Key and value of each result since the last read, in the order they were written."""
@@ -138,39 +167,36 @@ class Driver:
     def table(self, topic: str) -> dict[Any, Any]:
         """The latest value of each key that the topic holds; deleted keys are absent."""
         self.settle()
-        latest = {record.key: record.value for record in self._fetch(topic, 0)}
+        latest = {record.key: record.value for record in self._fetch(topic, from_start=True)}
         return {key: value for key, value in latest.items() if value is not None}
 
     def records(self, topic: str) -> list[Record]:
         """As `read`, with headers and timestamps."""
         self.settle()
-        return list(self._fetch(topic, None))
+        return list(self._fetch(topic))
 
     def dead_letters(self) -> list[Record]:
         """What could not be decoded since the last call."""
         return self.records(f"{self.application.name}-dead-letters")
 
     def close(self) -> None:
-        for query in self._queries.values():
-            query.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _start(self) -> None:
+    def _spark(self) -> "Starter":
         from ottla.pipelines.queries import Starter
         from ottla.pipelines.spark import SparkSettings, session
 
-        spark = session(SparkSettings(name="ottla tests", parallelism=1))
-        starter = Starter(spark, self.plan, self._names, self.folder)
-        for stage in self.plan.stages:
-            self._queries[stage.name] = starter.start(stage, "step")
+        if self._starter is None:
+            spark = session(SparkSettings(name="ottla tests", parallelism=1))
+            self._starter = Starter(spark, self.plan, self._names, self.folder)
+        return self._starter
 
-    def _fetch(self, topic: str, start: int | None) -> Iterator[Record]:
+    def _fetch(self, topic: str, *, from_start: bool = False) -> Iterator[Record]:
         from confluent_kafka import Consumer, TopicPartition
 
         if topic not in self._names:
             raise OttlaError(f"The application does not write {topic}.")
-        name = self._names[topic]
-        begin = self._read.get(topic, 0) if start is None else start
+        place = {} if from_start else self._read.setdefault(topic, {})
         consumer = Consumer(
             {
                 "bootstrap.servers": self.application.bootstrap,
@@ -182,18 +208,26 @@ class Driver:
                 "log_level": 2,
             }
         )
-        consumer.assign([TopicPartition(name, 0, begin)])
+        open_partitions = set(range(self._partitions[topic]))
+        consumer.assign(
+            [TopicPartition(self._names[topic], p, place.get(p, 0)) for p in open_partitions]
+        )
         try:
-            while (message := consumer.poll(TIMEOUT_S)) is not None:
+            while open_partitions:
+                message = consumer.poll(TIMEOUT_S)
+                if message is None:
+                    raise OttlaError(f"The broker stopped answering while {topic} was read.")
+                partition = message.partition() or 0
                 if message.error():
-                    break  # the end of the partition
-                if start is None:
-                    self._read[topic] = (message.offset() or 0) + 1
+                    open_partitions.discard(partition)  # its end
+                    continue
+                place[partition] = (message.offset() or 0) + 1
                 yield Record(
                     _text(message.key()),
                     _decode(message.value()),
                     dict(cast("list[tuple[str, bytes]]", message.headers() or [])),
                     message.timestamp()[1],
+                    partition,
                 )
         finally:
             consumer.close()

@@ -1,0 +1,176 @@
+"""Every operator that real-time mode runs, in it, against what plain Python says."""
+
+import contextlib
+import io
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from ottla.pipelines import App, hopping, tumbling
+from ottla.pipelines import json as json_format
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.running import Runner, RunOptions
+from ottla.pipelines.store import TableView
+from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.views import Lines
+from pipelines.test_running import eventually, live
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+T0 = 1_767_225_600_000
+TABLES = {
+    "left": {"a": {"l": 1}, "b": {"l": 2}, "c": None, "d": {"l": 4}},
+    "right": {"b": {"r": 20}, "c": {"r": 30}, "d": None},
+}
+
+
+class World:
+    """An application of one's own, its topics, and a producer."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.name = f"rt-{uuid.uuid4().hex[:6]}"
+        self.app = App(self.name, bootstrap=bootstrap, latency="low", parallelism=1)
+        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
+        self._views: dict[str, TableView] = {}
+
+    def topic(self, name: str) -> str:
+        return f"{self.name}-{name}"
+
+    def send(self, topic: str, key: str, value: Any, second: float = 0) -> None:
+        text = None if value is None else json.dumps(value)
+        at = T0 + int(second * 1000)
+        self._producer.produce(self.topic(topic), text, key=key, timestamp=at)
+        assert self._producer.flush(30) == 0
+
+    def rows(self, topic: str) -> dict[str, Any]:
+        """The topic as a table, as it is now."""
+        if topic not in self._views:
+            name = self.topic(topic)
+            self._views[topic] = TableView(self.name, name, bootstrap=self.bootstrap)
+        self._views[topic].refresh()
+        return dict(self._views[topic])
+
+    @contextlib.contextmanager
+    def running(self, folder: Path, *reads: str) -> Iterator[Runner]:
+        forever = {"retention.ms": "-1"}
+        new = [NewTopic(self.topic(topic), 1, forever) for topic in reads]
+        create(self.app.definition(), new)
+        plan = make_plan(self.app.definition())
+        assert {stage.mode for stage in plan.stages if not stage.only_dead} == {"real-time"}
+        options = RunOptions(state=folder, ui=False, archive=False)
+        runner = Runner(plan, options, Lines(io.StringIO()))
+        with live(runner):
+            yield runner
+        for view in self._views.values():
+            view.close()
+
+
+def test_rows_are_filtered_split_merged_counted_and_windowed(driven: str, tmp_path: Path) -> None:
+    world = World(driven)
+    clicks = world.app.stream(world.topic("clicks"), value=json_format("n INT"))
+    small, large = clicks.branch("n < 5")
+    small.with_columns(size="'small'").merge(large.with_columns(size="'large'")).to(
+        world.topic("sized"), key="n"
+    )
+    by_key = clicks.group_by_key()
+    by_key.agg(total="sum(n)", n="count(*)").to(world.topic("totals"))
+    by_key.windowed(tumbling("10 s", grace="5 s")).count("n").to(world.topic("tumbling"))
+    by_key.windowed(hopping("10 s", every="5 s", grace="5 s")).count("n").to(world.topic("hopping"))
+    sent = [("a", 1, 1), ("b", 7, 2), ("a", 3, 12), ("a", 9, 9), ("a", 9, 9), ("b", 4, 26)]
+    with world.running(tmp_path, "clicks") as runner:
+        for key, n, second in sent:
+            world.send("clicks", key, {"n": n}, second)
+        sizes = {str(n): "small" if n < 5 else "large" for _, n, _ in sent}
+        eventually(lambda: {k: r["size"] for k, r in world.rows("sized").items()} == sizes)
+        totals = {
+            key: {"key": key, "total": sum(n for k, n, _ in sent if k == key), "n": count}
+            for key, count in Counter(key for key, _, _ in sent).items()
+        }
+        eventually(lambda: world.rows("totals") == totals)
+        for topic, every in (("tumbling", 10), ("hopping", 5)):
+            windows = Counter(
+                (key, start)
+                for key, _, second in sent
+                for start in range(-5, 30, 5)
+                if start % every == 0 and start <= second < start + 10
+            )
+            eventually(lambda topic=topic, windows=windows: counts(world.rows(topic)) == windows)
+        # A batch later the watermark stands at 21 s: what belongs before 10 s is too late.
+        stage = world.topic("tumbling")
+        seen = runner.recorder.of(stage).batches
+        eventually(lambda: runner.recorder.of(stage).batches > seen + 1)
+        before = world.rows("tumbling")
+        world.send("clicks", "a", {"n": 100}, 3)
+        eventually(lambda: world.rows("totals")["a"]["n"] == 5)
+        eventually(lambda: runner.recorder.of(stage).late_rows > 0)
+        assert world.rows("tumbling") == before
+
+
+def counts(rows: dict[str, Any]) -> Counter[tuple[str, int]]:
+    """Counts by key and the second at which the window starts, seen from the first."""
+    found: Counter[tuple[str, int]] = Counter()
+    for row in rows.values():
+        minute, second = row["window_start"][14:16], row["window_start"][17:19]
+        seconds = int(minute) * 60 + int(second)
+        found[row["key"], seconds if seconds < 1800 else seconds - 3600] = row["n"]
+    return found
+
+
+def test_tables_join_tables_and_streams_meet_their_latest_rows(driven: str, tmp_path: Path) -> None:
+    world = World(driven)
+    left = world.app.table(world.topic("left"), value=json_format("l INT"))
+    right = world.app.table(world.topic("right"), value=json_format("r INT"))
+    orders = world.app.stream(world.topic("orders"), value=json_format("n INT"))
+    rates = world.app.global_table(world.topic("right"), value=json_format("r INT"))
+    left.join(right).to(world.topic("inner"))
+    left.left_join(right).to(world.topic("left-out"))
+    left.outer_join(right).to(world.topic("outer"))
+    orders.join(right).to(world.topic("met"))
+    orders.left_join(right).to(world.topic("met-or-not"))
+    orders.left_join(rates, on="_key").to(world.topic("global"))
+    with world.running(tmp_path, "left", "right", "orders"):
+        for topic, rows in TABLES.items():
+            for key, row in rows.items():
+                world.send(topic, key, {"l": 0} if topic == "left" else {"r": 0})
+                world.send(topic, key, row)
+        expect_tables(world, TABLES)
+        for key, row in (("b", None), ("a", {"r": 10})):
+            world.send("right", key, row)
+        rights = TABLES["right"] | {"b": None, "a": {"r": 10}}
+        expect_tables(world, {"left": TABLES["left"], "right": rights})
+        expected = {
+            key: {"n": n, "r": (rights.get(key) or {}).get("r")} for n, key in enumerate("abcdz")
+        }
+
+        def met() -> bool:
+            """Sent again and again: a stage may hear of an order before it hears of the table."""
+            for key, row in expected.items():
+                world.send("orders", key, {"n": row["n"]})
+            matched = {key: row for key, row in expected.items() if row["r"] is not None}
+            return (
+                world.rows("met-or-not") == expected
+                and world.rows("global") == expected
+                and {k: r for k, r in world.rows("met").items() if k in matched} == matched
+            )
+
+        eventually(met)
+
+
+def expect_tables(world: World, tables: dict[str, dict[str, Any]]) -> None:
+    sides = {
+        name: {key: row for key, row in rows.items() if row is not None}
+        for name, rows in tables.items()
+    }
+    ls, rs = sides["left"], sides["right"]
+    both = {
+        key: {"l": ls.get(key, {}).get("l"), "r": rs.get(key, {}).get("r")} for key in {*ls, *rs}
+    }
+    eventually(lambda: world.rows("outer") == both)
+    eventually(lambda: world.rows("left-out") == {key: both[key] for key in ls})
+    eventually(lambda: world.rows("inner") == {key: both[key] for key in ls.keys() & rs.keys()})

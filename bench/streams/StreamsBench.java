@@ -1,5 +1,5 @@
 // Kafka Streams doing the same four jobs as bench/pipelines.py, with its defaults.
-// usage: java -cp 'libs/*' StreamsBench.java BOOTSTRAP JOB INPUT TABLE OUTPUT COUNT
+// usage: java -cp 'libs/*' StreamsBench.java BOOTSTRAP JOB INPUT TABLE OUTPUT COUNT [NAME=VALUE]
 // Prints "running" when it runs and "done SECONDS CPU_SECONDS" when COUNT records have passed.
 
 import java.lang.management.ManagementFactory;
@@ -33,6 +33,7 @@ public class StreamsBench {
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, 2);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("streams-bench").toString());
         settings.put("auto.offset.reset", "earliest");
+        if (args.length > 6) settings.put(args[6].split("=")[0], args[6].split("=")[1]);
 
         var builder = new StreamsBuilder();
         var passed = new AtomicLong();

@@ -30,7 +30,7 @@ Draw = Callable[[Random], dict[str, Any] | None]
 
 
 def draw(
-    seed: int, topics: dict[str, Draw], *, batches: int = 4, size: int = 12, keys: str = KEYS
+    seed: int, topics: dict[str, Draw], *, batches: int = 3, size: int = 14, keys: str = KEYS
 ) -> list[Batch]:
     """Batches over the topics: a clock that goes on, records around it, a fifth of them twice."""
     chance = Random(seed)

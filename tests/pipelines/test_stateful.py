@@ -31,6 +31,7 @@ def clock(seconds: int) -> str:
     return f"2026-01-01T00:{seconds // 60:02d}:{seconds % 60:02d}.000Z"
 
 
+@pytest.mark.long
 def test_a_group_is_counted_and_summed_over_all_time() -> None:
     app = App("groups")
     orders = app.stream("orders", value=json(ORDER))
@@ -54,6 +55,7 @@ def test_a_group_is_counted_and_summed_over_all_time() -> None:
         assert counts == {"to": 2, "be": 3, "or": 1, "not": 1}
 
 
+@pytest.mark.long
 def test_windows_take_records_out_of_order_until_their_grace_is_over() -> None:
     app = App("windows")
     clicks = app.stream("clicks", value=json("user STRING"))
@@ -143,6 +145,7 @@ def test_two_streams_meet_within_a_time() -> None:
         assert all(row in outer for row in (pair, alone, ("3", {"what": None, "paid": 3.0})))
 
 
+@pytest.mark.long
 def test_a_stream_meets_the_latest_row_of_a_table() -> None:
     app = App("enriching")
     orders = app.stream("orders", value=json(ORDER)).key_by("customer")

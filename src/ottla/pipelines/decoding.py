@@ -28,8 +28,15 @@ def parsed_column(source: Source) -> str | None:
         f"from_json(cast(value AS string), '{schema}, `_bad` string', "
         "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_bad'))"
     )
-    # The optimizer copies a deterministic expression into every filter above it, and each copy
-    # would parse the record again. It leaves alone what may differ from one task to the next.
+    return parsed_once(parsing)
+
+
+def parsed_once(parsing: str) -> str:
+    """The expression in a form that Spark evaluates once for each row.
+
+    The optimizer copies a deterministic expression into every filter above it, and each copy would
+    parse the record again. It leaves alone what may differ from one task to the next.
+    """
     return f"if(spark_partition_id() >= 0, {parsing}, NULL)"
 
 

@@ -21,7 +21,7 @@ from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
 from ottla.pipelines.state import Generations, state_folder
-from ottla.pipelines.topics import create, describe, topic_names, wanted
+from ottla.pipelines.topics import create, describe, topic_names, wait_until_stable, wanted
 from ottla.pipelines.watching import Watcher
 
 if TYPE_CHECKING:
@@ -155,6 +155,9 @@ class Runner:
                 self._wait(query.awaitTermination, query)
                 if (error := query.exception()) is not None:
                     raise OttlaError(f"{stage.name} failed: {cause(error)}")
+            written = self.status.names[stage.sink.topic]
+            partitions = {written: self.cluster.partitions.get(written, 1)}
+            wait_until_stable(self.plan.application, partitions)  # the next stage reads all of it
             self._publish()
 
     def _run_until(self, starter: Starter, stage: Stage, goal: Offsets) -> None:

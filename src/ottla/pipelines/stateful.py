@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines import packed
-from ottla.pipelines.decoding import NO_ORIGIN
+from ottla.pipelines.decoding import NO_ORIGIN, parsed_once
 from ottla.pipelines.definitions import (
     Aggregate,
     ForeignKeyJoin,
@@ -42,7 +42,7 @@ def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
     lefts = _frame_ddl(left, node.left.schema)
     rights = _frame_ddl(right, node.right.schema)
     result = f"l struct<{lefts}>, r struct<{rights}>, d boolean, t bigint, p int, o bigint"
-    rows = f"from_json(_out, 'array<struct<{result}>>', {JSON_OPTIONS})"
+    rows = parsed_once(f"from_json(_out, 'array<struct<{result}>>', {JSON_OPTIONS})")
     return made.selectExpr("_key", f"explode({rows}) AS _j").selectExpr(
         *(f"_j.l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
         *(f"_j.r.`{field.name}` AS `{field.name}`" for field in node.right.schema),

@@ -1,5 +1,6 @@
 """The application's topics: what must be there, what is made. A client of the broker, no more."""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +95,36 @@ def _policy(stage: Stage) -> str:
     """A table by window never sees its old keys again, so time may remove them."""
     windowed = any(isinstance(n, Aggregate) and n.window is not None for n in walk(stage.node))
     return "compact,delete" if windowed else "compact"
+
+
+def wait_until_stable(
+    application: Application, partitions: Mapping[str, int], timeout_s: float = TIMEOUT_S
+) -> bool:
+    """Wait until readers of committed records can reach the ends of these topics.
+
+    A commit returns when it is decided; the records become visible a moment later. False when
+    somebody's transaction stayed open.
+    """
+    from confluent_kafka import IsolationLevel, TopicPartition
+    from confluent_kafka.admin import OffsetSpec
+
+    client = connect(application)
+    asked = {
+        TopicPartition(topic, partition): OffsetSpec.latest()
+        for topic, count in partitions.items()
+        for partition in range(count)
+    }
+
+    def ends(level: Any) -> list[int]:
+        answers = client.list_offsets(asked, isolation_level=level, request_timeout=10)
+        return [answers[place].result(TIMEOUT_S).offset for place in asked]
+
+    until = time.monotonic() + timeout_s
+    while asked and ends(IsolationLevel.READ_COMMITTED) < ends(IsolationLevel.READ_UNCOMMITTED):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def create(application: Application, topics: Iterable[NewTopic]) -> None:

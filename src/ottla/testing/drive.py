@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Application, Plain, walk
-from ottla.pipelines.plan import Plan, make_plan, written_topics
-from ottla.pipelines.topics import NewTopic, create, topic_names
+from ottla.pipelines.plan import Plan, Stage, make_plan, written_topics
+from ottla.pipelines.topics import NewTopic, create, topic_names, wait_until_stable
 from ottla.pipelines.windows import Duration, milliseconds
 from ottla.testing.node import Node
 
@@ -152,13 +152,14 @@ class Driver:
         """Let everything that was sent pass through every stage."""
         if self._producer.flush(TIMEOUT_S):
             raise OttlaError("The broker did not take the test's records in time.")
-        if not self._waiting:
+        if not self._waiting and self._starter is not None:
             return
         self._waiting = 0
         starter = self._spark()
         for stage in self.plan.stages:
             query = starter.start(stage, "catch-up")
             query.awaitTermination()
+            wait_until_stable(self.application, self._written(stage))
 
     def read(self, topic: str) -> list[tuple[Any, Any]]:
         """Key and value of each result since the last read, in the order they were written."""
@@ -181,6 +182,10 @@ class Driver:
 
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _written(self, stage: Stage) -> dict[str, int]:
+        topics = {stage.sink.topic, *(source.dead_letters or "" for source in stage.dead)}
+        return {self._names[topic]: self._partitions[topic] for topic in topics}
 
     def _spark(self) -> "Starter":
         from ottla.pipelines.queries import Starter

@@ -40,8 +40,6 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "false",  # a bad cast is a null, not the end of the query
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-    # A commit writes what has changed, not a snapshot of the store: a third of a batch's time.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # From the first run on, else a checkpoint cannot pass between micro-batches and real time.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.pollingDelay": "10ms",

@@ -26,10 +26,21 @@ JAVA = ("java", "-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1
 class BrokerProcess:
     """One node running (or not) on a home. Kafka and Ottla may take turns on the same home."""
 
-    def __init__(self, kind: Kind, home: Home, java: tuple[str, ...] = JAVA) -> None:
+    def __init__(
+        self,
+        kind: Kind,
+        home: Home,
+        java: tuple[str, ...] = JAVA,
+        inside: tuple[str, ...] = (),
+        program: tuple[str, ...] = ("-m", "ottla"),
+    ) -> None:
+        """`inside` is a command that runs another, in a network of its own for example;
+        `program` is what Python runs as Ottla."""
         self.kind = kind
         self.home = home
         self.java = java
+        self.inside = inside
+        self.program = program
         self.log = home.path / f"{kind}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -60,7 +71,7 @@ class BrokerProcess:
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
+                env={**os.environ, "PYTHONPATH": f"{PROJECT / 'src'}:{PROJECT / 'tests'}"},
                 cwd=self.home.path,
                 start_new_session=True,
                 preexec_fn=die_with_parent,
@@ -69,8 +80,8 @@ class BrokerProcess:
 
     def command(self, file: Path) -> list[str]:
         if self.kind == "kafka":
-            return [*self.java, "-cp", class_path(), "kafka.Kafka", str(file)]
-        return [sys.executable, "-m", "ottla", "start", str(file)]
+            return [*self.inside, *self.java, "-cp", class_path(), "kafka.Kafka", str(file)]
+        return [*self.inside, sys.executable, *self.program, "start", str(file)]
 
     def wait_until_serving(self, deadline: float) -> None:
         assert self.process is not None

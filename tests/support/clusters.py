@@ -1,7 +1,8 @@
 """Several nodes of one cluster, each a process: who leads, who is in sync, who decides."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from support.brokers import JAVA, START_SECONDS_MAX, BrokerProcess, Kind
@@ -102,6 +103,15 @@ class Cluster:
         wait_until(are_in_sync, 40)
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a node runs: an address, the command that runs others there, and what it runs."""
+
+    host: str = "127.0.0.1"
+    inside: tuple[str, ...] = ()
+    program: tuple[str, ...] = ("-m", "ottla")
+
+
 @contextlib.contextmanager
 def cluster_of(
     count: int,
@@ -109,11 +119,14 @@ def cluster_of(
     settings: dict[str, str] | None = None,
     kind: Kind = "ottla",
     java: tuple[str, ...] = JAVA,
+    places: Mapping[int, Place] | None = None,
 ) -> Iterator[Cluster]:
     ports = {node: free_port() for node in range(1, count + 1)}
-    voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in ports.items())
+    places = places or dict.fromkeys(ports, Place())
+    voters = ",".join(f"{node}@{places[node].host}:{port}" for node, port in ports.items())
     nodes = {}
     for node, controller_port in ports.items():
+        place = places[node]
         own = {
             "node.id": str(node),
             "broker.rack": f"rack-{node}",
@@ -121,8 +134,13 @@ def cluster_of(
             **FACTORS,
             **(settings or {}),
         }
-        home = Home(path=path / f"node{node}", settings=own, controller_port=controller_port)
-        nodes[node] = BrokerProcess(kind, home, java)
+        home = Home(
+            path=path / f"node{node}",
+            settings=own,
+            host=place.host,
+            controller_port=controller_port,
+        )
+        nodes[node] = BrokerProcess(kind, home, java, place.inside, place.program)
     cluster = Cluster(nodes)
     try:
         cluster.start()

@@ -41,12 +41,13 @@ class Home:
     quorum: Quorum = Quorum.STATIC
     settings: Mapping[str, str] = field(default_factory=dict)
     log_dirs: int = 1
+    host: str = "127.0.0.1"
     port: int = field(default_factory=free_port)
     controller_port: int = field(default_factory=free_port)
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def data(self) -> list[Path]:
@@ -57,7 +58,7 @@ class Home:
         return (self.data[0] / "meta.properties").exists()
 
     def write_properties(self) -> Path:
-        controller = f"127.0.0.1:{self.controller_port}"
+        controller = f"{self.host}:{self.controller_port}"
         voters = {
             Quorum.STATIC: {"controller.quorum.voters": f"1@{controller}"},
             Quorum.STANDALONE: {"controller.quorum.bootstrap.servers": controller},

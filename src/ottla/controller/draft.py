@@ -118,13 +118,16 @@ class Draft:
             return before.last_known_elr[0], True
         if self.election is Election.UNCLEAN:
             for replica in self.replicas:
-                if self.rules.may_lead(replica, before):
+                if self._may_lead(replica):
                     return replica, True
         return NO_LEADER, False
 
     def _fit(self, replica: int) -> bool:
         in_sync = replica in self.isr or (not self.isr and replica in self.elr)
-        return in_sync and self.rules.may_lead(replica, self.before)
+        return in_sync and self._may_lead(replica)
+
+    def _may_lead(self, replica: int) -> bool:
+        return self.rules.may_lead(replica, self.directories.get(replica))
 
     def _last_known_may_lead(self) -> bool:
         """Nobody is eligible, but one replica was the last that could lead: it is the best."""
@@ -134,7 +137,7 @@ class Draft:
             and not self.elr
             and not self.isr
             and len(known) == 1
-            and self.rules.may_lead(known[0], self.before)
+            and self._may_lead(known[0])
         )
 
     # After the election --------------------------------------------------------------------

@@ -102,4 +102,5 @@ def return_to_preferred(image: Image, settings: Settings) -> list[Record]:
 
 def _can_return(rules: Rules, topic: Topic, index: int) -> bool:
     partition = topic.partitions[index]
-    return partition.preferred in partition.isr and rules.may_lead(partition.preferred, partition)
+    preferred = partition.preferred
+    return preferred in partition.isr and rules.may_lead(preferred, partition.directory(preferred))

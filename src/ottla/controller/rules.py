@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.ids import UNASSIGNED_DIRECTORY, Uuid
-from ottla.metadata.image import CLUSTER_DEFAULTS, Image, Partition, ResourceType, Topic
+from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType, Topic
 
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
@@ -38,15 +38,14 @@ class Rules:
         own = self.image.config(ResourceType.TOPIC, topic.name).get(_UNCLEAN)
         return self._unclean if own is None else own.lower() == "true"
 
-    def may_lead(self, broker_id: int, partition: Partition) -> bool:
+    def may_lead(self, broker_id: int, directory: Uuid | None) -> bool:
+        """`directory` holds its replica; None for one being added, which has none yet."""
         if broker_id == self.without:
             return False
         broker = self.image.brokers.get(broker_id)
         if broker is None or not (broker.active or broker_id == self.returning):
             return False
-        if broker_id not in partition.replicas:
-            return True  # being added: its directory is chosen when it is there
-        return broker.holds(partition.directory(broker_id))
+        return directory is None or broker.holds(directory)
 
     def active(self, broker_id: int) -> bool:
         broker = self.image.brokers.get(broker_id)

@@ -239,12 +239,13 @@ class Segment:
 def find_in(chunk: Buffer, offset: int) -> tuple[int | None, int]:
     """(size, position) of the first batch that ends at or after `offset`.
 
-    Without one in the chunk: (None, bytes walked); the next batch to look at starts there.
+    Without one in the chunk: (None, bytes walked); the next batch to look at starts there. One
+    with a length that cannot be counts as found: nothing behind it can be.
     """
     position, end, read = 0, len(chunk) - _BOUNDS_SIZE, _BOUNDS.unpack_from
     while position <= end:
         base, length, delta = read(chunk, position)
-        if base + delta >= offset:
-            return length + LOG_OVERHEAD, position
+        if base + delta >= offset or length <= 0:
+            return max(length, 0) + LOG_OVERHEAD, position
         position += length + LOG_OVERHEAD
     return None, position

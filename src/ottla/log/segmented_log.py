@@ -15,7 +15,7 @@ from ottla.ids import TopicPartition
 from ottla.log.config import LogConfig
 from ottla.log.files import DELETED, OpenFiles
 from ottla.log.health import DirectoryHealth
-from ottla.log.reading import NOTHING, Read, SegmentRead, read_first
+from ottla.log.reading import NOTHING, Damage, Read, SegmentRead, read_first
 from ottla.log.segment import Segment
 from ottla.log.tail import Tail, TailCache
 from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
@@ -53,6 +53,7 @@ class SegmentedLog:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.health = health
+        self.damage: Damage | None = None  # what a read has found
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
         self._warm: deque[Segment] = deque()
         self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
@@ -102,13 +103,25 @@ class SegmentedLog:
             spans.append(
                 SegmentRead(segment.handle, segment.index, offset, max_bytes, limit, at_least_one)
             )
-        for span in spans:
-            data = span.run_resident()
-            if data is None:
-                return Read(b"", cold=True, job=partial(read_first, spans))
-            if len(data):
-                return Read(data)
+        try:
+            for span in spans:
+                data = span.run_resident()
+                if data is None:
+                    return Read(b"", cold=True, job=partial(self._read_cold, spans))
+                if len(data):
+                    return Read(data)
+        except Damage as damage:
+            self.damage = self.damage or damage
+            raise
         return NOTHING
+
+    def _read_cold(self, spans: list[SegmentRead]) -> Buffer:
+        """In a thread."""
+        try:
+            return read_first(spans)
+        except Damage as damage:
+            self.damage = self.damage or damage
+            raise
 
     def keep_warm(self, segment: Segment) -> None:
         """Of the segments that take no more batches only those last read keep indexes in memory."""

@@ -1,6 +1,8 @@
-"""With several log directories the broker chooses where a replica goes, and tells the controller.
+"""The broker tells the controller in which of its directories a replica is, or that it is in none.
 
-The controller must know: when a directory is lost, only what was in it needs new leaders.
+With several log directories the broker chooses, and the controller must know: when a directory is
+lost, only what was in it needs new leaders. A single replica that cannot be used is reported in the
+same way, as one in a directory that is lost; Apache Kafka's controllers understand that too.
 """
 
 import asyncio
@@ -9,7 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ottla.errors import KafkaError
-from ottla.ids import Uuid
+from ottla.ids import LOST_DIRECTORY, Uuid
 from ottla.metadata.image import Delta, Image
 from ottla.node.active_controller import ActiveController
 from ottla.replication.directories import Directories
@@ -25,6 +27,8 @@ from ottla.wire.messages.assign_replicas_to_dirs import (
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
+Told = dict[Uuid, dict[Uuid, list[int]]]
+"""For each directory, of each topic, the partitions there."""
 
 
 class Assignments:
@@ -44,29 +48,43 @@ class Assignments:
         self._spawn = spawn
 
     def loaded(self) -> None:
-        self._tell_of(self._partitions)
+        self.tell_of(self._partitions)
+        self._tell_of_offline(self._partitions.offline)
 
     def image_changed(self, image: Image, delta: Delta) -> None:
         """After the replicas have followed the image."""
-        if len(self._directories.ids) == 1:
-            return
-        changed = (
+        found = (
             self._partitions.find(image.topics_by_id[topic_id].name, index)
             for topic_id, index in delta.partitions
+            if topic_id in image.topics_by_id
         )
-        self._tell_of(replica for replica in changed if replica is not None)
+        self.tell_of(replica for replica in found if replica is not None)
+        if self._partitions.offline:
+            self._tell_of_offline(set(self._partitions.offline).intersection(delta.partitions))
 
-    def _tell_of(self, replicas: Iterable[Replica]) -> None:
-        told: dict[Uuid, dict[Uuid, list[int]]] = {}
+    def tell_of(self, replicas: Iterable[Replica]) -> None:
+        """Where they are, unless the controller knows."""
+        told: Told = {}
         for replica in replicas:
-            actual = self._directories.directory_of(replica.log)
+            actual = LOST_DIRECTORY if replica.lost else self._directories.directory_of(replica.log)
             if replica.state.directory(self._partitions.node_id) != actual:
-                topics = told.setdefault(actual, {})
-                topics.setdefault(replica.topic_id, []).append(replica.topic_partition.partition)
+                partition = replica.topic_partition.partition
+                told.setdefault(actual, {}).setdefault(replica.topic_id, []).append(partition)
         if told:
             self._spawn(self._tell(told))
 
-    async def _tell(self, told: dict[Uuid, dict[Uuid, list[int]]]) -> None:
+    def _tell_of_offline(self, partitions: Iterable[tuple[Uuid, int]]) -> None:
+        """Those without a log cannot lead, whatever the directory's health."""
+        lost: dict[Uuid, list[int]] = {}
+        image, me = self._partitions.image, self._partitions.node_id
+        for topic_id, index in partitions:
+            topic = image.topics_by_id.get(topic_id)
+            if topic is not None and topic.partitions[index].directory(me) != LOST_DIRECTORY:
+                lost.setdefault(topic_id, []).append(index)
+        if lost:
+            self._spawn(self._tell({LOST_DIRECTORY: lost}))
+
+    async def _tell(self, told: Told) -> None:
         directories = [
             RequestDirectoryData(
                 id=directory,

@@ -10,11 +10,12 @@ class Followers:
     def __init__(self, partitions: Partitions, fetchers: Fetchers) -> None:
         self._fetchers = fetchers
         self._followers: dict[TopicPartition, Follower] = {}
-        partitions.subscribe(self._role_changed, self._removed)
+        partitions.subscribe(self.settle, self._removed)
 
-    def _role_changed(self, replica: Replica) -> None:
+    def settle(self, replica: Replica) -> None:
+        """Follow or not, as its role and its health say."""
         state = replica.state
-        if replica.leader is not None or state.leader < 0:
+        if replica.leader is not None or state.leader < 0 or replica.lost is not None:
             self._removed(replica)
             return
         known = self._followers.get(replica.topic_partition)

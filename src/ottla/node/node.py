@@ -23,6 +23,7 @@ from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node.active_controller import ActiveController
+from ottla.node.ailing import LOOK_S, Ailing
 from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators
 from ottla.node.followers import Followers
@@ -190,7 +191,8 @@ class Node:
             fetch_limits(settings),
             self.broker.suspects,
         )
-        Followers(self.partitions, self.fetchers)
+        followers = Followers(self.partitions, self.fetchers)
+        self.ailing = Ailing(self.partitions, followers, self.assignments, broker.now_ms)
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
 
     async def _join_cluster(self, identity: Identity) -> None:
@@ -227,6 +229,7 @@ class Node:
         self.assignments.loaded()
         self.upkeep.start()
         self.broker.spawn(self._watch_followers())
+        self.broker.spawn(self._watch_health())
 
     async def _know_of_own_registration(self) -> None:
         """The metadata before it may say that this node leads, as it did in its last life: with
@@ -261,6 +264,11 @@ class Node:
         while True:
             await asyncio.sleep(interval_s)
             self.partitions.tick()
+
+    async def _watch_health(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self.ailing.look()
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""

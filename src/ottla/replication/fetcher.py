@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 FETCH_VERSION = 17
 LIST_OFFSETS_VERSION = 7
 EARLIEST, LATEST = -2, -1
+TROUBLE_S = 1.0
 SESSION_ERRORS = {
     ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     ErrorCode.INVALID_FETCH_SESSION_EPOCH,
@@ -105,6 +106,7 @@ class Fetcher:
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
         self._changed: dict[TopicPartition, None] = {}  # what the leader must be told of anew
+        self._troubles: dict[TopicPartition, str] = {}
         self._session = Session()
         self._link: Link | None = None
         self._interrupted = False  # we broke the link ourselves
@@ -120,6 +122,7 @@ class Fetcher:
         self._by_id[follower.topic_id, follower.topic_partition.partition] = follower
         self._paused.pop(follower.topic_partition, None)
         self._changed[follower.topic_partition] = None
+        self._troubles.pop(follower.topic_partition, None)
         self._interrupt()
 
     def forget(self, partition: TopicPartition) -> None:
@@ -252,7 +255,11 @@ class Fetcher:
 
     async def _take(self, client: Client, follower: Follower, data: PartitionData) -> None:
         self._changed[follower.topic_partition] = None
-        verdict = follower.took(data, now_ms())
+        try:
+            verdict = follower.took(data, now_ms())
+        except KafkaError as error:  # its disk, or a batch that came damaged: the others go on
+            self._troubled(follower, error)
+            return
         if verdict is Verdict.OUT_OF_RANGE:
             await self._restart(client, follower)
         elif verdict is Verdict.TRY_LATER:
@@ -261,8 +268,16 @@ class Fetcher:
                 logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
             self._pause(follower)
 
-    def _pause(self, follower: Follower) -> None:
-        later = asyncio.get_running_loop().time() + self._limits.backoff_s
+    def _troubled(self, follower: Follower, error: KafkaError) -> None:
+        partition = follower.topic_partition
+        if self._troubles.get(partition) != str(error):  # once is enough
+            self._troubles[partition] = str(error)
+            logger.error("%s cannot follow broker %d: %s", partition, self.leader_id, error)
+        self._pause(follower, TROUBLE_S)
+
+    def _pause(self, follower: Follower, seconds: float | None = None) -> None:
+        pause_s = self._limits.backoff_s if seconds is None else seconds
+        later = asyncio.get_running_loop().time() + pause_s
         self._paused[follower.topic_partition] = later
 
     def _end_pauses(self) -> None:

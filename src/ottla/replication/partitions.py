@@ -44,7 +44,7 @@ class Logs(Protocol):
 class Replica:
     """One partition's replica on this node."""
 
-    __slots__ = ("leader", "log", "standby", "state", "topic_id", "topic_partition")
+    __slots__ = ("leader", "log", "lost", "standby", "state", "topic_id", "topic_partition")
 
     def __init__(self, partition_log: PartitionLog, topic_id: Uuid, state: State) -> None:
         self.topic_partition = partition_log.topic_partition
@@ -53,6 +53,7 @@ class Replica:
         self.state = state  # the controller's word
         self.leader: Leader | None = None  # None: it follows, or nobody leads
         self.standby: Standby | None = None  # while it follows
+        self.lost: str | None = None  # why it takes no part, where it does not
 
 
 RoleChanged = Callable[[Replica], None]
@@ -94,6 +95,11 @@ class Partitions:
     def find(self, topic: str, partition: int) -> Replica | None:
         replicas = self._by_name.get(topic)
         return None if replicas is None else replicas.get(partition)
+
+    @property
+    def offline(self) -> Iterable[tuple[Uuid, int]]:
+        """Partitions placed here that have no log: the topic's id, the index."""
+        return self._offline.keys()
 
     def replica(self, topic: str, partition: int) -> Replica:
         """Led here or not; KafkaError where this node has none."""

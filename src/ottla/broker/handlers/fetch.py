@@ -14,7 +14,7 @@ from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
-from ottla.log.reading import Read
+from ottla.log.reading import Damage, Read
 from ottla.replication.leader import Leader
 from ottla.replication.standby import Standby
 from ottla.wire.codec import decode
@@ -137,17 +137,20 @@ class Work:
         later = self.later = self.later or Later()
         cold = self.cold
 
-        def finished(outcome: "list[Buffer] | Exception") -> None:
+        def finished(outcome: "list[Buffer | Damage] | Exception") -> None:
             if isinstance(outcome, Exception):
                 error = self.broker.unexpected("reading cold pages", outcome)
                 for fetched, _ in cold:
                     fetched.error = error.code
             else:
-                for (fetched, _), data in zip(cold, outcome, strict=True):
-                    fetched.data = data
+                for (fetched, _), found in zip(cold, outcome, strict=True):
+                    if isinstance(found, Damage):
+                        fetched.error = ErrorCode.KAFKA_STORAGE_ERROR
+                    else:
+                        fetched.data = found
             later.deliver(self.reply())
 
-        self.broker.in_thread(lambda: [read.fetch_cold() for _, read in cold], finished)
+        self.broker.in_thread(lambda: [read_or_damage(read) for _, read in cold], finished)
         return later
 
     # Reading -----------------------------------------------------------------------------------
@@ -198,6 +201,8 @@ class Work:
         fetched = Fetched(asked.key[2])
         try:
             self._read_from(self._source(asked), asked, fetched)
+        except Damage:  # clients look for another leader, and there will be one
+            self._refused(asked, fetched, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
         except KafkaError as error:
             self._refused(asked, fetched, error)
         except Exception as error:
@@ -337,6 +342,13 @@ class Work:
             fetched.current_leader[0] for _, fetched in self.fetched if fetched.current_leader
         }
         return self.broker.endpoints(leaders, self.context.listener_name) if leaders else []
+
+
+def read_or_damage(read: Read) -> Buffer | Damage:
+    try:
+        return read.fetch_cold()
+    except Damage as damage:
+        return damage
 
 
 def end_of(data: Buffer) -> int:

@@ -176,8 +176,12 @@ class View:
             leader_epoch=partition.leader_epoch,
             replica_nodes=list(partition.replicas),
             isr_nodes=list(partition.isr),
-            offline_replicas=[node for node in partition.replicas if not self._online(node)],
+            offline_replicas=[
+                node for node in partition.replicas if not self._online(node, partition)
+            ],
         )
 
-    def _online(self, node_id: int) -> bool:
-        return node_id in self._reachable
+    def _online(self, node_id: int, partition: Partition) -> bool:
+        if node_id not in self._reachable:
+            return False
+        return self.broker.image.brokers[node_id].holds(partition.directory(node_id))

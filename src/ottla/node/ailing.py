@@ -1,0 +1,97 @@
+"""Replicas whose disk is full or damaged step back, are mended, and come back.
+
+The broker lives on: the controller is told (`assignments`) that the replica has no directory for
+the time being, so that it leaves the in-sync set and another leads. Only where another is in sync:
+the last one serves as well as it can.
+"""
+
+import logging
+from collections.abc import Callable
+
+from ottla.ids import LOST_DIRECTORY
+from ottla.node.assignments import Assignments
+from ottla.node.followers import Followers
+from ottla.replication.partitions import Partitions, Replica
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+
+
+class Ailing:
+    def __init__(
+        self,
+        partitions: Partitions,
+        followers: Followers,
+        assignments: Assignments,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._partitions = partitions
+        self._followers = followers
+        self._assignments = assignments
+        self._now_ms = now_ms
+
+    def look(self) -> None:
+        """Called every `LOOK_S`."""
+        changed = [replica for replica in self._partitions if self._treat(replica)]
+        for replica in changed:
+            self._followers.settle(replica)
+        self._assignments.tell_of([*changed, *self._back()])
+
+    def _back(self) -> list[Replica]:
+        """Those that the controller still takes for lost: their logs could be made after all."""
+        me = self._partitions.node_id
+        return [
+            replica
+            for replica in self._partitions
+            if replica.lost is None
+            and LOST_DIRECTORY in replica.state.directories
+            and replica.state.directory(me) == LOST_DIRECTORY
+        ]
+
+    def _treat(self, replica: Replica) -> bool:
+        """Whether it began or ceased to take part."""
+        if replica.lost is None:
+            why = ailment(replica)
+            if why is None or not self._others_in_sync(replica):
+                return False
+            replica.lost = why
+            log.error("%s steps back: %s", replica.topic_partition, why)
+            return True
+        if replica.log.damage is not None and not self._mend(replica):
+            return False
+        if ailment(replica) is not None:
+            return False
+        replica.lost = None
+        log.warning("%s takes part again", replica.topic_partition)
+        return True
+
+    def _mend(self, replica: Replica) -> bool:
+        """Cut a damaged log at the damage, once another leads: the rest is fetched anew."""
+        state, me = replica.state, self._partitions.node_id
+        if state.leader in (me, -1) or me in state.isr:
+            return False
+        damage = replica.log.damage
+        assert damage is not None
+        end = replica.log.log_end_offset
+        replica.log.truncate_to(damage.offset, now_ms=self._now_ms())
+        replica.log.damage = None
+        log.warning(
+            "%s is cut at offset %d, where it is damaged; up to %d it is fetched from broker %d",
+            replica.topic_partition,
+            damage.offset,
+            end,
+            state.leader,
+        )
+        return True
+
+    def _others_in_sync(self, replica: Replica) -> bool:
+        return any(one != self._partitions.node_id for one in replica.state.isr)
+
+
+def ailment(replica: Replica) -> str | None:
+    if replica.log.damage is not None:
+        return str(replica.log.damage)
+    if replica.log.health.full:
+        return f"the disk of {replica.log.health.path} is full"
+    return None

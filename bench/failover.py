@@ -1,116 +1,156 @@
-"""usage: python -m bench.failover [--kills 30] [--kind ottla|kafka] [--victim leader|controller]
+"""usage: python -m bench.failover [--kills 30] [--victim leader|controller|group|transaction]
 
-Three nodes with default settings, an idempotent producer with acks=all, and kill -9 again and
-again: how long no acknowledgement came, each time, and whether anything was lost, repeated or
-out of order at the end. The victim is started again and back in sync before the next kill, which
-meets a new producer: librdkafka waits longer each time for a broker that went away before (up to
-reconnect.backoff.max.ms, 10 s), and that is not what is measured here.
+Three nodes with default settings and kill -9 again and again: how long nothing was acknowledged,
+each time, and whether anything was lost, repeated or out of order at the end. Dies the leader of
+the partition, the active controller, the coordinator of a group (then commits are what counts) or
+of a transactional id (committed transactions). The victim is started again and back in sync before
+the next kill, which meets new clients unless `--one-client` says otherwise: librdkafka waits longer
+each time for a broker that went away within the last ten seconds (reconnect.backoff.max.ms), and
+that is not what is measured here.
 """
 
 import argparse
-import itertools
 import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
+from collections import Counter
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.failover_loads import (
+    GROUP,
+    QUIET,
+    TOPIC,
+    TRANSACTIONAL_ID,
+    Commits,
+    Load,
+    Sends,
+    Transactions,
+)
 from support.brokers import Kind
 from support.clusters import Cluster, cluster_of
+from support.confluent import wait_until
+from support.wire import Connection
 
-TOPIC = "failover"
 SETTLE_SECONDS = 1.0
 RECOVERY_SECONDS_MAX = 60.0
+WARM_UP_SECONDS = 2.0
+
+DEFAULTS = {
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
+    "group.initial.rebalance.delay.ms": "3000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "10000",
+}
+"""Kafka's, where tests use others."""
+
+LOADS: dict[str, type[Load]] = {
+    "leader": Sends,
+    "controller": Sends,
+    "group": Commits,
+    "transaction": Transactions,
+}
 
 
-class Load(threading.Thread):
-    """Numbers, one every millisecond, and when each was acknowledged."""
+class Story:
+    """What was acknowledged and delivered over all kills."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(daemon=True)
-        self.first = first
-        self.acknowledged: list[tuple[float, int]] = []
-        self.failed = 0
-        self.sent = 0
-        self.done = threading.Event()
-        options = {"acks": "all", "enable.idempotence": True, "linger.ms": 1, "log_level": 0}
-        self.producer = Producer(
-            {"bootstrap.servers": bootstrap, "delivery.timeout.ms": 120_000, **options}
-        )
+    def __init__(self) -> None:
+        self.gaps: list[float] = []
+        self.acknowledged: list[int] = []
+        self.delivered: list[int] = []
+        self.failures: Counter[str] = Counter()
 
-    def run(self) -> None:
-        for number in itertools.count(self.first):
-            if self.done.is_set():
-                break
-            self.producer.produce(TOPIC, b"%d" % number, on_delivery=self.delivered)
-            self.sent += 1
-            self.producer.poll(0.001)
-        self.producer.flush(120)
-
-    def delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self.failed += 1
-        else:
-            self.acknowledged.append((time.perf_counter(), int(message.value() or b"-1")))
-
-    def gap_after(self, moment: float) -> float:
-        """The longest silence from `moment` on, once acknowledgements flow again."""
-        deadline = moment + RECOVERY_SECONDS_MAX
-        while time.perf_counter() < deadline:
-            times = [at for at, _ in self.acknowledged[-3000:] if at >= moment]
-            if times and time.perf_counter() - times[0] > SETTLE_SECONDS:
-                return max(
-                    later - earlier for earlier, later in itertools.pairwise([moment, *times])
-                )
-            time.sleep(0.05)
-        return RECOVERY_SECONDS_MAX
+    def end(self, load: Load) -> None:
+        load.finish()
+        self.acknowledged += load.acknowledged
+        self.failures.update(load.failures)
+        if isinstance(load, Commits):
+            self.delivered += load.consumed
 
 
-def measure(cluster: Cluster, kills: int, victim: str) -> dict[str, object]:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    topic = NewTopic(TOPIC, 1, 3, config={"min.insync.replicas": "2"})
-    admin.create_topics([topic])[TOPIC].result(60)
-    cluster.await_in_sync(TOPIC, [1, 2, 3])
-    gaps: list[float] = []
-    acknowledged: list[int] = []
-    failed = sent = 0
+def measure(cluster: Cluster, kills: int, victim: str, pause_s: float | None) -> dict[str, object]:
+    """`pause_s`: one client for all kills, with so much time between them."""
+    create_topic(cluster)
+    story, load = Story(), LOADS[victim](cluster.bootstrap, 0)
+    load.start()
     for number in range(1, kills + 1):
-        load = Load(cluster.bootstrap, sent)
-        load.start()
-        time.sleep(2)
-        leader, _ = cluster.partition(TOPIC)
-        node = cluster.nodes[leader if victim == "leader" else cluster.active_controller()]
+        wait_until(load.has_begun, 60)
+        time.sleep(WARM_UP_SECONDS if pause_s is None else pause_s)
+        node = cluster.nodes[find(cluster, victim)]
         node.kill9()
-        gaps.append(load.gap_after(time.perf_counter()))
-        print(f"kill {number} of {kills}: {gaps[-1]:.3f} s", file=sys.stderr)
-        load.done.set()
-        load.join(150)
-        acknowledged += [value for _, value in load.acknowledged]
-        failed += load.failed
-        sent += load.sent
+        gap = load.gap_after(time.perf_counter(), SETTLE_SECONDS, RECOVERY_SECONDS_MAX)
+        story.gaps.append(gap)
+        print(f"kill {number} of {kills}: {gap:.3f} s", file=sys.stderr)
+        if pause_s is None:
+            story.end(load)
         node.start()
-        cluster.await_in_sync(TOPIC, [1, 2, 3])
-    values = read_all(cluster.bootstrap, len(acknowledged))
-    return {
-        "kills": kills,
-        "victim": victim,
-        "median_s": round(statistics.median(gaps), 3),
-        "worst_s": round(max(gaps), 3),
-        "acknowledged": len(acknowledged),
-        "failed": failed,
-        "lost": len(set(acknowledged) - set(values)),
+        for topic, index in internal(victim):
+            cluster.await_in_sync(topic, [1, 2, 3], index)
+        if pause_s is None and number < kills:
+            load = LOADS[victim](cluster.bootstrap, load.next)
+            load.start()
+    if pause_s is not None:
+        story.end(load)
+    values = read_all(cluster.bootstrap, len(story.acknowledged))
+    return {"kills": kills, "victim": victim, "one_client": pause_s is not None} | told(
+        story, values
+    )
+
+
+def told(story: Story, values: list[int]) -> dict[str, object]:
+    result: dict[str, object] = {
+        "median_s": round(statistics.median(story.gaps), 3),
+        "worst_s": round(max(story.gaps), 3),
+        "acknowledged": len(story.acknowledged),
+        "failed": dict(story.failures),
+        "lost": len(set(story.acknowledged) - set(values)),
         "repeated": len(values) - len(set(values)),
         "in_order": values == sorted(values),
     }
+    if story.delivered:
+        result["not_delivered"] = len(set(story.acknowledged) - set(story.delivered))
+        result["delivered_twice"] = len(story.delivered) - len(set(story.delivered))
+    return result
+
+
+def create_topic(cluster: Cluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
+    topic = NewTopic(TOPIC, 1, 3, config={"min.insync.replicas": "2"})
+    admin.create_topics([topic])[TOPIC].result(60)
+    cluster.await_in_sync(TOPIC, [1, 2, 3])
+
+
+def find(cluster: Cluster, victim: str) -> int:
+    """The node that plays the part."""
+    match victim:
+        case "controller":
+            return cluster.active_controller()
+        case "group":
+            return coordinator(cluster, GROUP, 0)
+        case "transaction":
+            return coordinator(cluster, TRANSACTIONAL_ID, 1)
+    leader, _ = cluster.partition(TOPIC)
+    return leader
+
+
+def coordinator(cluster: Cluster, key: str, kind: int) -> int:
+    with Connection(cluster.alive()[0].bootstrap, timeout=10) as connection:
+        return int(connection.ask("find_coordinator", 3, key=key, key_type=kind).node_id)
+
+
+def internal(victim: str) -> list[tuple[str, int]]:
+    """What has to be in sync before the next kill; of internal topics, some partitions."""
+    topic = {"group": "__consumer_offsets", "transaction": "__transaction_state"}.get(victim)
+    return [(TOPIC, 0), *((topic, index) for index in range(0, 50, 7) if topic is not None)]
 
 
 def read_all(bootstrap: str, least: int) -> list[int]:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "checker", "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "checker", **QUIET})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     values: list[int] = []
     deadline = time.perf_counter() + 120
@@ -127,14 +167,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.failover")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--kind", choices=["ottla", "kafka"], default="ottla")
-    parser.add_argument("--victim", choices=["leader", "controller"], default="leader")
+    parser.add_argument("--victim", choices=list(LOADS), default="leader")
+    parser.add_argument(
+        "--one-client", type=float, metavar="SECONDS", help="keep the client, kill so often"
+    )
     given = parser.parse_args()
     kind: Kind = given.kind
     with (
         tempfile.TemporaryDirectory(prefix="failover-") as folder,
-        cluster_of(3, Path(folder), kind=kind) as cluster,
+        cluster_of(3, Path(folder), DEFAULTS, kind) as cluster,
     ):
-        result = measure(cluster, given.kills, given.victim)
+        result = measure(cluster, given.kills, given.victim, given.one_client)
     print(json.dumps({"kind": kind, **result}))
     return bool(result["lost"] or result["repeated"] or not result["in_order"])
 

@@ -2,34 +2,38 @@
 
     PYTHONPATH=src:tests python -m faults.jepsen --seconds 180
 
-Workers send, poll and do both in transactions; meanwhile nodes are killed and stopped. At the end
-all is mended and everything is read once more. `ottla.simulation.checker` judges.
+Workers send, poll and do both in transactions; meanwhile `strikes` happen. At the end all is mended
+and everything is read once more. `ottla.simulation.checker` judges.
 """
 
 import argparse
 import itertools
-import os
 import random
-import signal
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from faults.strikes import BAD_DISK, KINDS, Strikes
 from ottla.simulation.checker import Anomalies, Op, Outcome, Poll, Send, check
-from support.clusters import Cluster, cluster_of
+from support.clusters import Cluster, Place, cluster_of
+from support.disks import small_disk
+from support.namespaces import Cables, network
 
 TOPIC = "jepsen"
 PARTITIONS = 3
 SEND_S_MAX = 20
 QUIET = {"log_level": 0}
 SETTLE_S = 60
+UNREADABLE = -1
+DISK_BYTES = 512 * 1024 * 1024
 
 
 class Worker(threading.Thread):
@@ -130,10 +134,7 @@ class Worker(threading.Thread):
         records: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
         for message in self._consumer.consume(50, 0.1):
             if message.error() is None:
-                offset, value = message.offset(), message.value()
-                assert offset is not None
-                assert value is not None
-                records[str(message.partition())].append((offset, int(value)))
+                records[str(message.partition())].append(place_of(message))
         return Poll({key: tuple(found) for key, found in records.items()})
 
     # --- clients
@@ -163,6 +164,13 @@ class Worker(threading.Thread):
         return reader(self._servers, f"jepsen-{self.number}")
 
 
+def place_of(message: Message) -> tuple[int, int]:
+    """Offset and value; a value that is not even a number is one that nobody sent."""
+    offset, value = message.offset(), message.value()
+    assert offset is not None
+    return offset, int(value) if value is not None and value.isdigit() else UNREADABLE
+
+
 def reader(bootstrap: str, group: str) -> Consumer:
     consumer = Consumer(
         {
@@ -180,53 +188,30 @@ def reader(bootstrap: str, group: str) -> Consumer:
     return consumer
 
 
-# --- what goes wrong
-
-
-def strike(cluster: Cluster, rng: random.Random) -> str:
-    """One fault and its end; what it was."""
-    name = rng.choice(("leader", "controller", "coordinator", "anybody", "pause"))
-    victim = choose(cluster, name, rng)
-    node = cluster.nodes[victim]
-    if name == "pause":
-        seconds = 1 + 9 * rng.random()
-        os.kill(node.pid, signal.SIGSTOP)
-        time.sleep(seconds)
-        os.kill(node.pid, signal.SIGCONT)
-        return f"SIGSTOP {seconds:.0f} s"
-    node.kill9()
-    time.sleep(rng.choice((0.0, 2.0)) * rng.random())
-    node.start()
-    return f"kill -9 {name}"
-
-
-def choose(cluster: Cluster, name: str, rng: random.Random) -> int:
-    anybody = rng.choice(sorted(cluster.nodes))
-    match name:
-        case "leader":
-            leader, _ = cluster.partition(TOPIC, rng.randrange(PARTITIONS))
-            return leader if leader > 0 else anybody
-        case "controller":
-            active = cluster.active_controller()
-            return active if active > 0 else anybody
-        case "coordinator":
-            leader, _ = cluster.partition("__transaction_state", rng.randrange(4))
-            return leader if leader > 0 else anybody
-    return anybody
-
-
 # --- a run
 
 
-def run(seconds: float, path: Path, seed: int = 0) -> tuple[list[Op], Counter[str]]:
+def run(
+    seconds: float,
+    path: Path,
+    seed: int = 0,
+    kinds: tuple[str, ...] = KINDS,
+    pause_s_max: float = 10.0,
+    mutant: str | None = None,
+    settings: dict[str, str] | None = None,
+) -> tuple[list[Op], Counter[str]]:
     """The history of a cluster under faults, and how often each was made."""
     rng = random.Random(seed)
     faults: Counter[str] = Counter()
-    with cluster_of(3, path) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
-        topic = NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})
-        admin.create_topics([topic])[TOPIC].result(30)
-        cluster.await_in_sync(TOPIC, [1, 2, 3])
+    disk = path / f"node{BAD_DISK}"
+    with (
+        network(3) as cables,
+        small_disk(disk, DISK_BYTES) as is_small,
+        cluster_of(3, path, settings, places=places_of(cables, mutant)) as cluster,
+    ):
+        create_topic(cluster)
+        strikes = Strikes(cluster, TOPIC, PARTITIONS, rng, pause_s_max)
+        strikes.arm(kinds, cables, small_disk=is_small)
         values = itertools.count()
         workers = [Worker(n, cluster.bootstrap, values) for n in range(4)]
         for worker in workers:
@@ -234,7 +219,7 @@ def run(seconds: float, path: Path, seed: int = 0) -> tuple[list[Op], Counter[st
         deadline = time.monotonic() + seconds
         time.sleep(min(3.0, seconds / 4))
         while time.monotonic() < deadline:
-            faults[strike(cluster, rng).split(" s")[0]] += 1
+            faults[strikes.strike()] += 1
             for partition in range(PARTITIONS):
                 cluster.await_in_sync(TOPIC, [1, 2, 3], partition)
             time.sleep(rng.random())
@@ -247,6 +232,22 @@ def run(seconds: float, path: Path, seed: int = 0) -> tuple[list[Op], Counter[st
     return [*(op for _, op in ops), last], faults
 
 
+def places_of(cables: Cables | None, mutant: str | None) -> dict[int, Place]:
+    places = {node: Place() for node in (1, 2, 3)} if cables is None else cables.places
+    if mutant is None:
+        return places
+    program = ("-m", "faults.mutants", mutant)
+    return {node: replace(place, program=program) for node, place in places.items()}
+
+
+def create_topic(cluster: Cluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
+    topic = NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})
+    admin.create_topics([topic])[TOPIC].result(30)
+    for partition in range(PARTITIONS):
+        cluster.await_in_sync(TOPIC, [1, 2, 3], partition)
+
+
 def read_all(cluster: Cluster) -> Poll:
     """Everything committed, by a fresh client from the first offset on."""
     consumer = reader(cluster.bootstrap, "jepsen-last")
@@ -257,9 +258,8 @@ def read_all(cluster: Cluster) -> Poll:
     while any(position(consumer, n) < end for n, end in ends.items()):
         assert time.monotonic() < deadline, f"not all could be read: {ends}"
         for message in consumer.consume(500, 0.2):
-            offset, value = message.offset(), message.value()
-            if message.error() is None and offset is not None and value is not None:
-                records[str(message.partition())].append((offset, int(value)))
+            if message.error() is None:
+                records[str(message.partition())].append(place_of(message))
     consumer.close()
     return Poll({key: tuple(found) for key, found in records.items()})
 
@@ -286,9 +286,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--faults", default=",".join(KINDS), help="some of %(default)s")
+    parser.add_argument("--pause", type=float, default=10.0, help="seconds a node stops at most")
     asked = parser.parse_args()
+    kinds = tuple(asked.faults.split(","))
     with tempfile.TemporaryDirectory() as path:
-        ops, faults = run(asked.seconds, Path(path), asked.seed)
+        ops, faults = run(asked.seconds, Path(path), asked.seed, kinds, asked.pause)
     found = check(ops)
     print(report(ops, faults, found))
     sys.exit(bool(found))

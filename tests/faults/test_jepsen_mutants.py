@@ -1,0 +1,38 @@
+"""A checker that finds nothing proves nothing: hazards put back into real nodes are found."""
+
+from pathlib import Path
+
+import pytest
+
+from faults.jepsen import report, run
+from faults.mutants import MUTANTS
+from ottla.simulation.checker import check
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+
+SECONDS = 30.0
+SEEDS = 3
+FAULTS = {"hands_out_flipped_bits": ("disk",), "acknowledges_after_its_leadership": ("stop",)}
+SHORT_SESSIONS = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "500"}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_hazard_that_is_put_back_is_found(tmp_path: Path, name: str) -> None:
+    kinds = FAULTS.get(name, ("kill",))
+    told = ""
+    for seed in range(SEEDS):
+        ops, faults = run(
+            SECONDS,
+            tmp_path / str(seed),
+            seed,
+            kinds,
+            pause_s_max=4.0,
+            mutant=name,
+            settings=SHORT_SESSIONS,
+        )
+        found = check(ops)
+        told = report(ops, faults, found)
+        print(f"{name}, seed {seed}: {', '.join(found) or 'nothing found'}")
+        if found:
+            return
+    pytest.fail(told)

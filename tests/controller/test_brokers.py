@@ -6,7 +6,13 @@ import pytest
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import new_uuid
-from ottla.metadata.image import NO_LEADER, RECOVERING
+from ottla.metadata.image import NO_LEADER, RECOVERING, Partition
+from ottla.wire.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
 from ottla.wire.records.metadata import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -258,3 +264,49 @@ def test_without_leadership_everything_is_refused(cluster: Cluster) -> None:
     with pytest.raises(KafkaError) as refusal:
         cluster.create("alpha")
     assert refusal.value.code == ErrorCode.NOT_CONTROLLER
+
+
+def test_a_broker_that_came_back_a_moment_ago_is_the_last_to_take_over(cluster: Cluster) -> None:
+    for broker_id in (1, 2, 3):
+        cluster.broker(broker_id)
+    cluster.create("alpha", 12, 3)
+    for broker_id in (1, 2, 3):
+        cluster.now = 100.0
+        cluster.heartbeat(broker_id)
+    cluster.wait(cluster.controller.broker_lost(1))
+    cluster.broker(1)
+    in_sync_again(cluster, "alpha")
+    cluster.wait(cluster.controller.broker_lost(2))
+    assert {partition.leader for partition in partitions(cluster, "alpha")} == {3}
+
+
+def partitions(cluster: Cluster, topic: str) -> list[Partition]:
+    return list(cluster.image.topics_by_name[topic].partitions.values())
+
+
+def in_sync_again(cluster: Cluster, topic: str) -> None:
+    """Every leader says that all replicas have caught up."""
+    found = cluster.image.topics_by_name[topic]
+    for index, partition in found.partitions.items():
+        leader = partition.leader
+        ask = AlterPartitionRequest(
+            broker_id=leader,
+            broker_epoch=cluster.epochs[leader],
+            topics=[
+                RequestTopicData(
+                    topic_id=found.id,
+                    partitions=[
+                        RequestPartitionData(
+                            partition_index=index,
+                            leader_epoch=partition.leader_epoch,
+                            new_isr_with_epochs=[
+                                BrokerState(broker_id=one, broker_epoch=cluster.epochs[one])
+                                for one in partition.replicas
+                            ],
+                            partition_epoch=partition.partition_epoch,
+                        )
+                    ],
+                )
+            ],
+        )
+        cluster.wait(cluster.controller.alter_partition(ask))

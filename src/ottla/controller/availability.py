@@ -1,5 +1,7 @@
 """What a broker's coming and going means for its partitions: who is in sync, and who leads."""
 
+from collections.abc import Mapping
+
 from ottla.config.settings import Settings
 from ottla.controller.decision import all_partitions
 from ottla.controller.draft import Draft, Election
@@ -12,8 +14,13 @@ from ottla.wire.records.metadata import BrokerRegistrationChangeRecord
 FENCE, UNFENCE = 1, -1
 
 
-def fence(image: Image, settings: Settings, broker_id: int) -> list[Record]:
-    records = leave_in_sync(image, settings, broker_id)
+def fence(
+    image: Image,
+    settings: Settings,
+    broker_id: int,
+    came_lately: Mapping[int, float] | None = None,
+) -> list[Record]:
+    records = leave_in_sync(image, settings, broker_id, came_lately)
     records.append(changed(image.brokers[broker_id], fenced=FENCE))
     return records
 
@@ -31,9 +38,14 @@ def unfence(image: Image, settings: Settings, broker: Broker) -> list[Record]:
     return records
 
 
-def leave_in_sync(image: Image, settings: Settings, broker_id: int) -> list[Record]:
+def leave_in_sync(
+    image: Image,
+    settings: Settings,
+    broker_id: int,
+    came_lately: Mapping[int, float] | None = None,
+) -> list[Record]:
     """The broker goes: out of every in-sync set, others lead instead of it."""
-    rules = Rules(image, settings, without=broker_id)
+    rules = Rules(image, settings, without=broker_id, came_lately=came_lately)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if broker_id in partition.isr or partition.leader == broker_id:

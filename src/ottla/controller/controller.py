@@ -19,7 +19,7 @@ from ottla.controller.decision import Decision, all_partitions, check_broker_epo
 from ottla.controller.sessions import Sessions
 from ottla.controller.writer import MetadataLog, Writer
 from ottla.metadata.features import activation_records
-from ottla.metadata.image import Image
+from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
 from ottla.wire.message import Message
@@ -56,6 +56,8 @@ log = logging.getLogger(__name__)
 TICK_SECONDS = 0.5
 STANDSTILL_SECONDS = 1.0
 """Beyond that this process itself was stopped or starved, and could hear nobody."""
+LATELY_S = 30.0
+"""So long after it came a broker is the last choice to take over from one that died."""
 M = TypeVar("M", bound=Message)
 
 ANSWERS = {
@@ -104,7 +106,9 @@ class Controller:
         self._sessions = Sessions((), 0.0, 0.0)
         self._idle_since = -1
         self._due: dict[str, float] = {}
+        self._came: dict[int, float] = {}
         publisher.subscribe_leader(self._leader_changed)
+        publisher.subscribe(self._image_changed)
 
     @property
     def active(self) -> bool:
@@ -130,10 +134,21 @@ class Controller:
         log.info("The active controller of epoch %d", epoch)
 
     def _fence(self, broker_id: int) -> None:
-        records = fence(self._writer.image, self.settings, broker_id)
+        records = fence(self._writer.image, self.settings, broker_id, self._came_lately())
         self._writer.append(records, atomic=False)
         self._sessions.end(broker_id)
         log.warning("Broker %d is fenced", broker_id)
+
+    def _image_changed(self, image: Image, delta: Delta) -> None:
+        """Every controller sees brokers come: any of them may be the next active one."""
+        for broker_id, before in delta.brokers.items():
+            after = image.brokers.get(broker_id)
+            if after is not None and (before is None or before.epoch != after.epoch):
+                self._came[broker_id] = self._now()
+
+    def _came_lately(self) -> dict[int, float]:
+        since = self._now() - LATELY_S
+        return {broker_id: at for broker_id, at in self._came.items() if at > since}
 
     async def ask(self, request: Message, response: type[M]) -> M:
         """Any request that the controller answers; the methods below, by the request's key."""

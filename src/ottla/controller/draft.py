@@ -111,7 +111,7 @@ class Draft:
             return self.replicas[0], False
         if self._fit(before.leader):
             return before.leader, False
-        for replica in self.replicas:
+        for replica in self.rules.by_preference(self.replicas):
             if self._fit(replica):
                 return replica, False
         if self._last_known_may_lead():

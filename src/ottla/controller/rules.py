@@ -1,5 +1,7 @@
 """What holds for every partition while one decision is made: who may lead, and how many in sync."""
 
+from collections.abc import Mapping, Sequence
+
 from ottla.config.settings import Settings
 from ottla.ids import UNASSIGNED_DIRECTORY, Uuid
 from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType, Topic
@@ -16,14 +18,16 @@ class Rules:
         *,
         without: int | None = None,
         returning: int | None = None,
+        came_lately: Mapping[int, float] | None = None,
     ) -> None:
         """`without` is a broker that is about to go, `returning` one that is about to be there:
-        the image does not show it yet."""
+        the image does not show it yet. `came_lately`: brokers that came a moment ago, and when."""
         self.image = image
         self.settings = settings.with_dynamic(image.config(*CLUSTER_DEFAULTS), {})
         self.elr_enabled = image.elr_enabled
         self.without = without
         self.returning = returning
+        self._came_lately = came_lately or {}
         defaults = self.settings.for_topic({})
         self._min_isr = defaults.int(_MIN_ISR)
         self._unclean = defaults.flag(_UNCLEAN)
@@ -46,6 +50,12 @@ class Rules:
         if broker is None or not (broker.active or broker_id == self.returning):
             return False
         return directory is None or broker.holds(directory)
+
+    def by_preference(self, replicas: Sequence[int]) -> Sequence[int]:
+        """As they are assigned, but those that came lately last: clients that lost them a moment
+        ago wait before they try them again, librdkafka for up to ten seconds."""
+        came = self._came_lately
+        return sorted(replicas, key=lambda one: came.get(one, 0.0)) if came else replicas
 
     def active(self, broker_id: int) -> bool:
         broker = self.image.brokers.get(broker_id)

@@ -25,6 +25,7 @@ from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.broker.durability import Durability
+    from ottla.broker.presence import Presence
     from ottla.broker.producer_ids import ProducerIds
     from ottla.broker.share_states import StateKeeper
     from ottla.broker.shares import Shares
@@ -77,6 +78,7 @@ class Broker:
     durability: "Durability"
     directories: "list[LogDirectory]"
     producer_ids: "ProducerIds"
+    presence: "Presence"
     makers: "Makers"
 
     def __init__(self, settings: Settings, threads: Executor | None = None) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.durability import Durability
+from ottla.broker.presence import Presence
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.server import Server
 from ottla.broker.waiting import Waiting
@@ -176,6 +177,8 @@ class Node:
             proposed=self.in_sync_changes.propose,
         )
         self.peers = Peers(self.network, self._address_of, f"broker-{broker.node_id}")
+        asking = Peers(self.network, self._address_of, f"broker-{broker.node_id}-presence")
+        self.presence = broker.presence = Presence(asking, broker.suspects)
         self.coordinators = broker.makers = Coordinators(broker, self.peers)
         self.assignments = Assignments(
             self.active_controller,
@@ -299,6 +302,7 @@ class Node:
         await self.coordinators.stop()
         await self.fetchers.stop()
         self.peers.close()
+        self.presence.close()
         self.active_controller.close()
         if self._keeping_time is not None:
             self._keeping_time.cancel()

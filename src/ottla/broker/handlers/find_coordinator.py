@@ -73,6 +73,9 @@ async def _leader(
     if topic_name not in broker.image.topics_by_name:
         await create_internal_topic(broker, topic_name)
     deadline = broker.now() + WAIT_FOR_LEADER_S
+    found = _reachable_leader(key, topic_name, context, broker)
+    if found is not None and found.node_id != broker.node_id:
+        await broker.presence.look_for([found.node_id])
     while True:
         found = _reachable_leader(key, topic_name, context, broker)
         if found is not None:

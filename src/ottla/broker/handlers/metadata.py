@@ -13,7 +13,7 @@ from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.topics_on_demand import create_on_demand
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID
-from ottla.metadata.image import Partition, Topic
+from ottla.metadata.image import NO_LEADER, Partition, Topic
 from ottla.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -27,8 +27,34 @@ from ottla.wire.messages.metadata import (
 def handle(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if broker.suspects.exist:
+    if broker.suspects.exist or (request.topics and len(broker.image.brokers) > 1):
         return _when_settled(request, context, broker)
+    return _describe_or_create(request, context, broker)
+
+
+async def _when_settled(
+    request: MetadataRequest, context: RequestContext, broker: Broker
+) -> MetadataResponse:
+    await broker.presence.look_for(_leaders(request, broker))
+    response = _describe_or_create(request, context, broker)
+    return response if isinstance(response, MetadataResponse) else await response
+
+
+def _leaders(request: MetadataRequest, broker: Broker) -> set[int]:
+    """The other brokers that a client will turn to."""
+    image = broker.image
+    leaders: set[int] = set()
+    for asked in request.topics or ():
+        named = image.topics_by_name.get(asked.name) if asked.name is not None else None
+        topic = named or image.topics_by_id.get(asked.topic_id)
+        if topic is not None:
+            leaders.update(partition.leader for partition in topic.partitions.values())
+    return leaders - {NO_LEADER, broker.node_id}
+
+
+def _describe_or_create(
+    request: MetadataRequest, context: RequestContext, broker: Broker
+) -> MetadataResponse | Awaitable[MetadataResponse]:
     missing = [
         topic.name
         for topic in request.topics or ()
@@ -38,14 +64,6 @@ def handle(
     if missing and may_create and broker.settings.flag("auto.create.topics.enable"):
         return _create_and_describe(missing, request, context, broker)
     return describe(request, context, broker, {})
-
-
-async def _when_settled(
-    request: MetadataRequest, context: RequestContext, broker: Broker
-) -> MetadataResponse:
-    await broker.suspects.settled()
-    response = handle(request, context, broker)
-    return response if isinstance(response, MetadataResponse) else await response
 
 
 async def _create_and_describe(

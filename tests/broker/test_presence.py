@@ -1,0 +1,76 @@
+"""Before a client is sent to another broker, that one is asked for a sign of life."""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.broker.presence import Presence
+from ottla.broker.suspects import Suspects
+from ottla.ports.network import Link, LinkLost
+from ottla.replication.peers import Peers
+
+NO_ERROR_NO_APIS = bytes(6)
+
+
+class Answering:
+    is_open = True
+
+    async def exchange(self, frame: bytes) -> bytes:
+        return frame[4:8] + NO_ERROR_NO_APIS
+
+    def close(self) -> None:
+        pass
+
+
+class Silent(Answering):
+    async def exchange(self, frame: bytes) -> bytes:
+        await asyncio.sleep(10)
+        raise AssertionError("nobody waits so long")
+
+
+class World:
+    """A network of one other broker, number 2."""
+
+    def __init__(self, link: Link | None) -> None:
+        self.link = link
+        self.connected = 0
+        self.suspects = Suspects()
+        self.presence = Presence(Peers(self, lambda node: ("host", 9092), "me"), self.suspects)
+
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        self.connected += 1
+        if self.link is None:
+            raise LinkLost("refused")
+        return self.link
+
+
+def test_one_that_answers_is_named_at_once_and_asked_once_for_all() -> None:
+    async def scene() -> World:
+        world = World(Answering())
+        await asyncio.gather(*(world.presence.look_for([2]) for _ in range(5)))
+        return world
+
+    world = asyncio.run(scene())
+    assert not world.suspects.exist
+    assert world.connected == 1
+
+
+def test_one_that_is_gone_is_a_suspect_until_the_controller_has_spoken() -> None:
+    async def scene() -> tuple[bool, bool]:
+        world = World(None)
+        looking = asyncio.ensure_future(world.presence.look_for([2]))
+        await asyncio.sleep(0.01)
+        waits = world.suspects.exist and not looking.done()
+        world.suspects.found(2)
+        await looking
+        return waits, world.suspects.exist
+
+    assert asyncio.run(scene()) == (True, False)
+
+
+def test_one_that_says_nothing_is_left_to_its_session() -> None:
+    async def scene() -> bool:
+        world = World(Silent())
+        await world.presence.look_for([2])
+        return world.suspects.exist
+
+    assert not asyncio.run(scene())

@@ -1,9 +1,10 @@
-"""usage: python -m bench.failover [--kills 30] [--victim leader|controller|group|transaction]
+"""usage: python -m bench.failover [--kills 30] [--victim leader|controller|group|…]
 
 Three nodes with default settings and kill -9 again and again: how long nothing was acknowledged,
 each time, and whether anything was lost, repeated or out of order at the end. Dies the leader of
 the partition, the active controller, the coordinator of a group (then commits are what counts) or
-of a transactional id (committed transactions). The victim is started again and back in sync before
+of a transactional id (committed transactions; with -wire, without a client library, whose own
+timers are long). The victim is started again and back in sync before
 the next kill, which meets new clients unless `--one-client` says otherwise: librdkafka waits longer
 each time for a broker that went away within the last ten seconds (reconnect.backoff.max.ms), and
 that is not what is measured here.
@@ -31,6 +32,7 @@ from bench.failover_loads import (
     Sends,
     Transactions,
 )
+from bench.failover_wire import Asks, WireCommits, WireTransactions
 from support.brokers import Kind
 from support.clusters import Cluster, cluster_of
 from support.confluent import wait_until
@@ -53,6 +55,8 @@ LOADS: dict[str, type[Load]] = {
     "controller": Sends,
     "group": Commits,
     "transaction": Transactions,
+    "group-wire": WireCommits,
+    "transaction-wire": WireTransactions,
 }
 
 
@@ -96,17 +100,22 @@ def measure(cluster: Cluster, kills: int, victim: str, pause_s: float | None) ->
             load.start()
     if pause_s is not None:
         story.end(load)
-    values = read_all(cluster.bootstrap, len(story.acknowledged))
-    return {"kills": kills, "victim": victim, "one_client": pause_s is not None} | told(
-        story, values
-    )
+    result: dict[str, object] = {
+        "kills": kills,
+        "victim": victim,
+        "one_client": pause_s is not None,
+    }
+    result["median_s"] = round(statistics.median(story.gaps), 3)
+    result["worst_s"] = round(max(story.gaps), 3)
+    result["acknowledged"] = len(story.acknowledged)
+    if not isinstance(load, Asks):
+        result |= told(story, read_all(cluster.bootstrap, len(story.acknowledged)))
+    return result
 
 
 def told(story: Story, values: list[int]) -> dict[str, object]:
+    """What became of all that was acknowledged."""
     result: dict[str, object] = {
-        "median_s": round(statistics.median(story.gaps), 3),
-        "worst_s": round(max(story.gaps), 3),
-        "acknowledged": len(story.acknowledged),
         "failed": dict(story.failures),
         "lost": len(set(story.acknowledged) - set(values)),
         "repeated": len(values) - len(set(values)),
@@ -130,9 +139,9 @@ def find(cluster: Cluster, victim: str) -> int:
     match victim:
         case "controller":
             return cluster.active_controller()
-        case "group":
+        case "group" | "group-wire":
             return coordinator(cluster, GROUP, 0)
-        case "transaction":
+        case "transaction" | "transaction-wire":
             return coordinator(cluster, TRANSACTIONAL_ID, 1)
     leader, _ = cluster.partition(TOPIC)
     return leader
@@ -145,7 +154,8 @@ def coordinator(cluster: Cluster, key: str, kind: int) -> int:
 
 def internal(victim: str) -> list[tuple[str, int]]:
     """What has to be in sync before the next kill; of internal topics, some partitions."""
-    topic = {"group": "__consumer_offsets", "transaction": "__transaction_state"}.get(victim)
+    topics = {"group": "__consumer_offsets", "transaction": "__transaction_state"}
+    topic = topics.get(victim.removesuffix("-wire"))
     return [(TOPIC, 0), *((topic, index) for index in range(0, 50, 7) if topic is not None)]
 
 
@@ -179,7 +189,7 @@ def main() -> int:
     ):
         result = measure(cluster, given.kills, given.victim, given.one_client)
     print(json.dumps({"kind": kind, **result}))
-    return bool(result["lost"] or result["repeated"] or not result["in_order"])
+    return bool(result.get("lost") or result.get("repeated") or not result.get("in_order", True))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from support.clusters import Cluster, cluster_of
+from support.clusters import Cluster, Place, cluster_of
 from support.confluent import SECONDS_MAX, wait_until
 from support.disks import flip_a_bit, full, small_disk
 from support.load import QUIET, Load, create_replicated, under_load
@@ -77,6 +77,22 @@ def test_a_leader_with_a_flipped_bit_steps_back_and_is_mended(three: Cluster) ->
     log = three.nodes[leader].log.read_text()
     assert "steps back" in log
     assert "is cut at offset" in log
+
+
+@pytest.mark.long
+def test_without_the_check_the_flipped_bit_is_handed_out(tmp_path: Path) -> None:
+    """The test above has teeth: nodes that serve bytes as they come give away the wrong value."""
+    mutant = Place(program=("-m", "faults.mutants", "hands_out_flipped_bits"))
+    with cluster_of(3, tmp_path, places=dict.fromkeys((1, 2, 3), mutant)) as cluster:
+        create_replicated(cluster, "orders")
+        values = fill(cluster, "orders")
+        restart_all(cluster)
+        cluster.await_in_sync("orders", [1, 2, 3])
+        leader, _ = cluster.partition("orders")
+        flip_a_bit(segment(cluster, leader, "orders"), 0.5)
+        seen = read_all(cluster, "orders", RECORDS)
+        assert len(seen) == RECORDS
+        assert sum(one != other for one, other in zip(seen, values, strict=True)) == 1
 
 
 def test_a_follower_with_a_flipped_bit_never_hands_it_out(three: Cluster) -> None:

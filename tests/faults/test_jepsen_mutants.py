@@ -11,12 +11,13 @@ from ottla.simulation.checker import check
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 SECONDS = 30.0
-SEEDS = 3
-FAULTS = {"hands_out_flipped_bits": ("disk",), "acknowledges_after_its_leadership": ("stop",)}
+SEEDS = 5
+FAULTS = {"acknowledges_after_its_leadership": ("stop",)}
+BY_OTHER_TESTS = {"hands_out_flipped_bits"}
 SHORT_SESSIONS = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "500"}
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", sorted(MUTANTS.keys() - BY_OTHER_TESTS))
 def test_a_hazard_that_is_put_back_is_found(tmp_path: Path, name: str) -> None:
     kinds = FAULTS.get(name, ("kill",))
     told = ""

@@ -29,14 +29,13 @@ def small_disk(path: Path, size: int) -> Iterator[bool]:
 def full(disk: Path) -> Iterator[None]:
     """Filled to its last block, whatever the node on it does meanwhile."""
     filler = disk / "filler"
-    with filler.open("wb") as file, contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
         while True:
             file.write(BLOCK)
-            file.flush()
     try:
         yield
     finally:
-        filler.unlink()
+        filler.unlink(missing_ok=True)
 
 
 def flip_a_bit(path: Path, share: float) -> None:

@@ -88,6 +88,74 @@ def test_a_deleted_partition_is_out_of_sight_at_once_and_gone_later(make: Make) 
     assert list(directory.path.glob("orders-0*")) == []
 
 
+def test_the_directory_of_a_new_log_is_made_before_its_first_record(make: Make) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    assert not log.path.exists()
+    append(log, b"a")
+    assert (log.path / "partition.metadata").stat().st_size == 43
+
+
+def test_directories_of_new_logs_are_made_together_by_a_thread(make: Make) -> None:
+    directory = make()
+    logs = [
+        directory.create(TopicPartition("many", n), new_uuid(), LogConfig(), now_ms=NOW)
+        for n in range(20)
+    ]
+    directory.resources.files.new_directories.make_all()
+    assert all((log.path / "partition.metadata").exists() for log in logs)
+    assert not directory.resources.files.new_directories
+
+
+def test_a_clean_stop_leaves_a_directory_for_every_log(make: Make) -> None:
+    directory = make()
+    topic_id = new_uuid()
+    directory.create(ORDERS, topic_id, LogConfig(), now_ms=NOW)
+    directory.close(broker_epoch=1)
+    assert make().logs[ORDERS].topic_id == topic_id
+
+
+def test_a_log_that_is_deleted_before_its_directory_is_made_leaves_nothing(make: Make) -> None:
+    directory = make()
+    directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    directory.delete(ORDERS, now_ms=NOW)
+    directory.resources.files.new_directories.make_all()
+    assert list(directory.path.glob("orders*")) == []
+    topic_id = new_uuid()
+    append(directory.create(ORDERS, topic_id, LogConfig(), now_ms=NOW), b"a")
+    directory.close(broker_epoch=1)
+    assert make().logs[ORDERS].topic_id == topic_id
+
+
+def test_a_directory_that_cannot_be_made_is_tried_again(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+
+    def no_room(path: str) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr("os.mkdir", no_room)
+        directory.resources.files.new_directories.make_all()
+        assert directory.health.full
+    directory.resources.files.new_directories.make_all()
+    assert log.path.is_dir()
+
+
+def test_what_a_crash_left_unfinished_is_removed(make: Make) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    append(log, b"a")
+    directory.unlock()
+    torn = directory.path / f"{RECOVERY_POINTS}.tmp", log.path / "leader-epoch-checkpoint.tmp"
+    for path in torn:
+        path.write_bytes(b"0\n1")
+    assert ORDERS in make().logs
+    assert not any(path.exists() for path in torn)
+
+
 def test_dropped_segments_stay_a_while_for_their_readers(make: Make) -> None:
     directory = make()
     config = LogConfig(segment_bytes=100, retention_ms=0)

@@ -28,7 +28,7 @@ from ottla.log.checkpoints import (
     write_clean_shutdown,
 )
 from ottla.log.config import LogConfig
-from ottla.log.files import DELETED, write_durably
+from ottla.log.files import DELETED, UNFINISHED, write_durably
 from ottla.log.health import DirectoryHealth
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
@@ -91,6 +91,8 @@ class LogDirectory:
         self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
         for entry in os.scandir(self.path):
             if not entry.is_dir():
+                if entry.name.endswith(UNFINISHED):
+                    os.unlink(entry.path)
                 continue
             if entry.name.endswith("-delete"):
                 self._doomed.append((now_ms, Path(entry.path)))
@@ -146,18 +148,25 @@ class LogDirectory:
         """Put a partition out of sight; `sweep` removes its files after file.delete.delay.ms."""
         log = self.logs.get(partition)
         delay_ms = 0 if log is None else log.config.file_delete_delay_ms
+        if self.resources.files.new_directories.forget(f"{self.path}/{partition}"):
+            self._let_go(partition)
+            return
         self._doomed.append((now_ms + delay_ms, self._move_aside(partition, "-delete")))
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
         """Keep the files of a partition that the cluster does not know, under another name."""
         return self._move_aside(partition, "-stray")
 
-    def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
+    def _let_go(self, partition: TopicPartition) -> None:
         log = self.logs.pop(partition, None)
         self.cleaner_offsets.pop(partition, None)
         self.unusable.pop(partition, None)
         if log is not None:
             log.abandon()
+
+    def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
+        self._let_go(partition)
+        self.resources.files.new_directories.make(f"{self.path}/{partition}")
         ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
         target = self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
         try:
@@ -213,6 +222,7 @@ class LogDirectory:
             self.unlock()
 
     def _close_logs(self) -> None:
+        self.resources.files.new_directories.make_all()
         dirty = sum(log.is_dirty for log in self.logs.values())
         together = dirty > FEW
         for log in self.logs.values():

@@ -18,18 +18,20 @@ class LeaderEpochs:
     """Epochs with their first offsets, both rising; leader-epoch-checkpoint on disk.
 
     New epochs are written down with the next flush: until then recovery finds them in the batches.
-    What is forgotten is written at once, for batches cannot tell that.
+    What is forgotten is written at once, for batches cannot tell that; unless no file knows it.
     """
 
-    __slots__ = ("_changed", "_entries", "path")
+    __slots__ = ("_changed", "_entries", "_stored", "path")
 
     def __init__(self, path: Path, entries: list[EpochStart] | None = None) -> None:
         self.path = path
         self._entries = entries or []
         self._changed = False
+        self._stored = False  # there is a file
 
     def load(self) -> None:
         """Take over what the file says; nothing if it is not whole."""
+        self._stored = True
         try:
             lines = read_file(str(self.path)).decode().split("\n")
             entries = [EpochStart(*map(int, line.split())) for line in lines[2:] if line]
@@ -82,7 +84,7 @@ class LeaderEpochs:
         if entries and entries[-1].start_offset >= offset:
             while entries and entries[-1].start_offset >= offset:
                 entries.pop()
-            self.save()
+            self._save_forgotten()
 
     def truncate_from_start(self, offset: int) -> None:
         """The log begins at `offset` now: so does the epoch that holds it."""
@@ -90,11 +92,15 @@ class LeaderEpochs:
         above = bisect_right(entries, offset, key=lambda entry: entry.start_offset)
         if above and entries[0].start_offset < offset:
             entries[:above] = [EpochStart(entries[above - 1].epoch, offset)]
-            self.save()
+            self._save_forgotten()
 
     def clear(self) -> None:
         if self._entries:
             self._entries.clear()
+            self._save_forgotten()
+
+    def _save_forgotten(self) -> None:
+        if self._stored:
             self.save()
 
     def save_if_changed(self) -> None:
@@ -104,4 +110,4 @@ class LeaderEpochs:
     def save(self) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in self._entries]
         write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), sync=False)
-        self._changed = False
+        self._changed, self._stored = False, True

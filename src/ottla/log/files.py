@@ -11,6 +11,8 @@ from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
 from threading import Lock
 
+from ottla.log.new_directories import NewDirectories
+
 LOG = ".log"
 INDEX = ".index"
 TIME_INDEX = ".timeindex"
@@ -22,9 +24,9 @@ DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
 PARTIAL = ".part"  # a snapshot that was being fetched
+UNFINISHED = ".tmp"  # was to replace the file without this ending
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
-PARTITION_METADATA = "partition.metadata"
 
 
 def file_name(offset: int, suffix: str) -> str:
@@ -43,7 +45,7 @@ def read_file(path: str) -> bytes:
 
 def write_durably(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Replace a small file so that either the old or the new content is found after a crash."""
-    temporary = path.with_name(path.name + ".tmp")
+    temporary = path.with_name(path.name + UNFINISHED)
     with open(temporary, "wb", buffering=0) as file:
         file.write(content)
         if sync:
@@ -102,6 +104,7 @@ class OpenFiles:
     def __init__(self, limit: int | None = None) -> None:
         """Without a limit: half of what the process may open, the rest is for connections."""
         self.limit = limit or max(64, getrlimit(RLIMIT_NOFILE)[0] // 2)
+        self.new_directories = NewDirectories()
         self._lock = Lock()
         self._handles: OrderedDict[str, FileHandle] = OrderedDict()
 
@@ -111,6 +114,8 @@ class OpenFiles:
             if handle is not None:
                 self._handles.move_to_end(path)
                 return handle
+            if create and self.new_directories:
+                self.new_directories.make(os.path.dirname(path))
             while len(self._handles) >= self.limit:
                 self._handles.popitem(last=False)
             handle = self._handles[path] = FileHandle(path, create=create)

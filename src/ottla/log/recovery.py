@@ -5,11 +5,10 @@ producer states from the batches. What an interrupted cleaning left is finished 
 """
 
 import os
-from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 
-from ottla.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid, show_uuid
+from ottla.ids import ZERO_UUID, TopicPartition, Uuid, parse_uuid
 from ottla.log.config import LogConfig
 from ottla.log.damage import keep_segments, keep_what_follows
 from ottla.log.epochs import LeaderEpochs
@@ -18,15 +17,16 @@ from ottla.log.files import (
     DELETED,
     LEADER_EPOCHS,
     LOG,
-    PARTITION_METADATA,
     SEGMENT_SUFFIXES,
     SNAPSHOT,
     SWAP,
+    UNFINISHED,
     FileHandle,
     file_name,
     read_file,
 )
 from ottla.log.health import DirectoryHealth
+from ottla.log.new_directories import PARTITION_METADATA, make_directory
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.producer_snapshots import ProducerSnapshots
 from ottla.log.producers import ProducerStates
@@ -51,10 +51,11 @@ def open_log(
     health: DirectoryHealth | None = None,
 ) -> PartitionLog:
     """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
-    names = _names(path, expected=topic_id is None)
-    bases, snapshot_offsets = _tidy(path, names, config, resources)
+    health = health or DirectoryHealth(path.parent)
+    names = _names(path, topic_id, resources, health)
+    bases, snapshot_offsets = _tidy(path, names or [], config, resources)
     epochs = LeaderEpochs(path / LEADER_EPOCHS)
-    if LEADER_EPOCHS in names:
+    if names is not None and LEADER_EPOCHS in names:
         epochs.load()
     producers = ProducerStates(resources.producer_expiration_ms)
     snapshots = ProducerSnapshots(path, snapshot_offsets)
@@ -92,7 +93,7 @@ def open_log(
     log = PartitionLog(
         path,
         topic_partition,
-        _topic_id(path, PARTITION_METADATA in names, topic_id),
+        _topic_id(path, names, topic_id),
         config,
         resources,
         segments,
@@ -102,47 +103,50 @@ def open_log(
         log_start_offset=log_start_offset,
         log_end_offset=log_end_offset,
         recovery_point=log_end_offset if clean else min(recovery_point, log_end_offset),
-        health=health or DirectoryHealth(path.parent),
+        health=health,
     )
     # What was checked now counts as unflushed: kills in a row must not add up to a long recovery.
     log.unflushed_bytes = sum(segment.size for segment in segments if segment.unsynced)
     return log
 
 
-def _topic_id(path: Path, known: bool, topic_id: Uuid | None) -> Uuid:
+def _topic_id(path: Path, names: list[str] | None, topic_id: Uuid | None) -> Uuid:
     """The id that is written down here, or else the one given, which then is."""
-    file = f"{path}/{PARTITION_METADATA}"
-    if known:
-        _, found, text = read_file(file).decode().partition("topic_id: ")
+    if names is not None and PARTITION_METADATA in names:
+        _, found, text = read_file(f"{path}/{PARTITION_METADATA}").decode().partition("topic_id: ")
         if found:
             return parse_uuid(text.strip())
     if topic_id is None:
         return ZERO_UUID
-    with open(file, "wb", buffering=0) as new:
-        new.write(f"version: 0\ntopic_id: {show_uuid(topic_id)}".encode())
+    if names is not None:
+        make_directory(str(path), topic_id)
     return topic_id
 
 
 # --- what lies in the directory
 
 
-def _names(path: Path, *, expected: bool) -> list[str]:
-    """Empty for a directory that had to be made; the likelier case is tried first."""
-    if not expected:
-        with suppress(FileExistsError):
-            os.mkdir(path)
-            return []
+def _names(
+    path: Path, topic_id: Uuid | None, resources: LogResources, health: DirectoryHealth
+) -> list[str] | None:
+    """None for a directory that is not there: it is promised, as that of a new log."""
     try:
         return os.listdir(path)
     except FileNotFoundError:
-        os.mkdir(path)
-        return []
+        if topic_id is None:
+            os.mkdir(path)
+            return []
+        resources.files.new_directories.promise(str(path), topic_id, health)
+        return None
 
 
 def _tidy(
     path: Path, names: list[str], config: LogConfig, resources: LogResources
 ) -> tuple[list[int], list[int]]:
     """Finish or undo what was under way; base offsets of segments and offsets of snapshots."""
+    for name in names:
+        if name.endswith(UNFINISHED):
+            os.unlink(path / name)
     if any(name.endswith((CLEANED, SWAP, DELETED)) for name in names):
         _finish_swaps(path, names, config, resources)
         names = os.listdir(path)

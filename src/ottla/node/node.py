@@ -250,6 +250,7 @@ class Node:
         self.coordinators.resize(image)
         self.broker.suspects.image_changed(image, delta, self.broker.now())
         self.partitions.apply(image, delta)
+        self.upkeep.make_directories()
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)
         if any(shuts_down(image, broker_id) for broker_id in delta.brokers):

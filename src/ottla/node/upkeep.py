@@ -112,7 +112,14 @@ class Upkeep:
             elif not was_full and not has_room:
                 log.error("the disk of %s is full: produce is refused", directory.path)
 
+    def make_directories(self) -> None:
+        """Of the logs that are new, by a thread."""
+        for new in {one.resources.files.new_directories for one in self._healthy()}:
+            if new:
+                self._threads.submit(new.make_all)
+
     async def _sweep(self) -> None:
+        self.make_directories()  # that for which there was no room before
         for directory in self._healthy():
             await self._in_thread(directory.sweep(self._now_ms()))
 

@@ -102,6 +102,22 @@ def test_a_snapshot_takes_the_place_of_the_segments_it_covers(tmp_path: Path) ->
     asyncio.run(scenario())
 
 
+def test_a_snapshot_that_a_crash_left_unfinished_is_removed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        quorum, _ = await started(config(tmp_path, static=True))
+        await quorum.append([b"kept"])
+        await quorum.stop()
+        torn = tmp_path / DIRECTORY / "00000000000000000002-0000000001.checkpoint.tmp"
+        torn.write_bytes(b"half")
+
+        again, replayed = await started(config(tmp_path, static=True))
+        assert replayed.values == [b"kept"]
+        assert not torn.exists()
+        await again.stop()
+
+    asyncio.run(scenario())
+
+
 def test_after_a_stop_nothing_is_appended(tmp_path: Path) -> None:
     async def scenario() -> None:
         quorum, _ = await started(config(tmp_path, static=True))

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 DIRECTORY = "__cluster_metadata-0"
 PARTITION_METADATA = "partition.metadata"
+UNFINISHED = ".tmp"  # was to replace the file without this ending when a crash came
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 
@@ -112,6 +113,9 @@ class Store:
 
     def _open_snapshots(self) -> None:
         names = self.disk.names(self.directory)
+        for name in names:
+            if name.endswith(UNFINISHED):
+                self.disk.remove(self.directory / name)
         found = sorted(filter(None, map(SnapshotId.from_file_name, names)))
         while found:
             newest = found[-1]

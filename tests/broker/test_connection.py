@@ -6,6 +6,7 @@ from typing import Any
 from ottla.broker.api import Listeners
 from ottla.broker.connection import Connection, Outflow
 from ottla.broker.context import Peer
+from ottla.broker.inflow import Inflow
 from ottla.broker.later import Body, Later
 from ottla.wire.framing import FrameAssembler
 
@@ -65,14 +66,16 @@ class Transport:
 class Line:
     """A connection with a dispatcher and a transport of the test's."""
 
-    def __init__(self, *slow: int) -> None:
+    def __init__(self, *slow: int, inflow: Inflow | None = None) -> None:
         self.dispatcher = Dispatcher()
         self.dispatcher.slow = set(slow)
         self.transport = Transport()
         self.outflow = Outflow()
+        share = (inflow or Inflow(1_000_000, lambda: 0.0)).share()
         self.connection = Connection(
             self.dispatcher,  # type: ignore[arg-type]
-            FrameAssembler(memoryview(bytearray(4096)), 10_000),
+            FrameAssembler(memoryview(bytearray(4096)), 1_000_000, share),
+            share,
             self.outflow,
             lambda host: Peer("PLAINTEXT", Listeners.BROKER, host),
             lambda connection: True,
@@ -169,3 +172,101 @@ def test_a_promise_of_no_reply_lets_the_next_one_through() -> None:
     line.send((PRODUCE, 1), (PRODUCE, 2))
     line.dispatcher.laters[1].deliver(None)
     assert line.transport.written == bytes([2])
+
+
+LARGE = 100_000
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def large(number: int) -> bytes:
+    frame = struct.pack(">h", METADATA) + bytes(LARGE) + bytes([number])
+    return struct.pack(">i", len(frame)) + frame
+
+
+def feed(line: Line, data: bytes) -> bytes:
+    """As much of `data` as the connection reads; what is left of it."""
+    while data and line.transport.reading and not line.transport.closed:
+        space = line.connection.get_buffer(-1)
+        count = min(len(space), len(data))
+        space[:count] = data[:count]
+        line.connection.buffer_updated(count)
+        data = data[count:]
+    return data
+
+
+def test_large_requests_wait_for_room_in_the_order_in_which_they_came() -> None:
+    inflow = Inflow(2 * LARGE, Clock())
+    first, second, third = (Line(inflow=inflow) for _ in range(3))
+    rest = feed(first, large(1)[:-1]) + large(1)[-1:]
+    left = feed(second, large(2)), feed(third, large(3))
+    assert not second.transport.reading
+    assert not third.transport.reading
+    assert inflow.used < 2 * LARGE
+    assert feed(first, rest) == b""
+    assert first.transport.written == bytes([1])
+    assert second.transport.reading
+    assert not third.transport.reading
+    assert feed(second, left[0]) == b""
+    assert feed(third, left[1]) == b""
+    assert second.transport.written + third.transport.written == bytes([2, 3])
+    assert inflow.used == 0
+
+
+def test_half_sent_requests_take_no_more_than_the_room_there_is() -> None:
+    inflow = Inflow(3 * LARGE, Clock())
+    for _ in range(50):
+        feed(Line(inflow=inflow), large(1)[:-1])
+    assert inflow.used <= 3 * LARGE
+
+
+def test_who_keeps_others_waiting_with_half_a_request_is_closed() -> None:
+    clock = Clock()
+    inflow = Inflow(LARGE, clock)
+    lazy, waits = Line(inflow=inflow), Line(inflow=inflow)
+    feed(lazy, large(1)[:-1])
+    left = feed(waits, large(2))
+    clock.now = 31.0
+    inflow.sweep()
+    assert lazy.transport.closed
+    lazy.connection.connection_lost(None)
+    assert feed(waits, left) == b""
+    assert waits.transport.written == bytes([2])
+
+
+def test_half_a_request_may_take_its_time_while_nobody_waits() -> None:
+    clock = Clock()
+    inflow = Inflow(LARGE, clock)
+    line = Line(inflow=inflow)
+    feed(line, large(1)[:-1])
+    clock.now = 3_600.0
+    inflow.sweep()
+    assert not line.transport.closed
+
+
+def test_a_request_that_waits_for_its_turn_holds_its_room() -> None:
+    inflow = Inflow(10 * LARGE, Clock())
+    line = Line(1, inflow=inflow)
+    line.send((FETCH, 1))
+    feed(line, large(2))
+    assert inflow.used >= LARGE
+    line.dispatcher.finish(1)
+    assert line.transport.written == bytes([1, 2])
+    assert inflow.used == 0
+
+
+def test_who_leaves_while_waiting_for_room_makes_way() -> None:
+    inflow = Inflow(LARGE, Clock())
+    first, second, third = (Line(inflow=inflow) for _ in range(3))
+    feed(first, large(1)[:-1])
+    feed(second, large(2))
+    left = feed(third, large(3))
+    second.connection.connection_lost(None)
+    feed(first, large(1)[-1:])
+    assert feed(third, left) == b""
+    assert third.transport.written == bytes([3])

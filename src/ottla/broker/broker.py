@@ -12,6 +12,7 @@ from ottla.broker.api import Listeners
 from ottla.broker.connection import Outflow
 from ottla.broker.context import RequestContext
 from ottla.broker.fetch_sessions import FetchSessions
+from ottla.broker.inflow import Inflow, room_for
 from ottla.broker.nearest import RACK_AWARE
 from ottla.broker.suspects import Suspects
 from ottla.broker.waiting import Waiting
@@ -91,6 +92,7 @@ class Broker:
         self.suspects = Suspects()
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self.reads_nearby = settings.text("replica.selector.class") == RACK_AWARE
+        self.inflow = Inflow(room_for(settings.int("queued.max.request.bytes")), self.now)
         self.outflow = Outflow()
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads

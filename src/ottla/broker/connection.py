@@ -15,6 +15,7 @@ from typing import cast
 
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
+from ottla.broker.inflow import Share
 from ottla.broker.later import Body, Broken, Later
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
@@ -41,6 +42,7 @@ class Connection(asyncio.BufferedProtocol):
         self,
         dispatcher: Dispatcher,
         assembler: FrameAssembler,
+        share: Share,
         outflow: Outflow,
         make_peer: Callable[[str], Peer],
         opened: Callable[["Connection"], bool],
@@ -48,6 +50,8 @@ class Connection(asyncio.BufferedProtocol):
     ) -> None:
         self._dispatcher = dispatcher
         self._assembler = assembler
+        self._share = share
+        share.let_in, share.give_up = self._let_in, self._give_up
         self._outflow = outflow
         self._stalled_bytes = 0
         self._make_peer = make_peer
@@ -57,10 +61,11 @@ class Connection(asyncio.BufferedProtocol):
         self._out: list[bytes | bytearray | memoryview] = []
         self._pending: deque[_Slot] = deque()  # replies that are awaited, oldest first
         self._only_produce = True  # among the pending ones
-        self._backlog: deque[memoryview] = deque()
+        self._backlog: deque[tuple[memoryview, int]] = deque()  # and what it holds of the room
         self._backlog_bytes = 0
         self._taking = False
         self._writing_paused = False
+        self._backlog_full = False
         self._reading_paused = False
         self.active_at = 0.0  # set by the listener's sweep, cleared by traffic
         self.was_active = True
@@ -83,14 +88,27 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.was_active = True
         try:
-            for frame in self._assembler.received(nbytes):
+            assembler = self._assembler
+            for frame in assembler.received(nbytes):
                 if self._backlog or not self._may_take(frame):
-                    self._put_off(frame)
+                    self._put_off(frame, assembler.taken)
                 else:
                     self._take(frame)
+                    if assembler.taken:
+                        self._share.give_back(assembler.taken)
+            if assembler.is_kept_out:
+                self._read_or_pause()
         except (BadRequest, Broken, FrameTooLong) as error:
             self._refuse(error)
         self._write()
+
+    def _let_in(self) -> None:
+        """There is room for the large request that began."""
+        self._assembler.let_in()
+        self._read_or_pause()
+
+    def _give_up(self) -> None:
+        self._refuse(BadRequest("a large request was left unfinished while others waited for room"))
 
     def eof_received(self) -> bool:
         return False
@@ -103,6 +121,7 @@ class Connection(asyncio.BufferedProtocol):
                 slot.later.abandon()
         self._pending.clear()
         self._backlog.clear()
+        self._share.close()
         self._closed(self)
 
     def pause_writing(self) -> None:
@@ -156,19 +175,20 @@ class Connection(asyncio.BufferedProtocol):
         self._taking = True
         try:
             self._send_due()
-            while self._backlog and self._may_take(self._backlog[0]):
-                frame = self._backlog.popleft()
+            while self._backlog and self._may_take(self._backlog[0][0]):
+                frame, held = self._backlog.popleft()
                 self._backlog_bytes -= len(frame)
                 self._take(frame)
+                self._share.give_back(held)
                 self._send_due()
         except (BadRequest, Broken) as error:
             self._refuse(error)
         finally:
             self._taking = False
         self._write()
-        if self._reading_paused and not self._backlog and self._transport is not None:
-            self._reading_paused = False
-            self._transport.resume_reading()
+        if not self._backlog:
+            self._backlog_full = False
+            self._read_or_pause()
 
     def _send_due(self) -> None:
         while self._pending and self._pending[0].is_due:
@@ -178,13 +198,25 @@ class Connection(asyncio.BufferedProtocol):
             if body is not None:
                 self._out += body
 
-    def _put_off(self, frame: memoryview) -> None:
-        self._backlog.append(memoryview(bytes(frame)))  # its buffer is about to be reused
+    def _put_off(self, frame: memoryview, held: int) -> None:
+        if not held:
+            held = len(frame)
+            self._share.hold(held)
+        self._backlog.append((memoryview(bytes(frame)), held))  # its buffer is about to be reused
         self._backlog_bytes += len(frame)
-        full = len(self._backlog) >= BACKLOG_FRAMES_MAX or self._backlog_bytes >= BACKLOG_BYTES_MAX
-        if full and not self._reading_paused and self._transport is not None:
-            self._reading_paused = True
+        if len(self._backlog) >= BACKLOG_FRAMES_MAX or self._backlog_bytes >= BACKLOG_BYTES_MAX:
+            self._backlog_full = True
+            self._read_or_pause()
+
+    def _read_or_pause(self) -> None:
+        pause = self._backlog_full or self._assembler.is_kept_out
+        if pause == self._reading_paused or self._transport is None:
+            return
+        self._reading_paused = pause
+        if pause:
             self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
 
     def _write(self) -> None:
         if self._out and self._transport is not None:

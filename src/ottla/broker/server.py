@@ -81,9 +81,11 @@ class Server:
         return len(self._connections)
 
     def _accept(self) -> Connection:
+        share = self._broker.inflow.share()
         return Connection(
             self._dispatcher,
-            FrameAssembler(self._scratch, self._frame_bytes_max),
+            FrameAssembler(self._scratch, self._frame_bytes_max, share),
+            share,
             self._outflow,
             self._peer,
             self._opened,
@@ -112,6 +114,7 @@ class Server:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""
         loop = asyncio.get_running_loop()
         now = loop.time()
+        self._broker.inflow.sweep()
         for connection in list(self._connections):
             if connection.was_active:
                 connection.was_active = False

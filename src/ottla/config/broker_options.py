@@ -417,7 +417,7 @@ producer.id.expiration.ms int 86400000 1.. cluster-wide low
 producer.purgatory.purge.interval.requests int 1000 - read-only medium
   Finished waits of Produce kept before they are swept.
 queued.max.request.bytes long -1 - read-only medium
-  Bytes of requests read but not yet worked on; -1 means no limit.
+  Bytes of requests read but not yet worked on; -1 means a quarter of the memory.
 queued.max.requests int 500 1.. read-only high
   Requests read but not yet worked on before the network waits.
 quota.window.num int 11 1.. read-only low

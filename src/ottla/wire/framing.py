@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mmap import mmap
 from struct import Struct
 from struct import error as StructError
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.wire.codec import MalformedMessage, skip_tags
 
@@ -23,19 +23,41 @@ class FrameTooLong(ValueError):
     """A size that is negative or beyond what the receiver accepts."""
 
 
+class Room(Protocol):
+    """Memory for large frames that are not whole yet."""
+
+    def begin(self, size: int) -> bool:
+        """False: not now; `FrameAssembler.let_in` follows when there is room."""
+
+    def completed(self) -> None: ...
+
+
 class FrameAssembler:
     """Cuts what a peer sends into frames.
 
     Small frames are cut from `scratch`, a buffer that all connections share, because between
     `space()` and `received()` nothing else runs. A frame that is not whole yet moves into a buffer
-    of its own size, and the rest of it is received right there.
+    of its own size, and the rest of it is received right there; where there is no room for it,
+    nothing more must be received before there is.
     """
 
-    __slots__ = ("_filled", "_frame_bytes_max", "_own", "_scratch", "_wanted")
+    __slots__ = (
+        "_begun",
+        "_filled",
+        "_frame_bytes_max",
+        "_own",
+        "_room",
+        "_scratch",
+        "_wanted",
+        "taken",
+    )
 
-    def __init__(self, scratch: memoryview, frame_bytes_max: int) -> None:
+    def __init__(self, scratch: memoryview, frame_bytes_max: int, room: Room | None = None) -> None:
         self._scratch = scratch
         self._frame_bytes_max = frame_bytes_max
+        self._room = room
+        self._begun: bytes | None = None  # of a frame for which there is no room yet
+        self.taken = 0  # of the room, by the unfinished frame or the one last completed
         self._own: memoryview | None = None
         self._filled = 0  # bytes of the unfinished frame in `_own`, its size included
         self._wanted = 0  # bytes it will have; 0: no frame is unfinished
@@ -52,6 +74,7 @@ class FrameAssembler:
 
         FrameTooLong comes after the frames before it."""
         if not self._wanted:
+            self.taken = 0
             yield from self._cut(self._scratch[:count])
             return
         self._filled += count
@@ -61,10 +84,23 @@ class FrameAssembler:
         whole = self._own[: self._wanted]
         if self._wanted > 4:
             self._wanted = 0
+            if self.taken and self._room is not None:
+                self._room.completed()
             yield whole[4:]
         else:  # only now is the size itself known
             self._wanted = 0
             yield from self._cut(whole)
+
+    @property
+    def is_kept_out(self) -> bool:
+        """There is no room for the frame that began."""
+        return self._begun is not None
+
+    def let_in(self) -> None:
+        """Now there is."""
+        assert self._begun is not None
+        begun, self._begun = self._begun, None
+        self._begin(memoryview(begun), self._wanted)
 
     def forget_buffer(self) -> None:
         """Give back the memory kept for large frames, unless one is under way."""
@@ -87,6 +123,15 @@ class FrameAssembler:
             self._keep(data[position:], 4)
 
     def _keep(self, begun: memoryview, wanted: int) -> None:
+        self.taken = 0
+        if wanted >= _MAPPED_BYTES_MIN and self._room is not None:
+            self.taken = wanted
+            if not self._room.begin(wanted):
+                self._begun, self._wanted, self._own = bytes(begun), wanted, None
+                return
+        self._begin(begun, wanted)
+
+    def _begin(self, begun: memoryview, wanted: int) -> None:
         own = self._own
         if own is None or len(own) < wanted or len(own) > max(wanted, _POOLED_BYTES_MAX):
             own = _buffer(wanted)

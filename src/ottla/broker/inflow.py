@@ -1,0 +1,110 @@
+"""Memory for requests that cannot be taken up yet, over all connections (queued.max.request.bytes).
+
+A request may announce 100 MB, and a client may send all but its last byte, on as many connections
+as it likes. So large requests are counted from their first bytes until they are taken up; while
+there is no room, a connection is not read from. One that keeps others waiting with a request that
+does not come to its end is closed.
+"""
+
+import os
+from collections.abc import Callable
+
+UNFINISHED_S_MAX = 30.0
+"""So long a request may take from its first byte to its last while others wait for room."""
+_SHARE_OF_MEMORY = 4
+_BYTES_MIN = 256 * 1024 * 1024
+
+
+def room_for(queued_max_request_bytes: int) -> int:
+    """What the option says; Kafka's -1, no limit, means a quarter of the memory here."""
+    if queued_max_request_bytes > 0:
+        return queued_max_request_bytes
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(_BYTES_MIN, memory // _SHARE_OF_MEMORY)
+
+
+class Inflow:
+    def __init__(self, limit: int, now: Callable[[], float]) -> None:
+        self.limit = limit
+        self.used = 0
+        self._now = now
+        self._waiting: dict[Share, int] = {}  # in the order in which they came
+        self._unfinished: dict[Share, float] = {}  # since when
+
+    def share(self) -> "Share":
+        return Share(self)
+
+    def begin(self, share: "Share", size: int) -> bool:
+        """A request begins: True if there is room. One at a time always gets in."""
+        if self._waiting or not self._has_room(size):
+            self._waiting[share] = size
+            return False
+        self._admit(share, size)
+        return True
+
+    def ended(self, share: "Share") -> None:
+        """Whole, or never to be."""
+        self._unfinished.pop(share, None)
+        self._waiting.pop(share, None)
+
+    def give_back(self, size: int) -> None:
+        self.used -= size
+        while self._waiting:
+            share, wanted = next(iter(self._waiting.items()))
+            if not self._has_room(wanted):
+                return
+            del self._waiting[share]
+            self._admit(share, wanted)
+            share.let_in()
+
+    def sweep(self) -> None:
+        """Close who keeps others waiting; called from time to time."""
+        if not self._waiting:
+            return
+        late = self._now() - UNFINISHED_S_MAX
+        for share in [share for share, since in self._unfinished.items() if since < late]:
+            share.give_up()
+
+    def _has_room(self, size: int) -> bool:
+        return not self.used or self.used + size <= self.limit
+
+    def _admit(self, share: "Share", size: int) -> None:
+        self.used += size
+        share.held += size
+        self._unfinished[share] = self._now()
+
+
+class Share:
+    """What one connection holds of the room; told by it when to go on and when to give up."""
+
+    __slots__ = ("_inflow", "give_up", "held", "let_in")
+
+    def __init__(self, inflow: Inflow) -> None:
+        self._inflow = inflow
+        self.held = 0
+        self.let_in: Callable[[], None] = _nothing
+        self.give_up: Callable[[], None] = _nothing
+
+    def begin(self, size: int) -> bool:
+        return self._inflow.begin(self, size)
+
+    def completed(self) -> None:
+        """The request is whole; what it holds is held until it is taken up."""
+        self._inflow.ended(self)
+
+    def hold(self, size: int) -> None:
+        """A request that came whole has to wait for its turn: it counts, but is not kept out."""
+        self._inflow.used += size
+        self.held += size
+
+    def give_back(self, size: int) -> None:
+        self.held -= size
+        self._inflow.give_back(size)
+
+    def close(self) -> None:
+        self._inflow.ended(self)
+        self.give_back(self.held)
+
+
+def _nothing() -> None:
+    """Before a connection says what to do."""

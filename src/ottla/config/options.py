@@ -110,7 +110,8 @@ def _typed(kind: Kind, text: str) -> Value:
         except ValueError:
             raise ValueError("a number is expected") from None
     if kind is Kind.LIST:
-        return tuple(item for item in map(str.strip, text.split(",")) if item)
+        items = (item for item in map(str.strip, text.split(",")) if item)
+        return tuple(dict.fromkeys(items))  # what is named twice counts once
     return text
 
 
@@ -159,8 +160,6 @@ def _check_choice(accepts: str, value: Value) -> None:
         seen = str(item).upper() if accepts.startswith("~") else item
         if seen not in choices:
             raise ValueError(f"one of {', '.join(choices)} is expected")
-    if len(set(items)) != len(items):
-        raise ValueError("each item may be named once")
 
 
 def _check_throttled_replicas(value: Value) -> None:

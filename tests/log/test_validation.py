@@ -8,8 +8,16 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import LogConfig
 from ottla.log.partition_log import Origin, PartitionLog
 from ottla.log.validation import InvalidRecords
-from ottla.wire.compression import Codec
-from ottla.wire.record_batch import BatchHeader, build_marker, crc_is_valid, read_header, seal_batch
+from ottla.wire.compression import Codec, compress
+from ottla.wire.record_batch import (
+    BatchHeader,
+    NewRecord,
+    build_marker,
+    crc_is_valid,
+    encode_record,
+    read_header,
+    seal_batch,
+)
 from support.log_batches import NOW, append, batch, records_in
 
 Open = Callable[..., PartitionLog]
@@ -57,6 +65,48 @@ def test_batches_are_refused_by_their_headers(
     open_orders: Open, data: bytes, code: ErrorCode
 ) -> None:
     assert refusal(open_orders(LogConfig(message_bytes_max=1000)), data) is code
+
+
+def counted(count: int, payload: bytes, codec: Codec) -> bytes:
+    """A batch that claims `count` records; its checksum is right."""
+    header = read_header(batch(b"x"))._replace(
+        attributes=codec, count=count, last_offset_delta=count - 1
+    )
+    return seal_batch(header, compress(codec, payload))
+
+
+ONE, TWO, THREE = (encode_record(n, n, NewRecord(NOW, None, b"value")) for n in range(3))
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize(
+    ("count", "payload"),
+    [
+        (3, ONE + TWO),
+        (1, ONE + TWO),
+        (2, ONE + TWO + bytes(3)),
+        (3, ONE + TWO + THREE[:-1]),
+        (1, ONE[:-2] + b"!!"),
+        (1, b"\x01" + ONE[1:]),
+        (1, bytes(50)),
+    ],
+    ids=[
+        "more claimed than there are",
+        "fewer claimed than there are",
+        "bytes behind the last record",
+        "the last record cut short",
+        "fields that do not fill their record",
+        "a negative size",
+        "zeros",
+    ],
+)
+def test_a_batch_that_no_consumer_could_read_is_refused(
+    open_orders: Open, codec: Codec, count: int, payload: bytes
+) -> None:
+    log = open_orders()
+    assert refusal(log, counted(count, payload, codec)) is ErrorCode.INVALID_RECORD
+    log.append_as_leader(counted(3, ONE + TWO + THREE, codec), leader_epoch=0, now_ms=NOW)
+    assert log.log_end_offset == 3
 
 
 @pytest.mark.parametrize(

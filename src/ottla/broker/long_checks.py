@@ -1,4 +1,4 @@
-"""Batches of many records that must be walked one by one are proven in a thread, then appended.
+"""Batches of many records, or of many compressed bytes, are checked in a thread, then appended.
 
 A walk costs half a microsecond a record, and a small compressed batch can hold millions: the event
 loop would stand still for everybody. The one thread shares the interpreter in slices of 5 ms.
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.later import Body, Later
 from ottla.errors import KafkaError
-from ottla.log.validation import Accepted, Origin, accept, invalid, must_walk, next_batch
+from ottla.log.validation import (
+    UNPACKED_AT_ONCE,
+    WALKED_AT_ONCE,
+    Accepted,
+    Origin,
+    accept,
+    invalid,
+    next_batch,
+    takes_long,
+)
 from ottla.replication.leader import Leader
 from ottla.wire.messages.produce import ProduceRequest
 
@@ -21,8 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-RECORDS_MAX = 2_000
-"""So many are walked on the event loop: about a millisecond."""
 _COUNT_AT = slice(57, 61)
 
 Place = tuple[str, bytes, int]
@@ -30,11 +37,14 @@ Verdicts = Mapping[Place, Accepted | KafkaError]
 
 
 def is_large(request: ProduceRequest) -> bool:
-    """A first look, for every request: whether any batch claims many records."""
+    """A first look, for every request: whether any batch has many bytes or claims many records."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records and int.from_bytes(records[_COUNT_AT], "big", signed=True) > RECORDS_MAX:
+            if records and (
+                len(records) > UNPACKED_AT_ONCE
+                or int.from_bytes(records[_COUNT_AT], "big", signed=True) > WALKED_AT_ONCE
+            ):
                 return True
     return False
 
@@ -55,9 +65,7 @@ class LongChecks:
                     header = next_batch(view, 0)
                 except KafkaError:
                     continue  # the append says why it cannot be
-                if header is None or header.count <= RECORDS_MAX:
-                    continue
-                if must_walk(header, leader.log.config, now_ms):
+                if header is not None and takes_long(header, leader.log.config, now_ms):
                     self._waiting[place] = leader, view
 
     @property

@@ -1,7 +1,8 @@
 """What a leader accepts from a producer, as Kafka's broker decides it.
 
-The usual path looks at the batch's header and checksum only. Records are walked where the answer
-depends on them: keys on compacted topics, timestamps outside the topic's limits, another codec.
+Header and checksum, then the records: as many as the header says, each of them whole (`proving`).
+Their contents are looked at where the answer depends on them: keys on compacted topics, timestamps
+outside the topic's limits.
 """
 
 from enum import Enum
@@ -12,6 +13,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import NEVER_MS, LogConfig
 from ottla.wire.checksum import crc32c
 from ottla.wire.compression import Buffer, Codec, compress
+from ottla.wire.proving import prove_records
 from ottla.wire.record_batch import (
     CODEC_MASK,
     CONTROL,
@@ -30,12 +32,10 @@ from ottla.wire.record_batch import (
 _RECORD_OVERHEAD = 14  # the least length any magic can have
 _MAGIC_AT = 16
 _LENGTH = Struct(">i")
-_RECORD_SIZE_MIN = 7  # seven fields of a byte each
-_FIRST_BYTES: dict[int, bytes] = {
-    Codec.GZIP: b"\x1f\x8b",
-    Codec.LZ4: b"\x04\x22\x4d\x18",
-    Codec.ZSTD: b"\x28\xb5\x2f\xfd",
-}
+# What is checked without a thread: each is a matter of milliseconds.
+WALKED_AT_ONCE = 2_000  # records that are looked at one by one
+PROVEN_AT_ONCE = 20_000  # records that are only counted
+UNPACKED_AT_ONCE = 256 * 1024  # bytes of a compressed batch
 
 
 class Origin(Enum):
@@ -82,11 +82,16 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     return read_header(view, position)
 
 
-def must_walk(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Whether the answer to a client's batch depends on its single records."""
-    if config.compact or _may_be_out_of_time(header, config, now_ms):
+def takes_long(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+    """Whether to check a client's batch would hold up an event loop."""
+    if header.count <= WALKED_AT_ONCE and header.length <= UNPACKED_AT_ONCE:
+        return False
+    if header.count > PROVEN_AT_ONCE or config.compact:
         return True
-    return config.codec is not None and header.codec != config.codec
+    if header.codec and header.length > UNPACKED_AT_ONCE:
+        return True
+    recompress = config.codec is not None and header.codec != config.codec
+    return recompress or _may_be_out_of_time(header, config, now_ms)
 
 
 def accept(
@@ -110,9 +115,10 @@ def accept(
         return Accepted(header, batch, -1)
     if origin is Origin.CLIENT:
         _check_client_header(header)
-        _check_payload(header, batch)
-        _check_records(header, batch, config, now_ms)
-    return _rewrite(header, batch, config, now_ms)
+        plain = _prove(header, batch)
+        _check_records(header, plain, config, now_ms)
+        return _rewrite(header, batch, plain, config, now_ms)
+    return _rewrite(header, batch, None, config, now_ms)
 
 
 def _check_client_header(header: BatchHeader) -> None:
@@ -129,29 +135,27 @@ def _check_client_header(header: BatchHeader) -> None:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
 
 
-def _check_payload(header: BatchHeader, batch: memoryview) -> None:
-    """What its first bytes and its size tell of the payload, without walking it."""
-    codec = header.attributes & CODEC_MASK
-    if not codec:
-        if header.count * _RECORD_SIZE_MIN > len(batch) - HEADER_SIZE:
-            raise invalid(f"The batch claims {header.count} records, more than its bytes can hold.")
-        return
-    first = _FIRST_BYTES.get(codec, b"")
-    if batch[HEADER_SIZE : HEADER_SIZE + len(first)] != first:
-        raise KafkaError(
-            ErrorCode.CORRUPT_MESSAGE, f"The payload is not {Codec(codec).name.lower()}."
-        )
+def _prove(header: BatchHeader, batch: memoryview) -> bytes:
+    """The plain records, once it is certain that they are what the header counts."""
+    plain = bytes(payload_of(batch, 0, header))
+    try:
+        prove_records(plain, header.count)
+    except (IndexError, ValueError) as error:
+        raise invalid(
+            f"The batch claims {header.count} records, and its bytes are not that: {error}."
+        ) from error
+    return plain
 
 
-def _check_records(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
-    """Walk the records only where the header leaves the answer open."""
+def _check_records(header: BatchHeader, plain: bytes, config: LogConfig, now_ms: int) -> None:
+    """Look at each record only where the header leaves the answer open."""
     if not config.compact and not _may_be_out_of_time(header, config, now_ms):
         return
     newest = now_ms + config.timestamp_after_max_ms
     oldest = now_ms - config.timestamp_before_max_ms
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
-    records = skim_records(payload_of(batch, 0, header), header)
+    records = skim_records(plain, header)
     for index, (timestamp, has_key) in enumerate(records):
         if config.compact and not has_key:
             keyless.append((index, "A compacted topic takes only records with a key."))
@@ -182,7 +186,10 @@ def _may_be_out_of_time(header: BatchHeader, config: LogConfig, now_ms: int) -> 
     return header.max_timestamp > now_ms + config.timestamp_after_max_ms
 
 
-def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> Accepted:
+def _rewrite(
+    header: BatchHeader, batch: memoryview, plain: bytes | None, config: LogConfig, now_ms: int
+) -> Accepted:
+    """`plain` are the records without compression, where they were looked at."""
     stamp = config.log_append_time
     attributes = header.attributes
     if config.codec is None and not stamp and not attributes & LOG_APPEND_TIME:
@@ -198,7 +205,7 @@ def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: 
     if recompress:
         assert config.codec is not None
         attributes = (attributes & ~CODEC_MASK) | config.codec
-        payload = compress(config.codec, _proven_payload(batch, header))
+        payload = compress(config.codec, payload_of(batch, 0, header) if plain is None else plain)
     renewed = seal_batch(
         header._replace(
             attributes=attributes, max_timestamp=now_ms if stamp else header.max_timestamp
@@ -208,14 +215,6 @@ def _rewrite(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: 
     if len(renewed) > config.message_bytes_max:
         raise _too_large(len(renewed), config)
     return Accepted(read_header(renewed), memoryview(renewed), append_time)
-
-
-def _proven_payload(batch: memoryview, header: BatchHeader) -> Buffer:
-    """The plain records of a batch, once it is certain that they are what the header counts."""
-    payload = payload_of(batch, 0, header)
-    for _ in skim_records(payload, header):
-        pass
-    return payload
 
 
 def _too_large(size: int, config: LogConfig) -> KafkaError:

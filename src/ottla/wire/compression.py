@@ -4,9 +4,11 @@ Native code does the work. Every decompression has a cap on its output, and memo
 it is filled, so a small payload cannot ask for a large allocation.
 """
 
+from contextlib import suppress
 from enum import IntEnum
 from mmap import mmap
 from struct import Struct
+from threading import local
 from typing import TypeAlias
 
 import cramjam
@@ -35,6 +37,7 @@ CODEC_BY_NAME = {
 
 OUTPUT_FLOOR = 16 * 1024 * 1024
 OUTPUT_RATIO = 16
+SCRATCH_BYTES = 2 * 1024 * 1024
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01" * 2  # version, oldest reader that understands
@@ -93,10 +96,26 @@ def decompress(codec: int, payload: Buffer, limit: int | None = None) -> Buffer:
     raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Compression codec {codec} is unknown.")
 
 
+class _Scratch(local):
+    """Room for usual payloads, one for each thread: fresh pages cost more than the codecs."""
+
+    def __init__(self) -> None:
+        self.room = mmap(-1, SCRATCH_BYTES)
+
+
+_scratch = _Scratch()
+
+
 def _decompress_into(module: object, payload: Buffer, limit: int) -> bytes:
+    into = module.decompress_into  # type: ignore[attr-defined]
+    size: int
+    if limit >= SCRATCH_BYTES:
+        with suppress(cramjam.DecompressionError):  # too large for it, or not to be read at all
+            size = into(payload, _scratch.room)
+            return _scratch.room[:size]
     # An anonymous mapping costs nothing until it is written: the cap is an address range, not RAM.
     with mmap(-1, limit) as room:
-        size: int = module.decompress_into(payload, room)  # type: ignore[attr-defined]
+        size = into(payload, room)
         return room[:size]
 
 

@@ -16,9 +16,11 @@ from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Admission, Codes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
+from ottla.log.validation import InvalidRecords
 from ottla.replication.leader import ALL, Leader
 from ottla.wire.codec import decode, encode, uvarint
 from ottla.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -47,15 +49,20 @@ def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
 ) -> Body | Later | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
-    if must_ask(request, context, broker) or is_large(request):
-        kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
-        request, _ = decode(ProduceRequest, context.api_version, kept, position)
-        if is_large(request) and not must_ask(request, context, broker):
-            checks = LongChecks(request, partial(leader_of, broker), broker.now_ms())
-            if checks.are_needed:
-                return checks.then(broker, partial(admit, request, context, broker))
-        return admit(request, context, broker, {})
-    return append(request, context, broker, {})
+    must_wait = must_ask(request, context, broker)
+    takes_long = not must_wait and is_large(request) and long_checks(request, broker).are_needed
+    if not must_wait and not takes_long:
+        return append(request, context, broker, {})
+    kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
+    request, _ = decode(ProduceRequest, context.api_version, kept, position)
+    if takes_long:
+        go_on = partial(admit, request, context, broker)
+        return long_checks(request, broker).then(broker, go_on)
+    return admit(request, context, broker, {})
+
+
+def long_checks(request: ProduceRequest, broker: "Broker") -> LongChecks:
+    return LongChecks(request, partial(leader_of, broker), broker.now_ms())
 
 
 def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker") -> bool:
@@ -259,6 +266,7 @@ class Work:
                 index=outcome.partition,
                 error_code=outcome.error.code,
                 base_offset=-1,
+                record_errors=_records_at_fault(outcome.error),
                 error_message=outcome.error.message,
                 current_leader=self._current_leader(outcome),
             )
@@ -288,6 +296,15 @@ class Work:
             NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
             for node_id, host, port, rack in self.broker.endpoints(ids, self.listener_name)
         ]
+
+
+def _records_at_fault(error: KafkaError) -> list[BatchIndexAndErrorMessage]:
+    if not isinstance(error, InvalidRecords):
+        return []
+    return [
+        BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+        for index, message in error.records
+    ]
 
 
 def plain_reply(version: int, topic: TopicProduceData, partition: int, appended: Appended) -> bytes:

@@ -1,0 +1,100 @@
+"""As many records as a batch claims, each of them whole, however alike or different they are."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.wire.proving import prove_records
+from ottla.wire.record_batch import (
+    NewRecord,
+    build_batch,
+    encode_record,
+    iterate_records,
+    read_header,
+    seal_batch,
+)
+
+NOW = 1_700_000_000_000
+
+
+def payload_of(records: list[NewRecord]) -> bytes:
+    return b"".join(encode_record(n, r.timestamp - NOW, r) for n, r in enumerate(records))
+
+
+def is_proven(payload: bytes, count: int) -> bool:
+    try:
+        prove_records(payload, count)
+    except (IndexError, ValueError):
+        return False
+    return True
+
+
+def alike(count: int) -> list[NewRecord]:
+    return [NewRecord(NOW + n // 300, b"k%05d" % n, b"v" * 100) for n in range(count)]
+
+
+def test_rows_of_records_that_look_alike_are_proven_across_changes_of_layout() -> None:
+    records = alike(20_000)  # deltas of offsets and of timestamps grow by a byte or two
+    assert is_proven(payload_of(records), 20_000)
+
+
+@pytest.mark.parametrize("claimed", [19_999, 20_001, 1, 0])
+def test_another_count_is_noticed_among_records_that_look_alike(claimed: int) -> None:
+    assert not is_proven(payload_of(alike(20_000)), claimed)
+
+
+def test_a_record_whose_fields_lie_is_noticed_among_records_that_look_alike() -> None:
+    records = alike(2_000)
+    good = payload_of(records)
+    size = len(encode_record(1_500, 5, records[1_500]))
+    start = len(payload_of(records[:1_500]))
+    for at in range(start, start + size):
+        if good[at : at + 1] in (b"v", b"k") or good[at : at + 1].isdigit():
+            continue  # contents may be anything
+        lie = good[:at] + bytes([good[at] ^ 0x81]) + good[at + 1 :]
+        header = read_header(build_batch(records))
+        assert is_proven(lie, 2_000) == can_be_read(lie, header._replace(count=2_000)), at
+
+
+def can_be_read(payload: bytes, header: object) -> bool:
+    batch = seal_batch(header, payload)  # type: ignore[arg-type]
+    try:
+        list(iterate_records(batch, 0, read_header(batch)))
+    except Exception:
+        return False
+    return True
+
+
+records = st.builds(
+    NewRecord,
+    st.integers(NOW, NOW + 100_000),
+    st.none() | st.binary(max_size=200),
+    st.none() | st.binary(max_size=200),
+    st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=2).map(
+        tuple
+    ),
+)
+
+
+@given(st.lists(records, min_size=1, max_size=40), st.integers(1, 30))
+def test_whatever_a_producer_writes_is_proven(found: list[NewRecord], repeated: int) -> None:
+    many = found * repeated
+    payload = payload_of(many)
+    assert is_proven(payload, len(many))
+    assert not is_proven(payload, len(many) + 1)
+    assert not is_proven(payload, len(many) - 1)
+
+
+@given(st.integers(0, 2**32))
+def test_a_flipped_byte_passes_only_where_the_records_can_still_be_read(seed: int) -> None:
+    draw = random.Random(seed)
+    many = [
+        NewRecord(NOW + n // 10, draw.choice([None, b"key"]), b"v" * draw.choice([20, 20, 20, 90]))
+        for n in range(60)
+    ]
+    payload = bytearray(payload_of(many))
+    payload[draw.randrange(len(payload))] = draw.randrange(256)
+    header = read_header(build_batch(many))
+    assert is_proven(bytes(payload), 60) == can_be_read(bytes(payload), header)

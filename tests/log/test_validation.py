@@ -109,6 +109,16 @@ def test_a_batch_that_no_consumer_could_read_is_refused(
     assert log.log_end_offset == 3
 
 
+def test_compressed_records_are_refused_out_of_order_and_plain_ones_are_not(
+    open_orders: Open,
+) -> None:
+    """As Kafka has it, whose answer to the first is UNKNOWN_SERVER_ERROR, however."""
+    log = open_orders()
+    assert refusal(log, counted(2, ONE + THREE, Codec.LZ4)) is ErrorCode.INVALID_RECORD
+    log.append_as_leader(counted(2, ONE + THREE, Codec.NONE), leader_epoch=0, now_ms=NOW)
+    assert log.log_end_offset == 2
+
+
 @pytest.mark.parametrize(
     ("at", "code"),
     [(NOW + 3_600_001, ErrorCode.INVALID_TIMESTAMP), (NOW - 1001, ErrorCode.INVALID_TIMESTAMP)],

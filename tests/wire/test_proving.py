@@ -23,9 +23,9 @@ def payload_of(records: list[NewRecord]) -> bytes:
     return b"".join(encode_record(n, r.timestamp - NOW, r) for n, r in enumerate(records))
 
 
-def is_proven(payload: bytes, count: int) -> bool:
+def is_proven(payload: bytes, count: int, *, in_order: bool = False) -> bool:
     try:
-        prove_records(payload, count)
+        prove_records(payload, count, in_order=in_order)
     except (IndexError, ValueError):
         return False
     return True
@@ -38,6 +38,16 @@ def alike(count: int) -> list[NewRecord]:
 def test_rows_of_records_that_look_alike_are_proven_across_changes_of_layout() -> None:
     records = alike(20_000)  # deltas of offsets and of timestamps grow by a byte or two
     assert is_proven(payload_of(records), 20_000)
+    assert is_proven(payload_of(records), 20_000, in_order=True)
+
+
+@pytest.mark.parametrize("at", [0, 1, 63, 64, 5_000, 8_191, 8_192, 16_384, 19_999])
+def test_an_offset_out_of_order_is_noticed_among_records_that_look_alike(at: int) -> None:
+    encoded = [encode_record(n, 0, record) for n, record in enumerate(alike(20_000))]
+    encoded[at] = encode_record(at ^ 2, 0, alike(at + 1)[at])
+    payload = b"".join(encoded)
+    assert is_proven(payload, 20_000)
+    assert not is_proven(payload, 20_000, in_order=True)
 
 
 @pytest.mark.parametrize("claimed", [19_999, 20_001, 1, 0])
@@ -82,7 +92,7 @@ records = st.builds(
 def test_whatever_a_producer_writes_is_proven(found: list[NewRecord], repeated: int) -> None:
     many = found * repeated
     payload = payload_of(many)
-    assert is_proven(payload, len(many))
+    assert is_proven(payload, len(many), in_order=True)
     assert not is_proven(payload, len(many) + 1)
     assert not is_proven(payload, len(many) - 1)
 

@@ -139,7 +139,7 @@ def _prove(header: BatchHeader, batch: memoryview) -> bytes:
     """The plain records, once it is certain that they are what the header counts."""
     plain = bytes(payload_of(batch, 0, header))
     try:
-        prove_records(plain, header.count)
+        prove_records(plain, header.count, in_order=header.codec != Codec.NONE)
     except (IndexError, ValueError) as error:
         raise invalid(
             f"The batch claims {header.count} records, and its bytes are not that: {error}."

@@ -6,7 +6,7 @@ neighbours mostly look alike. So where the next record begins as this one did, t
 row of records are compared column by column, which native code does.
 """
 
-from ottla.wire.varint import read_varint
+from ottla.wire.varint import read_varint, varint
 
 RECORD_BODY_MIN = 6  # attributes, two deltas, no key, no value, no headers
 _ONE_BYTE = 128
@@ -16,9 +16,18 @@ _ROW_FIRST = 32
 _TIMESTAMP_BYTES_MAX = 10
 _OFFSET_BYTES_MAX = 5
 
+# The bytes of the varints 0, 1, 2 …: the first of several has a period of 64, the second of 8192.
+_BLOCK = 8192
+_FIRST = bytes(2 * n & 0x7F | 0x80 for n in range(64)) * (2 * _BLOCK // 64)
+_SECOND = b"".join(bytes([n]) * 64 for n in range(_BLOCK // 64)) * 2
+_SECOND_OF_THREE = bytes(byte | 0x80 for byte in _SECOND)
 
-def prove_records(payload: bytes, count: int) -> None:
-    """ValueError or IndexError where a record is malformed, or there are more or fewer."""
+
+def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> None:
+    """ValueError or IndexError where a record is malformed, or there are more or fewer.
+
+    With `in_order` their offsets must follow on each other from 0 on.
+    """
     at, total, left = 0, len(payload), count
     row, patience = _ROW_FIRST, 0
     while left:
@@ -40,6 +49,8 @@ def prove_records(payload: bytes, count: int) -> None:
             key_at += 1
         if offset_at - body > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
             raise ValueError("a varint that is too long")
+        if in_order and payload[offset_at:key_at] != varint(count - left):
+            raise ValueError("a record with another offset than its place in the batch")
         at = payload[key_at]
         if at < _ONE_BYTE:
             value_at = key_at + 1 + (0 if at & 1 else at >> 1)
@@ -64,7 +75,8 @@ def prove_records(payload: bytes, count: int) -> None:
             and payload.startswith(payload[start:body], end)
         ):
             columns = _Columns(payload, start, body, offset_at, key_at, value_at, headers_at)
-            alike = columns.count_alike(end, min(row, left, (total - end) // (end - start)))
+            most = min(row, left, (total - end) // (end - start))
+            alike = columns.count_alike(end, most, count - left if in_order else None)
             at += alike * (end - start)
             left -= alike
             row = row * 2 if alike == row else _ROW_FIRST
@@ -99,31 +111,56 @@ class _Columns:
                 headers_at,
             )
         ]
-        self._low = (offset_at - 1 - start, key_at - 1 - start)
-        self._high = (
-            *range(body + 1 - start, offset_at - 1 - start),
-            *range(offset_at - start, key_at - 1 - start),
-        )
+        self._offset = offset_at - start, key_at - offset_at  # where, and how many bytes
+        timestamp_at = body + 1 - start
+        self._varints = ((timestamp_at, offset_at - start - timestamp_at), self._offset)
 
-    def count_alike(self, at: int, most: int) -> int:
-        """How many records from `at` on have the same layout, up to `most`; few count as none."""
+    def count_alike(self, at: int, most: int, first: int | None) -> int:
+        """How many records from `at` on have the same layout, up to `most`; few count as none.
+
+        `first` is the offset that the first of them must have, None where it may be any.
+        """
         payload, step = self._payload, self._step
         for column, byte in self._prefix:
             found = payload[at + column : at + most * step : step]
             most = len(found) - len(found.lstrip(byte))
+        if first is not None:
+            most = _until_wider(most, first, self._offset[1])
         if most < _ROW_MIN:
             return 0
         stop = at + most * step
-        for column, byte in self._same:
-            if payload[at + column : stop : step] != byte * most:
+        same = [(column, byte * most) for column, byte in self._same]
+        if first is not None:
+            column, width = self._offset
+            same += enumerate(_offset_columns(first, most, width), column)
+        for column, expected in same:
+            if payload[at + column : stop : step] != expected:
                 return 0
-        for column in self._low:
-            if not payload[at + column : stop : step].isascii():
-                return 0
-        for column in self._high:
-            if payload[at + column : stop : step].translate(None, _HIGH):
+        for column, width in self._varints:
+            for n in range(column, column + width - 1):
+                if payload[at + n : stop : step].translate(None, _HIGH):
+                    return 0
+            if not payload[at + column + width - 1 : stop : step].isascii():
                 return 0
         return most
+
+
+def _until_wider(most: int, first: int, width: int) -> int:
+    """How many offsets from `first` on have varints of this width and lie in one block."""
+    if width == 1:
+        return min(most, 64 - first)
+    return min(most, _BLOCK - first % _BLOCK) if width <= 3 else 0
+
+
+def _offset_columns(first: int, count: int, width: int) -> list[bytes]:
+    """The varints of `count` offsets from `first` on, byte by byte."""
+    if width == 1:
+        return [bytes(range(2 * first, 2 * (first + count), 2))]
+    one, two = first % 64, first % _BLOCK
+    columns = [_FIRST[one : one + count]]
+    if width == 2:
+        return [*columns, _SECOND[two : two + count]]
+    return [*columns, _SECOND_OF_THREE[two : two + count], bytes([first // _BLOCK]) * count]
 
 
 def _end_of_varint(payload: bytes, at: int) -> int:

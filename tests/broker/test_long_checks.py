@@ -13,9 +13,9 @@ TOPIC = "t"
 MANY = 60_000
 
 
-def many(key: bytes | None, codec: Codec = Codec.NONE) -> bytes:
+def many(key: bytes | None, codec: Codec = Codec.NONE, count: int = MANY) -> bytes:
     now_ms = int(time.time() * 1000)
-    return build_batch([NewRecord(now_ms, key, b"") for _ in range(MANY)], codec=codec)
+    return build_batch([NewRecord(now_ms, key, b"") for _ in range(count)], codec=codec)
 
 
 def produce(records: bytes, acks: int = -1) -> ProduceRequest:
@@ -75,10 +75,12 @@ def test_a_long_batch_is_compressed_anew(serving: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_without_options_nothing_is_walked(serving: Any, run: Any) -> None:
+def test_what_is_only_counted_is_answered_at_once(serving: Any, run: Any) -> None:
     async def scenario() -> None:
         async with serving() as asking:
             await asking.make_topic(TOPIC)
-            assert isinstance(asking.take(produce(many(None), acks=1), 9), list)
+            for codec in Codec:
+                usual = many(None, codec, count=10_000)
+                assert isinstance(asking.take(produce(usual, acks=1), 9), list)
 
     run(scenario())

@@ -133,6 +133,26 @@ def test_timestamps_out_of_the_topics_limits_are_refused(
     append(log, b"x", at=-1)
 
 
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_a_header_cannot_hide_a_timestamp_out_of_the_limits(
+    open_orders: Open, codec: Codec
+) -> None:
+    late = encode_record(0, 3_700_000, NewRecord(NOW, None, b"late"))
+    assert refusal(open_orders(), counted(1, late, codec)) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_header_that_claims_a_later_timestamp_than_any_record_has_is_corrected(
+    open_orders: Open,
+) -> None:
+    log = open_orders()
+    sent = batch(b"x")
+    lie = seal_batch(read_header(sent)._replace(max_timestamp=NOW + 4_000_000), sent[61:])
+    log.append_as_leader(lie, leader_epoch=0, now_ms=NOW)
+    data = log.read(0, 1000, upto=1).data
+    assert read_header(data).max_timestamp == NOW
+    assert crc_is_valid(data, 0, read_header(data))
+
+
 def test_a_compacted_topic_names_the_records_without_a_key(open_orders: Open) -> None:
     log = open_orders(LogConfig(compact=True))
     with pytest.raises(InvalidRecords) as refused:

@@ -115,10 +115,10 @@ def accept(
         return Accepted(header, batch, -1)
     if origin is Origin.CLIENT:
         _check_client_header(header)
-        plain = _prove(header, batch)
-        _check_records(header, plain, config, now_ms)
-        return _rewrite(header, batch, plain, config, now_ms)
-    return _rewrite(header, batch, None, config, now_ms)
+        plain, spread_ms = _prove(header, batch)
+        largest = _check_records(header, plain, spread_ms, config, now_ms)
+        return _rewrite(header, batch, plain, largest, config, now_ms)
+    return _rewrite(header, batch, None, header.max_timestamp, config, now_ms)
 
 
 def _check_client_header(header: BatchHeader) -> None:
@@ -135,28 +135,34 @@ def _check_client_header(header: BatchHeader) -> None:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
 
 
-def _prove(header: BatchHeader, batch: memoryview) -> bytes:
-    """The plain records, once it is certain that they are what the header counts."""
+def _prove(header: BatchHeader, batch: memoryview) -> tuple[bytes, int]:
+    """The plain records, once it is certain that they are what the header counts; and how far at
+    most their timestamps are from the first."""
     plain = bytes(payload_of(batch, 0, header))
     try:
-        prove_records(plain, header.count, in_order=header.codec != Codec.NONE)
+        spread_ms = prove_records(plain, header.count, in_order=header.codec != Codec.NONE)
     except (IndexError, ValueError) as error:
         raise invalid(
             f"The batch claims {header.count} records, and its bytes are not that: {error}."
         ) from error
-    return plain
+    return plain, spread_ms
 
 
-def _check_records(header: BatchHeader, plain: bytes, config: LogConfig, now_ms: int) -> None:
-    """Look at each record only where the header leaves the answer open."""
-    if not config.compact and not _may_be_out_of_time(header, config, now_ms):
-        return
+def _check_records(
+    header: BatchHeader, plain: bytes, spread_ms: int, config: LogConfig, now_ms: int
+) -> int:
+    """The largest timestamp; the header's, unless each record has to be looked at."""
+    in_time = not _may_be_out_of_time(header, config, now_ms, spread_ms)
+    if in_time and not config.compact:
+        return header.max_timestamp
+    largest = -1
     newest = now_ms + config.timestamp_after_max_ms
     oldest = now_ms - config.timestamp_before_max_ms
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
     records = skim_records(plain, header)
     for index, (timestamp, has_key) in enumerate(records):
+        largest = max(largest, timestamp)
         if config.compact and not has_key:
             keyless.append((index, "A compacted topic takes only records with a key."))
         elif not config.log_append_time and not (timestamp == -1 or oldest <= timestamp <= newest):
@@ -175,29 +181,38 @@ def _check_records(header: BatchHeader, plain: bytes, config: LogConfig, now_ms:
             "Some timestamps are outside of the topic's limits.",
             out_of_time,
         )
+    return largest
 
 
-def _may_be_out_of_time(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
-    """Without a lower limit the header's largest timestamp settles the matter."""
+def _may_be_out_of_time(
+    header: BatchHeader, config: LogConfig, now_ms: int, spread_ms: int = 0
+) -> bool:
+    """Without a lower limit the first timestamp and the largest mostly settle the matter."""
     if config.log_append_time:
         return False
     if config.timestamp_before_max_ms != NEVER_MS:
         return True
-    return header.max_timestamp > now_ms + config.timestamp_after_max_ms
+    newest = now_ms + config.timestamp_after_max_ms
+    return header.max_timestamp > newest or header.base_timestamp + spread_ms > newest
 
 
 def _rewrite(
-    header: BatchHeader, batch: memoryview, plain: bytes | None, config: LogConfig, now_ms: int
+    header: BatchHeader,
+    batch: memoryview,
+    plain: bytes | None,
+    largest: int,
+    config: LogConfig,
+    now_ms: int,
 ) -> Accepted:
-    """`plain` are the records without compression, where they were looked at."""
+    """`plain` are the records without compression, where they were looked at, `largest` is their
+    largest timestamp: a header that says something else would mislead retention."""
     stamp = config.log_append_time
     attributes = header.attributes
-    if config.codec is None and not stamp and not attributes & LOG_APPEND_TIME:
-        return Accepted(header, batch, -1)
+    lies = largest != header.max_timestamp or bool(attributes & LOG_APPEND_TIME)
     recompress = config.codec is not None and header.codec != config.codec and not header.is_control
-    append_time = now_ms if stamp else -1
-    if not recompress and not stamp and not attributes & LOG_APPEND_TIME:
+    if not recompress and not stamp and not lies:
         return Accepted(header, batch, -1)
+    append_time = now_ms if stamp else -1
     attributes &= ~LOG_APPEND_TIME
     if stamp:
         attributes |= LOG_APPEND_TIME
@@ -207,9 +222,7 @@ def _rewrite(
         attributes = (attributes & ~CODEC_MASK) | config.codec
         payload = compress(config.codec, payload_of(batch, 0, header) if plain is None else plain)
     renewed = seal_batch(
-        header._replace(
-            attributes=attributes, max_timestamp=now_ms if stamp else header.max_timestamp
-        ),
+        header._replace(attributes=attributes, max_timestamp=now_ms if stamp else largest),
         payload,
     )
     if len(renewed) > config.message_bytes_max:

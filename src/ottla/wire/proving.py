@@ -23,12 +23,13 @@ _SECOND = b"".join(bytes([n]) * 64 for n in range(_BLOCK // 64)) * 2
 _SECOND_OF_THREE = bytes(byte | 0x80 for byte in _SECOND)
 
 
-def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> None:
+def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
     """ValueError or IndexError where a record is malformed, or there are more or fewer.
 
-    With `in_order` their offsets must follow on each other from 0 on.
+    With `in_order` their offsets must follow on each other from 0 on. The answer is a bound: no
+    record's timestamp is further than that from the batch's first.
     """
-    at, total, left = 0, len(payload), count
+    at, total, left, widest = 0, len(payload), count, 0
     row, patience = _ROW_FIRST, 0
     while left:
         start = at
@@ -47,7 +48,9 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> None
         key_at = offset_at + 1
         while payload[key_at - 1] >= _ONE_BYTE:
             key_at += 1
-        if offset_at - body > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
+        if offset_at - body > widest:
+            widest = offset_at - body
+        if widest > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
             raise ValueError("a varint that is too long")
         if in_order and payload[offset_at:key_at] != varint(count - left):
             raise ValueError("a record with another offset than its place in the batch")
@@ -83,6 +86,7 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> None
             patience = 0 if alike else _ROW_FIRST
     if at != total:
         raise ValueError(f"{total - at} bytes follow the last of {count} records")
+    return int(1 << 7 * (widest - 1) - 1) if widest > 1 else 0
 
 
 class _Columns:

@@ -52,10 +52,13 @@ def open_log(
 ) -> PartitionLog:
     """The log in `path`, made if it is not there. `topic_id` is written down if none is yet."""
     health = health or DirectoryHealth(path.parent)
-    names = _names(path, topic_id, resources, health)
-    bases, snapshot_offsets = _tidy(path, names or [], config, resources)
+    if topic_id is not None and not os.path.isdir(path):
+        resources.files.new_directories.promise(str(path), topic_id, health)
+        return _new_log(path, topic_partition, topic_id, config, resources, health, now_ms)
+    names = _names(path)
+    bases, snapshot_offsets = _tidy(path, names, config, resources)
     epochs = LeaderEpochs(path / LEADER_EPOCHS)
-    if names is not None and LEADER_EPOCHS in names:
+    if LEADER_EPOCHS in names:
         epochs.load()
     producers = ProducerStates(resources.producer_expiration_ms)
     snapshots = ProducerSnapshots(path, snapshot_offsets)
@@ -110,34 +113,55 @@ def open_log(
     return log
 
 
-def _topic_id(path: Path, names: list[str] | None, topic_id: Uuid | None) -> Uuid:
+def _new_log(
+    path: Path,
+    topic_partition: TopicPartition,
+    topic_id: Uuid,
+    config: LogConfig,
+    resources: LogResources,
+    health: DirectoryHealth,
+    now_ms: int,
+) -> PartitionLog:
+    """Without a look at the disk: a request may ask for thousands."""
+    return PartitionLog(
+        path,
+        topic_partition,
+        topic_id,
+        config,
+        resources,
+        [Segment(path, 0, resources.files, config, now_ms=now_ms)],
+        epochs=LeaderEpochs(path / LEADER_EPOCHS),
+        producers=ProducerStates(resources.producer_expiration_ms),
+        snapshots=ProducerSnapshots(path),
+        log_start_offset=0,
+        log_end_offset=0,
+        recovery_point=0,
+        health=health,
+    )
+
+
+def _topic_id(path: Path, names: list[str], topic_id: Uuid | None) -> Uuid:
     """The id that is written down here, or else the one given, which then is."""
-    if names is not None and PARTITION_METADATA in names:
+    if PARTITION_METADATA in names:
         _, found, text = read_file(f"{path}/{PARTITION_METADATA}").decode().partition("topic_id: ")
         if found:
             return parse_uuid(text.strip())
     if topic_id is None:
         return ZERO_UUID
-    if names is not None:
-        make_directory(str(path), topic_id)
+    make_directory(str(path), topic_id)
     return topic_id
 
 
 # --- what lies in the directory
 
 
-def _names(
-    path: Path, topic_id: Uuid | None, resources: LogResources, health: DirectoryHealth
-) -> list[str] | None:
-    """None for a directory that is not there: it is promised, as that of a new log."""
+def _names(path: Path) -> list[str]:
+    """Empty for a directory that had to be made."""
     try:
         return os.listdir(path)
     except FileNotFoundError:
-        if topic_id is None:
-            os.mkdir(path)
-            return []
-        resources.files.new_directories.promise(str(path), topic_id, health)
-        return None
+        os.mkdir(path)
+        return []
 
 
 def _tidy(

@@ -4,11 +4,9 @@ Native code does the work. Every decompression has a cap on its output, and memo
 it is filled, so a small payload cannot ask for a large allocation.
 """
 
-from contextlib import suppress
 from enum import IntEnum
 from mmap import mmap
 from struct import Struct
-from threading import local
 from typing import TypeAlias
 
 import cramjam
@@ -96,27 +94,33 @@ def decompress(codec: int, payload: Buffer, limit: int | None = None) -> Buffer:
     raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Compression codec {codec} is unknown.")
 
 
-class _Scratch(local):
-    """Room for usual payloads, one for each thread: fresh pages cost more than the codecs."""
-
-    def __init__(self) -> None:
-        self.room = mmap(-1, SCRATCH_BYTES)
-
-
-_scratch = _Scratch()
+# Room for usual payloads, as many as were ever used at once: fresh pages cost more than codecs.
+_scratch: list[mmap] = []
 
 
 def _decompress_into(module: object, payload: Buffer, limit: int) -> bytes:
     into = module.decompress_into  # type: ignore[attr-defined]
     size: int
     if limit >= SCRATCH_BYTES:
-        with suppress(cramjam.DecompressionError):  # too large for it, or not to be read at all
-            size = into(payload, _scratch.room)
-            return _scratch.room[:size]
+        scratch = _take_scratch()
+        try:
+            size = into(payload, scratch)
+            return scratch[:size]
+        except cramjam.DecompressionError:
+            pass  # too large for it, or not to be read at all
+        finally:
+            _scratch.append(scratch)
     # An anonymous mapping costs nothing until it is written: the cap is an address range, not RAM.
     with mmap(-1, limit) as room:
         size = into(payload, room)
         return room[:size]
+
+
+def _take_scratch() -> mmap:
+    try:
+        return _scratch.pop()
+    except IndexError:
+        return mmap(-1, SCRATCH_BYTES)
 
 
 def _compress_xerial(payload: memoryview) -> bytes:

@@ -94,7 +94,12 @@ class Option:
         """The typed value of a text that was checked where it came in, or of a default."""
         if text is None:
             return None
-        return text if self.kind is Kind.PASSWORD else _typed(self.kind, text.strip())
+        if self.kind is Kind.PASSWORD:
+            return text
+        value = _typed(self.kind, text.strip())
+        if isinstance(value, tuple) and "|" in self.accepts:
+            return tuple(dict.fromkeys(value))  # of a choice, what is named twice counts once
+        return value
 
 
 def _typed(kind: Kind, text: str) -> Value:
@@ -110,8 +115,7 @@ def _typed(kind: Kind, text: str) -> Value:
         except ValueError:
             raise ValueError("a number is expected") from None
     if kind is Kind.LIST:
-        items = (item for item in map(str.strip, text.split(",")) if item)
-        return tuple(dict.fromkeys(items))  # what is named twice counts once
+        return tuple(item for item in map(str.strip, text.split(",")) if item)
     return text
 
 

@@ -38,6 +38,10 @@ OWN_FIELDS = {
         "IncludeRebalance", "bool", 0
     ),
     ("ConsumerGroupDescribeResponse", "DescribedGroup"): own_field("Rebalance", "string", 0),
+    ("StreamsGroupDescribeRequest", "StreamsGroupDescribeRequest"): own_field(
+        "IncludeRebalance", "bool", 0
+    ),
+    ("StreamsGroupDescribeResponse", "DescribedGroup"): own_field("Rebalance", "string", 0),
 }
 """Why a group rebalanced last, and for whom it waited: told as JSON to who asks for it."""
 

@@ -10,7 +10,7 @@ CLUSTER_ID = "qxMSOLpFR9-f3GtICWzutw"
 
 QUICK_GROUPS = {  # the servers' heartbeat intervals are 5 s, too long for tests to wait for
     f"group.{kind}.{name}": value
-    for kind in ("consumer", "share")
+    for kind in ("consumer", "share", "streams")
     for name, value in {
         "min.session.timeout.ms": "6000",
         "session.timeout.ms": "6000",
@@ -82,6 +82,7 @@ class Home:
             "share.coordinator.state.topic.min.isr": "1",
             "share.coordinator.state.topic.num.partitions": "4",
             "group.initial.rebalance.delay.ms": "0",
+            "group.streams.initial.rebalance.delay.ms": "300",
             **QUICK_GROUPS,
             **self.settings,
         }

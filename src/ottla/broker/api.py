@@ -119,6 +119,8 @@ _TABLE = """
 85 write_share_group_state        0-1  broker
 86 delete_share_group_state       0-0  broker
 87 read_share_group_state_summary 0-1  broker
+88 streams_group_heartbeat        0-0  broker
+89 streams_group_describe         0-0  broker
 90 describe_share_group_offsets   0-1  broker
 91 alter_share_group_offsets      0-0  broker
 92 delete_share_group_offsets     0-0  broker

@@ -19,9 +19,12 @@ from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.list_groups import ListGroupsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
 from ottla.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 M = TypeVar("M", bound=Message)
@@ -34,9 +37,12 @@ VERSIONS: dict[type[Message], int] = {
     DescribeLogDirsRequest: 4,
     DescribeQuorumRequest: 1,
     ElectLeadersRequest: 2,
+    FindCoordinatorRequest: 4,
+    ListGroupsRequest: 5,
     ListOffsetsRequest: 7,
     ListPartitionReassignmentsRequest: 0,
     MetadataRequest: 12,
+    StreamsGroupDescribeRequest: 0,
     UnregisterBrokerRequest: 0,
 }
 

@@ -1,11 +1,13 @@
 """`ottla group list|describe|reset-offsets|delete`."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
+from ottla.cli import streams_groups
 from ottla.cli.arguments import (
     DEFAULT_BOOTSTRAP,
     Bootstrap,
@@ -26,6 +28,7 @@ Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=complete_groups)
 ]
 Place = tuple[str, int]
+COLUMNS = ("topic", "partition", "committed", "end", "lag", "reader")
 
 
 @app.command(name="list")
@@ -36,11 +39,14 @@ def list_groups(
 ) -> None:
     """List the groups and the state they are in."""
     admin = Cluster(bootstrap, client).admin()  # held: a client that is let go never answers
-    found = admin.list_consumer_groups().result(TIMEOUT_S)
-    rows = sorted(
-        (group.group_id, group.state.name.lower(), group.type.name.lower() if group.type else "")
-        for group in found.valid
-    )
+    known = {
+        group.group_id: (group.state.name.lower(), group.type.name.lower() if group.type else "")
+        for group in admin.list_consumer_groups().result(TIMEOUT_S).valid
+    }
+    if any("unknown" in row for row in known.values()):
+        told_by_brokers = streams_groups.kinds(bootstrap)
+        known |= {name: told_by_brokers[name] for name in known if name in told_by_brokers}
+    rows = sorted((name, *row) for name, row in known.items())
     if json:
         print_json([dict(zip(("group", "state", "type"), row, strict=True)) for row in rows])
         return
@@ -57,43 +63,57 @@ def describe(
     """Show where a group stands in each partition, and who reads it."""
     admin = Cluster(bootstrap, client).admin()
     described = _described(admin, group)
-    readers = {
+    streams = None
+    if described.state.name in ("DEAD", "UNKNOWN"):  # of a kind that librdkafka does not know
+        streams = streams_groups.described(bootstrap, group)
+    readers = streams_groups.readers(streams) if streams else _readers(described)
+    rows = _progress(admin, group, readers)
+    state = (streams.group_state if streams else described.state.name).lower()
+    story = streams_groups.story(streams) if streams else last_rebalance(bootstrap, group)
+    if json:
+        parts = [
+            {name: None if cell == "-" else cell for name, cell in zip(COLUMNS, row, strict=True)}
+            for row in rows
+        ]
+        more = streams_groups.as_json(streams) if streams else {}
+        shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
+        print_json({**shown, **more})
+        return
+    members = streams.members if streams else described.members
+    lag = sum(row[4] for row in rows if isinstance(row[4], int))
+    out.print(f"[bold]{group}[/]  {state}  {len(members)} members  {lag:,} records behind")
+    for line in told(story, {member.member_id: member.client_id for member in members}):
+        out.print(line)
+    if streams:
+        streams_groups.print_tasks(streams)
+    print_table([name.upper() for name in COLUMNS], rows)
+
+
+def _readers(described: ConsumerGroupDescription) -> dict[Place, str]:
+    return {
         (part.topic, part.partition): f"{member.client_id} {member.host}"
         for member in described.members
         for part in member.assignment.topic_partitions
     }
+
+
+def _progress(
+    admin: AdminClient, group: str, readers: Mapping[Place, str]
+) -> list[tuple[str, int, int | str, int, int | str, str]]:
+    """A row of `COLUMNS` for each partition that was read or has a reader."""
     committed = _committed(admin, group)
     places = sorted({*committed, *readers})
     ends = _ends(admin, places, OffsetSpec.latest())
-    rows = [
+    return [
         (
-            topic,
-            number,
-            committed.get((topic, number), "-"),
-            ends[topic, number],
-            ends[topic, number] - committed[topic, number] if (topic, number) in committed else "-",
-            readers.get((topic, number), "-"),
+            *place,
+            committed.get(place, "-"),
+            ends[place],
+            ends[place] - committed[place] if place in committed else "-",
+            readers.get(place, "-"),
         )
-        for topic, number in places
+        for place in places
     ]
-    columns = ("topic", "partition", "committed", "end", "lag", "reader")
-    if json:
-        parts = [
-            {name: None if cell == "-" else cell for name, cell in zip(columns, row, strict=True)}
-            for row in rows
-        ]
-        state = described.state.name.lower()
-        story = last_rebalance(bootstrap, group)
-        print_json({"group": group, "state": state, "partitions": parts, "rebalance": story})
-        return
-    lag = sum(row[4] for row in rows if isinstance(row[4], int))
-    out.print(
-        f"[bold]{group}[/]  {described.state.name.lower()}  "
-        f"{len(described.members)} members  {lag:,} records behind"
-    )
-    for line in told(last_rebalance(bootstrap, group), described):
-        out.print(line)
-    print_table([name.upper() for name in columns], rows)
 
 
 @app.command(name="reset-offsets")

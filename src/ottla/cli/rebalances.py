@@ -4,12 +4,11 @@ Brokers of Apache Kafka do not tell; then there is nothing to show, and that is 
 """
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from struct import pack, unpack
 from typing import Any, TypeVar
 
-from confluent_kafka.admin import ConsumerGroupDescription
 from msgspec.json import decode as decode_json
 
 from ottla.wire.codec import MalformedMessage, decode, encode
@@ -49,10 +48,14 @@ def _ask(host: str, port: int, group: str) -> dict[str, Any] | None:
         if story is None:
             classic = DescribeGroupsRequest(groups=[group], include_rebalance=True)
             story = _exchange(link, classic, DescribeGroupsResponse, 6).groups[0].rebalance
+    return read_story(story)
+
+
+def read_story(story: str | None) -> dict[str, Any] | None:
     if story is None:
         return None
-    told: dict[str, Any] = decode_json(story)
-    return told
+    read: dict[str, Any] = decode_json(story)
+    return read
 
 
 def _exchange(link: socket.socket, request: Message, response: type[R], version: int) -> R:
@@ -73,11 +76,10 @@ def _read(link: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def told(story: dict[str, Any] | None, described: ConsumerGroupDescription) -> Iterator[str]:
-    """Lines for people."""
+def told(story: dict[str, Any] | None, names: Mapping[str, str]) -> Iterator[str]:
+    """Lines for people; `names`: what clients call themselves, by member."""
     if story is None:
         return
-    names = {member.member_id: member.client_id for member in described.members}
 
     def shown(member_id: str) -> str:
         return f"{names[member_id]} ({member_id})" if member_id in names else member_id

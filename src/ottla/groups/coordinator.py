@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
     from ottla.groups.outcome import Caller
     from ottla.groups.share.starting import Started
+    from ottla.groups.streams.heartbeats import Beat
     from ottla.metadata.image import Delta
     from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
     from ottla.wire.messages.consumer_group_heartbeat import (
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         ShareGroupHeartbeatRequest,
         ShareGroupHeartbeatResponse,
     )
+    from ottla.wire.messages.streams_group_describe import DescribedGroup as DescribedStreams
+    from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
     from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
     from ottla.wire.messages.txn_offset_commit import (
         TxnOffsetCommitRequest,
@@ -183,6 +186,18 @@ class GroupCoordinator:
             lambda groups, now, _: heartbeat(groups, now, request, caller)
         )
 
+    def streams_heartbeat(
+        self, request: StreamsGroupHeartbeatRequest, caller: Caller
+    ) -> Awaitable[Beat]:
+        """The answer, and topics that whoever answers has to make."""
+        from ottla.groups.streams.checks import check
+        from ottla.groups.streams.heartbeats import heartbeat
+
+        check(request)
+        return self.shards.of(request.group_id).submit(
+            lambda groups, now, _: heartbeat(groups, now, request, caller)
+        )
+
     def started_by(self, group_id: str) -> Started:
         """The partitions that a share group has queues over."""
         from ottla.groups.share.starting import started_by
@@ -271,6 +286,11 @@ class GroupCoordinator:
         from ottla.groups.describing import describe_share
 
         return describe_share(self.shards.of(group_id).machine, group_id)
+
+    def describe_streams(self, group_id: str) -> DescribedStreams:
+        from ottla.groups.streams.describing import describe
+
+        return describe(self.shards.of(group_id).machine, group_id)
 
     def rebalance_of(self, group_id: str) -> str | None:
         """Why the group rebalanced last, how long it took, and for whom it waits, as JSON."""

@@ -8,6 +8,7 @@ from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.targets import preferred_assignor
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.messages import share_group_describe as share
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Group, Groups
 
 NOT_FOUND_SINCE = 6
-CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
+CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
@@ -83,6 +84,10 @@ def _listed(group: "Group") -> ListedGroup:
     if isinstance(group, ShareGroup):
         return ListedGroup(
             group_id=group.id, protocol_type=SHARE, group_state=group.state, group_type=SHARE
+        )
+    if isinstance(group, StreamsGroup):
+        return ListedGroup(
+            group_id=group.id, protocol_type=STREAMS, group_state=group.state, group_type=STREAMS
         )
     return ListedGroup(
         group_id=group.id,

@@ -16,6 +16,11 @@ class Pace(NamedTuple):
     share_session_timeout_ms: int = 45_000
     assignment_interval_ms: int = 0  # between two targets, so that many who join share one
     share_assignment_interval_ms: int = 0
+    streams_heartbeat_interval_ms: int = 5_000
+    streams_session_timeout_ms: int = 45_000
+    streams_initial_delay_ms: int = 3_000
+    streams_assignment_interval_ms: int = 1_000
+    streams_standbys: int = 0
 
     @classmethod
     def of(cls, group_settings: Settings) -> "Pace":
@@ -26,6 +31,11 @@ class Pace(NamedTuple):
             group_settings.int("share.session.timeout.ms"),
             group_settings.int("consumer.assignment.interval.ms"),
             group_settings.int("share.assignment.interval.ms"),
+            group_settings.int("streams.heartbeat.interval.ms"),
+            group_settings.int("streams.session.timeout.ms"),
+            group_settings.int("streams.initial.rebalance.delay.ms"),
+            group_settings.int("streams.assignment.interval.ms"),
+            group_settings.int("streams.num.standby.replicas"),
         )
 
 
@@ -45,6 +55,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration: str = "bidirectional"
     share_max_size: int = 200
+    streams_max_size: int = 2**31 - 1
     pace: Pace = field(default_factory=Pace)
 
     @classmethod
@@ -62,5 +73,6 @@ class Limits(Struct, frozen=True, kw_only=True):
             consumer_assignors=settings.names("group.consumer.assignors"),
             consumer_migration=settings.text("group.consumer.migration.policy").lower(),
             share_max_size=settings.int("group.share.max.size"),
+            streams_max_size=settings.int("group.streams.max.size"),
             pace=Pace.of(settings.for_group({})),
         )

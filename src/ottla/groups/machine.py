@@ -24,6 +24,9 @@ from ottla.groups.outcome import Outcome
 from ottla.groups.share import heartbeats as share_heartbeats
 from ottla.groups.share import records as share_records
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams import leaving as streams_leaving
+from ottla.groups.streams import records as streams_records
+from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image
 from ottla.wire.message import Message
 from ottla.wire.records.groups import (
@@ -33,9 +36,10 @@ from ottla.wire.records.groups import (
     OffsetCommitKey,
     OffsetCommitValue,
     ShareGroupMetadataKey,
+    StreamsGroupMetadataKey,
 )
 
-Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup
+Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 TimerName: TypeAlias = tuple[str, str, str]
 """What is due, for which group, for which member."""
 
@@ -51,6 +55,7 @@ class Groups:
             2: (GroupMetadataKey, GroupMetadataValue),
             **consumer_records.RECORDS,
             **share_records.RECORDS,
+            **streams_records.RECORDS,
         },
         {OffsetCommitValue: 4, GroupMetadataValue: 3},
     )
@@ -140,6 +145,8 @@ class Groups:
                 self._replay_classic(key.group, value)
             case _ if key.API_KEY in share_records.RECORDS:
                 self._replay_share(key, value)
+            case _ if key.API_KEY in streams_records.RECORDS:
+                self._replay_streams(key, value)
             case _:
                 self._replay_consumer(key, value)
 
@@ -177,6 +184,18 @@ class Groups:
         else:
             share_records.apply(group, key, value)
 
+    def _replay_streams(self, key: Message, value: Message | None) -> None:
+        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
+        group = self.groups.get(group_id)
+        if not isinstance(group, StreamsGroup):
+            if value is None:
+                return
+            group = self.groups[group_id] = StreamsGroup(group_id)
+        if value is None and isinstance(key, StreamsGroupMetadataKey):
+            del self.groups[group_id]
+        else:
+            streams_records.apply(group, key, value)
+
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
 
@@ -190,7 +209,7 @@ class Groups:
                     self.expect_member(group.id, one.id, now, one)
                 self._expect_target(group, now)
                 continue
-            if isinstance(group, ShareGroup):
+            if isinstance(group, ShareGroup | StreamsGroup):
                 for member_id in group.members:
                     self.expect_member(group.id, member_id, now)
                 self._expect_target(group, now)
@@ -218,8 +237,11 @@ class Groups:
         """A member of a consumer group; those of the classic protocol bring their time-out."""
         pace = self.pace_of(group_id)
         timeout_ms = pace.session_timeout_ms
-        if isinstance(self.groups.get(group_id), ShareGroup):
+        group = self.groups.get(group_id)
+        if isinstance(group, ShareGroup):
             timeout_ms = pace.share_session_timeout_ms
+        elif isinstance(group, StreamsGroup):
+            timeout_ms = pace.streams_session_timeout_ms
         if member is not None and member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
         self.timers.set(("member", group_id, member_id), now.seconds + timeout_ms / 1000)
@@ -244,6 +266,8 @@ class Groups:
                 share_heartbeats.is_due(self, group, now, out)
             elif isinstance(group, ShareGroup):
                 share_heartbeats.session_ended(self, group, member_id, now, out)
+            elif isinstance(group, StreamsGroup):
+                self._tick_streams(kind, group, member_id, now, out)
         return out.decision(None)
 
     def _tick_classic(
@@ -272,6 +296,16 @@ class Groups:
             leaving.revocation_is_late(self, group, member_id, now, out)
         elif kind == "assign":
             targets.is_due(self, group, now, out)
+
+    def _tick_streams(
+        self, kind: str, group: StreamsGroup, member_id: str, now: Instant, out: Outcome
+    ) -> None:
+        if kind == "member":
+            streams_leaving.session_ended(self, group, member_id, now, out)
+        elif kind == "revoke":
+            streams_leaving.revocation_is_late(self, group, member_id, now, out)
+        elif kind == "delay":
+            streams_leaving.initial_delay_is_over(self, group, now, out)
 
     def _check_ages_later(self, now: Instant) -> None:
         interval_s = self.limits.retention_check_interval_ms / 1000

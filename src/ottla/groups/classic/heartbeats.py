@@ -10,6 +10,7 @@ from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def heartbeat(
     groups: "Groups", now: Instant, request: HeartbeatRequest
 ) -> Decision[HeartbeatResponse]:
     group = groups.find(request.group_id)
-    if group is None or isinstance(group, ShareGroup):
+    if group is None or isinstance(group, ShareGroup | StreamsGroup):
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     if isinstance(group, ConsumerGroup):
         return classic_members.heartbeat(groups, group, now, request)

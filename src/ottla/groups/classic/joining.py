@@ -12,6 +12,7 @@ from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
 
@@ -37,7 +38,7 @@ def join(
         if not existing.is_empty:
             return _join_consumers(groups, existing, now, request, caller)
         out.records += group_tombstones(existing)
-    if isinstance(existing, ShareGroup):
+    if isinstance(existing, ShareGroup | StreamsGroup):
         return _refused(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:
         group = groups.classic(request.group_id, create=not request.member_id)

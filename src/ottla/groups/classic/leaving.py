@@ -10,6 +10,7 @@ from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
@@ -27,7 +28,7 @@ def leave(
     group = groups.find(request.group_id)
     if isinstance(group, ConsumerGroup):
         return classic_members.leave(groups, group, now, request)
-    if isinstance(group, ShareGroup):
+    if isinstance(group, ShareGroup | StreamsGroup):
         group = None
     out = Outcome()
     # Versions before 3 name one member, and have its error at the top.

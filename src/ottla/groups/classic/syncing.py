@@ -11,6 +11,7 @@ from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def sync(
     groups: "Groups", now: Instant, request: SyncGroupRequest, ticket: Ticket
 ) -> Decision[SyncGroupResponse]:
     group = groups.find(request.group_id)
-    if group is None or group.is_empty or isinstance(group, ShareGroup):
+    if group is None or group.is_empty or isinstance(group, ShareGroup | StreamsGroup):
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     if isinstance(group, ConsumerGroup):
         return classic_members.sync(groups, group, now, request)

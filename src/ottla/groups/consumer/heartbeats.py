@@ -23,6 +23,7 @@ from ottla.groups.consumer.group import (
 from ottla.groups.consumer.reconciling import Owned, reconcile
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -72,7 +73,7 @@ def _group(
     group = groups.find(request.group_id)
     if isinstance(group, ConsumerGroup):
         return group
-    if request.member_epoch != JOINING or isinstance(group, ShareGroup):
+    if request.member_epoch != JOINING or isinstance(group, ShareGroup | StreamsGroup):
         no_consumer_group(request.group_id)
     if group is None or group.is_empty:
         if group is not None and group.written:

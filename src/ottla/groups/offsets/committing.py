@@ -9,7 +9,8 @@ from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import commit_value
 from ottla.groups.share.group import ShareGroup
-from ottla.ids import Uuid
+from ottla.groups.streams.group import StreamsGroup
+from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 MEMBER_EPOCHS_SINCE = 9
-IsStale = Callable[[Uuid, int], bool]
+IsStale = Callable[[str, Uuid, int], bool]
+"""Whether a topic's partition was not the member's in the epoch it knows."""
 TOO_LARGE = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
@@ -56,7 +58,7 @@ def commit(
             if metadata and len(metadata) > limit:
                 answer.error_code = TOO_LARGE
                 continue
-            if stale is not None and stale(topic_id, index):
+            if stale is not None and stale(name, topic_id, index):
                 answer.error_code = ErrorCode.STALE_MEMBER_EPOCH
                 continue
             key = OffsetCommitKey(group=group_id, topic=name, partition=index)
@@ -88,6 +90,11 @@ def _check(
         member = group.members.get(request.member_id)
         if member is not None:
             groups.expect_member(group.id, member.id, now, member)
+        return stale
+    if isinstance(group, StreamsGroup):
+        stale = _check_streams(group, request.member_id, generation, api_version)
+        if request.member_id in group.members:
+            groups.expect_member(group.id, request.member_id, now)
         return stale
     _check_classic(group, request.member_id, request.group_instance_id, generation)
     committer = group.members.get(request.member_id)
@@ -139,13 +146,55 @@ def _check_consumer(
         return None
     held, revoking = member.held, member.revoking
 
-    def is_stale(topic_id: Uuid, partition: int) -> bool:
+    def is_stale(name: str, topic_id: Uuid, partition: int) -> bool:
         since = held.get(topic_id, {}).get(partition)
         if since is None:
             since = revoking.get(topic_id, {}).get(partition)
         return since is None or since > epoch
 
     return is_stale
+
+
+def _check_streams(
+    group: StreamsGroup, member_id: str, epoch: int, api_version: int = MEMBER_EPOCHS_SINCE
+) -> IsStale | None:
+    """As for members of the consumer protocol; a partition belongs to who has its task."""
+    if epoch < 0 and group.is_empty:
+        return None
+    member = group.member(member_id)
+    if api_version < MEMBER_EPOCHS_SINCE:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            "OffsetCommit version 9 or above must be used by members of the streams protocol.",
+        )
+    if epoch > member.epoch or epoch < 0 or group.topology is None:
+        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+    if epoch == member.epoch:
+        return None
+    topology, since = group.topology, member.since
+
+    def is_stale(name: str, topic_id: Uuid, partition: int) -> bool:
+        subtopology = topology.reader_of(name)
+        return subtopology is None or since.get((subtopology, partition), epoch + 1) > epoch
+
+    return is_stale
+
+
+def _check_streams_in_transaction(group: StreamsGroup, request: TxnOffsetCommitRequest) -> None:
+    if request.generation_id < 0 and not request.member_id:
+        return
+    try:
+        stale = _check_streams(group, request.member_id, request.generation_id)
+    except KafkaError as error:
+        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION) from None
+        raise
+    if stale is not None and any(
+        stale(topic.name, ZERO_UUID, part.partition_index)
+        for topic in request.topics
+        for part in topic.partitions
+    ):
+        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> None:
@@ -159,6 +208,8 @@ def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> 
         _check_classic(group, member_id, instance_id, generation, transactional=True)
     elif isinstance(group, ShareGroup):
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    elif isinstance(group, StreamsGroup):
+        _check_streams_in_transaction(group, request)
     elif (generation >= 0 or member_id) and group.member(member_id).epoch != generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
 

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import Place
+from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -46,9 +48,11 @@ def fetch(
 
 
 def _check(groups: "Groups", request: OffsetFetchRequestGroup) -> None:
-    """A member of the consumer protocol says in which epoch it asks, so that zombies notice."""
-    group = groups.find_consumer(request.group_id)
-    if group is None or (request.member_id is None and request.member_epoch < 0):
+    """A member says in which epoch it asks, so that zombies notice; not so in classic groups."""
+    group = groups.find(request.group_id)
+    if not isinstance(group, ConsumerGroup | StreamsGroup):
+        return
+    if request.member_id is None and request.member_epoch < 0:
         return
     member = group.member(request.member_id or "")
     if request.member_epoch != member.epoch:

@@ -11,6 +11,8 @@ from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.offsets.store import Committed, Place
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.share.records import group_tombstones as share_tombstones
+from ottla.groups.streams.group import StreamsGroup
+from ottla.groups.streams.records import group_tombstones as streams_tombstones
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -34,8 +36,7 @@ def delete_offsets(
     group = groups.existing(request.group_id)
     if isinstance(group, ShareGroup):
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} has no offsets.")
-    uses_consumer_protocol = isinstance(group, ConsumerGroup) or group.uses_consumer_protocol
-    if not group.is_empty and not uses_consumer_protocol:
+    if isinstance(group, ClassicGroup) and not (group.is_empty or group.uses_consumer_protocol):
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     records: list[Entry] = []
     response = OffsetDeleteResponse(topics=[])
@@ -74,6 +75,8 @@ def _tombstones_of(group: "Group") -> list[Entry]:
         return group_tombstones(group)
     if isinstance(group, ShareGroup):
         return share_tombstones(group)
+    if isinstance(group, StreamsGroup):
+        return streams_tombstones(group)
     return [group_tombstone(group.id)]
 
 
@@ -115,7 +118,7 @@ def _is_too_old(groups: "Groups", group: "Group", offset: Committed, now_ms: int
     """The clock starts when the group became empty, or with the commit where nobody joined."""
     if offset.expire_ms >= 0:
         return now_ms >= offset.expire_ms
-    if isinstance(group, ConsumerGroup | ShareGroup) or group.is_simple:
+    if isinstance(group, ConsumerGroup | ShareGroup | StreamsGroup) or group.is_simple:
         since = offset.commit_ms
     elif group.is_empty:
         since = group.state_since_ms if group.state_since_ms >= 0 else offset.commit_ms

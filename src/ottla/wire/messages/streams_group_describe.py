@@ -10,12 +10,14 @@ from ottla.wire.message import Message
 class StreamsGroupDescribeRequest(Message):
     group_ids: list[str] = []
     include_authorized_operations: bool = False
+    include_rebalance: bool = False
     API_KEY: ClassVar[int] = 89
     VERSIONS: ClassVar[range] = range(1)
     FLEXIBLE_SINCE: ClassVar[int] = 0
     SCHEMA: ClassVar[str] = """
         group_ids []string
         include_authorized_operations bool
+        include_rebalance bool tag=10000:0+
     """
 
 
@@ -159,6 +161,7 @@ class DescribedGroup(Message):
     topology: Topology | None = None
     members: list[Member] = []
     authorized_operations: int = -2147483648
+    rebalance: str | None = None
     FLEXIBLE_SINCE: ClassVar[int] = 0
     SCHEMA: ClassVar[str] = """
         error_code int16
@@ -170,6 +173,7 @@ class DescribedGroup(Message):
         topology Topology null=0+
         members []Member
         authorized_operations int32
+        rebalance string null=0+ tag=10000:0+
     """
 
 

@@ -1,0 +1,44 @@
+"""StreamsGroupDescribe: epochs, the topology, members, and which tasks each has."""
+
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
+from ottla.broker.streams_topics import streams_are_on
+from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.streams_group_describe import (
+    DescribedGroup,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+)
+
+
+def handle(
+    request: StreamsGroupDescribeRequest, context: RequestContext, broker: Broker
+) -> StreamsGroupDescribeResponse:
+    if not streams_are_on(broker):
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    groups = [_describe(group_id, broker) for group_id in request.group_ids]
+    for group in groups:
+        if request.include_authorized_operations and group.error_code == 0:
+            group.authorized_operations = ALL_GROUP_OPERATIONS
+        if request.include_rebalance and group.error_code == 0:
+            group.rebalance = broker.groups.rebalance_of(group.group_id)
+    return StreamsGroupDescribeResponse(groups=groups)
+
+
+def refuse(request: StreamsGroupDescribeRequest, error: KafkaError) -> StreamsGroupDescribeResponse:
+    return StreamsGroupDescribeResponse(
+        groups=[
+            DescribedGroup(group_id=name, error_code=error.code, error_message=error.message)
+            for name in request.group_ids
+        ]
+    )
+
+
+def _describe(group_id: str, broker: Broker) -> DescribedGroup:
+    try:
+        return broker.groups.describe_streams(group_id)
+    except KafkaError as refusal:
+        return DescribedGroup(
+            group_id=group_id, error_code=refusal.code, error_message=refusal.message
+        )

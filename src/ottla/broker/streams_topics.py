@@ -1,0 +1,47 @@
+"""Topics that the broker makes for Kafka Streams applications, and whether it serves them."""
+
+from collections.abc import Iterable
+
+from ottla.broker.broker import Broker
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.streams.topics import MissingTopic
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+TIMEOUT_S = 3.0
+"""A heartbeat waits for it: its member must hear from us within its session."""
+
+
+def streams_are_on(broker: Broker) -> bool:
+    return (
+        broker.image.features.get("streams.version", 0) >= 1
+        and "streams" in broker.groups.limits.protocols
+    )
+
+
+async def make_topics(missing: Iterable[MissingTopic], broker: Broker) -> dict[str, str]:
+    """Why not, for those that could not be made."""
+    topics = [_creatable(topic) for topic in missing]
+    request = CreateTopicsRequest(topics=topics, timeout_ms=int(TIMEOUT_S * 1000))
+    try:
+        response = await broker.active_controller.ask(request, CreateTopicsResponse, TIMEOUT_S)
+    except KafkaError as error:
+        return {topic.name: str(error) for topic in topics}
+    return {
+        topic.name: topic.error_message or ErrorCode(topic.error_code).name
+        for topic in response.topics
+        if topic.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
+    }
+
+
+def _creatable(topic: MissingTopic) -> CreatableTopic:
+    return CreatableTopic(
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=[CreatableTopicConfig(name=k, value=v) for k, v in topic.configs.items()],
+    )

@@ -1,0 +1,115 @@
+"""Streams groups as people are shown them: librdkafka does not know this kind of group yet."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from ottla.cli.asking import Asking
+from ottla.cli.output import print_table
+from ottla.cli.rebalances import read_story
+from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from ottla.wire.messages.streams_group_describe import (
+    DescribedGroup,
+    StreamsGroupDescribeRequest,
+    StreamsGroupDescribeResponse,
+    TaskIds,
+)
+
+Place = tuple[str, int]
+
+
+def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
+    """State and type of all groups, as their coordinators call them."""
+    return asyncio.run(_kinds(bootstrap))
+
+
+async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    async with Asking(bootstrap) as asking:
+        brokers = (await asking.any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
+        for broker in brokers:
+            place = broker.host, broker.port
+            answer = await asking.one(place, ListGroupsRequest(), ListGroupsResponse)
+            for group in () if answer is None else answer.groups:
+                found[group.group_id] = group.group_state.lower(), group.group_type.lower()
+    return found
+
+
+def described(bootstrap: str, group: str) -> DescribedGroup | None:
+    """None where it is no streams group."""
+    return asyncio.run(_described(bootstrap, group))
+
+
+async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
+    find = FindCoordinatorRequest(coordinator_keys=[group])
+    describe = StreamsGroupDescribeRequest(group_ids=[group], include_rebalance=True)
+    async with Asking(bootstrap) as asking:
+        (found,) = (await asking.any(find, FindCoordinatorResponse)).coordinators
+        place = found.host, found.port
+        answer = await asking.one(place, describe, StreamsGroupDescribeResponse)
+    shown = None if answer is None else answer.groups[0]
+    return None if shown is None or shown.error_code else shown
+
+
+def readers(group: DescribedGroup) -> dict[Place, str]:
+    """Who reads the partitions of the sources: whoever has the task active."""
+    topics = {
+        one.subtopology_id: [
+            *one.source_topics,
+            *(topic.name for topic in one.repartition_source_topics),
+        ]
+        for one in (group.topology.subtopologies if group.topology else None) or ()
+    }
+    return {
+        (topic, index): f"{member.client_id} {member.client_host}"
+        for member in group.members
+        for task in member.assignment.active_tasks
+        for index in task.partitions
+        for topic in topics.get(task.subtopology_id, ())
+    }
+
+
+def story(group: DescribedGroup) -> dict[str, Any] | None:
+    return read_story(group.rebalance)
+
+
+def as_json(group: DescribedGroup) -> dict[str, Any]:
+    return {
+        "type": "streams",
+        "epoch": group.group_epoch,
+        "topology_epoch": group.topology.epoch if group.topology else None,
+        "members": [
+            {
+                "member": member.member_id,
+                "client": member.client_id,
+                "host": member.client_host,
+                "process": member.process_id,
+                "epoch": member.member_epoch,
+                "active": _named(member.assignment.active_tasks),
+                "standby": _named(member.assignment.standby_tasks),
+                "active_target": _named(member.target_assignment.active_tasks),
+                "standby_target": _named(member.target_assignment.standby_tasks),
+            }
+            for member in group.members
+        ],
+    }
+
+
+def print_tasks(group: DescribedGroup) -> None:
+    rows = [
+        (
+            f"{member.client_id} {member.client_host}",
+            member.member_epoch,
+            " ".join(_named(member.assignment.active_tasks)) or "-",
+            " ".join(_named(member.assignment.standby_tasks)) or "-",
+        )
+        for member in group.members
+    ]
+    print_table(("MEMBER", "EPOCH", "ACTIVE", "STANDBY"), rows, empty="It has no members.")
+
+
+def _named(tasks: Iterable[TaskIds]) -> list[str]:
+    """As Kafka Streams writes tasks."""
+    return [f"{one.subtopology_id}_{index}" for one in tasks for index in one.partitions]

@@ -1,0 +1,316 @@
+"""StreamsGroupHeartbeat: a member joins with its topology, lives, gives up, gets."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from ottla.coordination.machine import Decision, Instant
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.classic.group import ClassicGroup
+from ottla.groups.classic.records import tombstone
+from ottla.groups.outcome import Caller, Outcome
+from ottla.groups.streams import checks, leaving, records, targets
+from ottla.groups.streams.draft import Draft
+from ottla.groups.streams.endpoints import partitions_by_endpoint
+from ottla.groups.streams.group import (
+    JOINING,
+    LEAVING,
+    NOTHING,
+    Member,
+    MemberState,
+    StreamsGroup,
+    Task,
+    Tasks,
+    no_streams_group,
+)
+from ottla.groups.streams.reconciling import Owned, reconcile
+from ottla.groups.streams.topics import Configured, MissingTopic, Status
+from ottla.groups.streams.topology import Topology, from_request
+from ottla.wire.messages import streams_group_heartbeat as wire
+from ottla.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatResponse,
+)
+
+if TYPE_CHECKING:
+    from ottla.groups.machine import Groups
+
+Request = StreamsGroupHeartbeatRequest
+Response = StreamsGroupHeartbeatResponse
+WAITING_INTERVAL_MS = 500
+"""Who waits for tasks asks again soon, instead of idling a whole interval."""
+
+
+class Beat(NamedTuple):
+    """What the member is told, and the topics that the broker is to make for its group."""
+
+    response: Response
+    missing: tuple[MissingTopic, ...] = ()
+
+
+def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) -> Decision[Beat]:
+    checks.check(request)
+    if request.member_epoch < JOINING:
+        return _leave(groups, now, request)
+    out = Outcome()
+    group = _group(groups, request, out)
+    before = _known_or_new(groups, group, request)
+    topology = _topology(group, request)
+    outcome = targets.configured(groups, group, topology)
+    owned = _owned(request)
+    if outcome.is_ready and owned is not None:
+        checks.check_tasks(owned, outcome.task_counts)
+    draft = Draft(group)
+    member = _updated(before, request, caller)
+    joins = member.id not in group.members
+    if joins or member != before:
+        draft.write(records.member_metadata(group.id, member))
+    if group.topology is None:
+        draft.write(records.topology(group.id, topology))
+    reason = _why(before, member, joins=joins)
+    targets.refresh(groups, draft, topology, outcome, now, reason)
+    if group.is_empty:
+        _wait_for_others(groups, group.id, now)
+    delayed, target, epoch = _target(groups, draft, member.id, outcome, now)
+    member = step(groups, draft, draft.group.members[member.id], target, epoch, owned, now)
+    groups.expect_member(group.id, member.id, now)
+    if request.shutdown_application:
+        group.shutdown_by = member.id
+    out.records += draft.records
+    changed = request.member_epoch == JOINING or member.held != before.held
+    response = _response(groups, group, draft, member, request, changed=changed)
+    response.status = _status(group, topology, member, outcome, delayed)
+    if _waits(member, outcome, delayed):
+        interval_ms = min(response.heartbeat_interval_ms, WAITING_INTERVAL_MS)
+        response.heartbeat_interval_ms = interval_ms
+    return out.decision(Beat(response, outcome.missing))
+
+
+def _leave(groups: "Groups", now: Instant, request: Request) -> Decision[Beat]:
+    group = groups.existing(request.group_id)
+    if not isinstance(group, StreamsGroup):
+        no_streams_group(request.group_id)
+    member = group.member(request.member_id)
+    if request.shutdown_application:
+        group.shutdown_by = member.id
+    out = Outcome()
+    leaving.remove(groups, group, member, now, "left", out)
+    return out.decision(Beat(Response(member_id=member.id, member_epoch=LEAVING, status=[])))
+
+
+# -- the group and the member -----------------------------------------------------------------
+
+
+def _group(groups: "Groups", request: Request, out: Outcome) -> StreamsGroup:
+    """The group; for who joins, a new one, or an empty classic one that becomes one of these."""
+    group = groups.find(request.group_id)
+    if isinstance(group, StreamsGroup):
+        return group
+    if group is None:
+        if request.member_epoch == JOINING:
+            return StreamsGroup(request.group_id)
+        raise KafkaError(
+            ErrorCode.GROUP_ID_NOT_FOUND, f"Streams group {request.group_id} not found."
+        )
+    is_empty = isinstance(group, ClassicGroup) and group.is_empty
+    if request.member_epoch != JOINING or not is_empty:
+        no_streams_group(request.group_id)
+    if isinstance(group, ClassicGroup) and group.written:
+        out.records.append(tombstone(group.id))
+    return StreamsGroup(request.group_id)
+
+
+def _known_or_new(groups: "Groups", group: StreamsGroup, request: Request) -> Member:
+    if request.member_epoch != JOINING:
+        member = group.member(request.member_id)
+        checks.check_epoch(member, request.member_epoch, _owned(request))
+        return member
+    if len(group.members) >= groups.limits.streams_max_size:
+        raise KafkaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            "The streams group has reached its maximum capacity of "
+            f"{groups.limits.streams_max_size} members.",
+        )
+    return group.members.get(request.member_id) or Member(id=request.member_id)
+
+
+def _updated(member: Member, request: Request, caller: Caller) -> Member:
+    """The member as it describes itself now; what it does not say stays."""
+    at, tags = request.user_endpoint, request.client_tags
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
+        member,
+        rack=member.rack if request.rack_id is None else request.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        topology_epoch=member.topology_epoch
+        if request.topology is None
+        else request.topology.epoch,
+        process_id=member.process_id if request.process_id is None else request.process_id,
+        endpoint=member.endpoint if at is None else (at.host, at.port),
+        tags=member.tags if tags is None else {one.key: one.value for one in tags},
+        client_id=caller.client_id,
+        client_host=caller.client_host,
+    )
+
+
+def _topology(group: StreamsGroup, request: Request) -> Topology:
+    """The first member says what it is; the others must say the same, or be of an older epoch,
+    which they are told."""
+    known = group.topology
+    if request.topology is None:
+        if known is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The group has no topology.")
+        return known
+    said = from_request(request.topology)
+    if known is None:
+        return said
+    if known.epoch <= said.epoch and known != said:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "The topology differs from the group's: topology updates are not supported yet.",
+        )
+    return known
+
+
+def _why(before: Member, after: Member, *, joins: bool) -> str | None:
+    if joins:
+        return f"{after.id} joined"
+    if after != before:
+        return f"{after.id} changed what it says about itself"
+    return None
+
+
+def _owned(request: Request) -> Owned:
+    if request.active_tasks is None or request.standby_tasks is None:
+        return None
+    return Tasks(
+        _tasks(request.active_tasks),
+        _tasks(request.standby_tasks),
+        _tasks(request.warmup_tasks or ()),
+    )
+
+
+def _tasks(tasks: Iterable[wire.RequestTaskIds]) -> frozenset[Task]:
+    return frozenset((one.subtopology_id, index) for one in tasks for index in one.partitions)
+
+
+# -- moving on --------------------------------------------------------------------------------
+
+
+def _wait_for_others(groups: "Groups", group_id: str, now: Instant) -> None:
+    name = targets.initial_delay(group_id)
+    delay_ms = groups.pace_of(group_id).streams_initial_delay_ms
+    if delay_ms > 0 and name not in groups.timers:
+        groups.timers.set(name, now.seconds + delay_ms / 1000)
+
+
+def _target(
+    groups: "Groups", draft: Draft, member_id: str, outcome: Configured, now: Instant
+) -> tuple[str | None, Tasks, int]:
+    """What the member should have, in which epoch, and why that is not the newest."""
+    group = draft.group
+    delayed = None
+    if targets.initial_delay(group.id) in groups.timers:
+        return targets.delay(groups, group, now), NOTHING, group.assignment_epoch
+    if group.epoch > group.assignment_epoch:
+        delayed = targets.delay(groups, group, now)
+        if delayed is None:
+            targets.make_target(groups, draft, outcome, now)
+    return delayed, group.targets.get(member_id, NOTHING), group.assignment_epoch
+
+
+def step(
+    groups: "Groups",
+    draft: Draft,
+    member: Member,
+    target: Tasks,
+    target_epoch: int,
+    owned: Owned,
+    now: Instant,
+) -> Member:
+    """Lead the member one step towards its target, and watch how long it takes to give up."""
+    group = draft.group
+    if member.is_reconciled_to(target_epoch):
+        return member
+    moved = reconcile(member, target, target_epoch, owned, group.taken(member))
+    if moved == member:
+        return member
+    draft.write(records.current(group.id, moved))
+    name = ("revoke", group.id, member.id)
+    if moved.state is MemberState.UNREVOKED_TASKS:
+        groups.timers.set(name, now.seconds + moved.rebalance_timeout_ms / 1000)
+    else:
+        groups.timers.cancel(name)
+    if moved.is_reconciled_to(group.epoch):
+        groups.history(group.id).member_joined(member.id, now.seconds)
+        if group.state == "Stable":
+            groups.history(group.id).end(group.id, group.epoch, now.seconds)
+    return moved
+
+
+# -- answering --------------------------------------------------------------------------------
+
+
+def _waits(member: Member, outcome: Configured, delayed: str | None) -> bool:
+    """For tasks, or for topics that we make. Not for topics that somebody else has to make:
+    clients give up after two intervals without them."""
+    if not outcome.is_ready:
+        return bool(outcome.missing)
+    return delayed is not None or member.state is MemberState.UNRELEASED_TASKS
+
+
+def _response(
+    groups: "Groups",
+    group: StreamsGroup,
+    draft: Draft,
+    member: Member,
+    request: Request,
+    *,
+    changed: bool,
+) -> Response:
+    """`group` is the one whose soft state counts: the copy in the draft is thrown away."""
+    response = Response(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=groups.pace_of(group.id).streams_heartbeat_interval_ms,
+    )
+    if changed:
+        response.active_tasks = _task_ids(member.held.active)
+        response.standby_tasks = _task_ids(member.held.standby)
+        response.warmup_tasks = _task_ids(member.held.warmup)
+        if member.endpoint is not None:
+            group.endpoint_epoch += 1
+    if group.endpoint_epoch != request.endpoint_information_epoch:
+        response.partitions_by_user_endpoint = partitions_by_endpoint(draft.group, groups.image())
+    if group.members:  # a new group's record makes it anew, with the first epoch of endpoints
+        response.endpoint_information_epoch = group.endpoint_epoch
+    return response
+
+
+def _task_ids(tasks: Iterable[Task]) -> list[wire.ResponseTaskIds]:
+    return [
+        wire.ResponseTaskIds(subtopology_id=name, partitions=indexes)
+        for name, indexes in records.by_subtopology(tasks).items()
+    ]
+
+
+def _status(
+    group: StreamsGroup,
+    topology: Topology,
+    member: Member,
+    outcome: Configured,
+    delayed: str | None,
+) -> list[wire.Status]:
+    told: list[tuple[Status, str]] = []
+    if member.topology_epoch < topology.epoch:
+        detail = f"The topology of the group has epoch {topology.epoch}."
+        told.append((Status.STALE_TOPOLOGY, detail))
+    if delayed is not None:
+        told.append((Status.ASSIGNMENT_DELAYED, f"The assignment waits: {delayed}."))
+    if outcome.problem is not None:
+        told.append(outcome.problem)
+    if group.shutdown_by is not None:
+        detail = f"Member {group.shutdown_by} asked for the shutdown of the whole application."
+        told.append((Status.SHUTDOWN_APPLICATION, detail))
+    return [wire.Status(status_code=code, status_detail=detail) for code, detail in told]

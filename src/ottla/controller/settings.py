@@ -210,7 +210,7 @@ def _check_group_bounds(settings: Settings, name: str, value: int | None) -> Non
     """`consumer.session.timeout.ms` lies between the broker's `group.consumer.min.…` and max."""
     kind, _, rest = name.partition(".")
     for bound, sign in (("min", 1), ("max", -1)):
-        option = f"group.{kind}.{bound}.{rest}"
+        option = f"group.{kind}.{bound}.{rest.removeprefix('num.')}"
         if value is None or option not in BROKER_OPTIONS:
             continue
         limit = settings.int(option)

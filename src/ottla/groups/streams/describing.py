@@ -21,7 +21,6 @@ def describe(groups: "Groups", group_id: str) -> wire.DescribedGroup:
         reason = "not found" if group is None else "is not a streams group"
         return wire.DescribedGroup(
             group_id=group_id,
-            group_state="Dead",
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id} {reason}.",
         )

@@ -78,7 +78,11 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     if request.shutdown_application:
         group.shutdown_by = member.id
     out.records += draft.records
-    changed = request.member_epoch == JOINING or member.held != before.held
+    changed = (
+        request.member_epoch == JOINING
+        or member.held != before.held
+        or (owned is not None and owned != member.held)  # an answer was lost, or it is not done yet
+    )
     response = _response(groups, group, draft, member, request, changed=changed)
     response.status = _status(group, topology, member, outcome, delayed)
     if _waits(member, outcome, delayed):

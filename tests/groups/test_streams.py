@@ -1,6 +1,8 @@
 """The streams protocol: members of an application share its tasks."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.limits import Pace
@@ -8,7 +10,7 @@ from ottla.groups.offsets.committing import commit, commit_in_transaction
 from ottla.groups.offsets.fetching import fetch
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.streams.describing import describe
-from ottla.groups.streams.group import MemberState
+from ottla.groups.streams.group import NOTHING, MemberState, Task
 from ottla.groups.streams.topics import Status
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -394,3 +396,56 @@ def test_the_reason_of_a_rebalance_is_kept() -> None:
     settle(one)
     assert driver.groups.history("g").reason == "b left"
     assert driver.groups.history("g").finished is not None
+
+
+# -- whatever happens -------------------------------------------------------------------------
+
+STEPS = ("join", "beat", "beat", "beat", "deaf", "leave", "time", "restart", "grow")
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from("abcd")), max_size=40))
+def test_no_task_is_active_twice_whatever_happens(steps: list[tuple[str, str]]) -> None:
+    """Of those whom the group knows. `deaf`: a heartbeat whose answer is lost."""
+    driver = driver_with(standbys=1, lines=3)
+    members = {name: StreamsMember(driver, name, process=name.upper()) for name in "abcd"}
+    for step, name in steps:
+        member = members[name]
+        if step == "time":
+            driver.pass_time(7)
+        elif step == "restart":
+            driver.restart()
+        elif step == "grow":
+            driver.make_topic("lines", 5)
+            driver.make_topic("counts", 5)
+        elif step == "join":
+            member.join()
+        elif step == "deaf":
+            member.send(member.epoch, **member.owned())
+        elif step == "leave" and "g" in driver.groups.groups and name in group_of(driver).members:
+            member.leave()
+        elif step == "beat" and member.beat() is not ErrorCode.NONE:
+            member.has = NOTHING  # as a client does when it is fenced
+        check_owners(driver, members)
+    alive = [member for member in members.values() if member.join()]
+    settle(*alive)
+    check_owners(driver, members)
+    tasks = [task for member in alive for task in member.has.active]
+    assert len(tasks) == len(set(tasks)) == len(driver.image.topics_by_name["lines"].partitions)
+
+
+def check_owners(driver: Driver, members: dict[str, StreamsMember]) -> None:
+    if "g" not in driver.groups.groups:
+        return
+    group = group_of(driver)
+    believed: list[Task] = []
+    for name, member in members.items():
+        known = group.members.get(name)
+        if known is None or known.epoch < member.epoch:
+            continue
+        believed += member.has.active
+        assert known.held.active.isdisjoint(known.held.standby)
+    assert len(believed) == len(set(believed)), "two members take a task for theirs"
+    held = [
+        task for one in group.members.values() for task in one.held.active | one.revoking.active
+    ]
+    assert len(held) == len(set(held))

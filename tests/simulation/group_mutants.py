@@ -20,6 +20,8 @@ from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, removal
+from ottla.groups.streams import reconciling as streams_reconciling
+from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.record_batch import iterate_batches, iterate_records
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -154,6 +156,19 @@ def time_outs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Groups, "tick", tick)
 
 
+def tasks_are_given_while_another_still_has_them(patch: pytest.MonkeyPatch) -> None:
+    nothing: frozenset[Any] = frozenset()
+    patch.setattr(StreamsGroup, "taken", lambda *_: (nothing, nothing))
+
+
+def nobody_waits_for_a_member_to_close_its_tasks(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(streams_reconciling, "_still_has", lambda *_: False)
+
+
+def old_epochs_may_commit_for_tasks(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(committing, "_check_streams", lambda *_: None)
+
+
 MUTANTS: list[Mutant] = [
     partitions_are_given_while_another_still_has_them,
     what_is_being_given_up_counts_as_free,
@@ -169,4 +184,7 @@ MUTANTS: list[Mutant] = [
     sessions_end_at_once_after_a_move_of_the_coordinator,
     assignments_are_lost_with_the_coordinator,
     time_outs_are_forgotten,
+    tasks_are_given_while_another_still_has_them,
+    nobody_waits_for_a_member_to_close_its_tasks,
+    old_epochs_may_commit_for_tasks,
 ]

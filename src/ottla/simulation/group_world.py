@@ -1,4 +1,4 @@
-"""A group under a seed: members of either protocol, coordinators one after another, and faults.
+"""A group under a seed: members of one protocol or two, coordinators one after another, and faults.
 
 Checked at every step:
 - of those who are members in the coordinator's eyes, no two own the same partition;
@@ -20,6 +20,7 @@ from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
+from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image, Partition, Topic
 from ottla.simulation.clock import LoopClock
 from ottla.simulation.group_members import (
@@ -34,6 +35,7 @@ from ottla.simulation.group_members import (
 )
 from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
 from ottla.simulation.network import CALM, Network, Weather
+from ottla.simulation.streams_member import SUBTOPOLOGY, StreamsMember
 from ottla.simulation.virtual_loop import run_virtually
 from ottla.wire.records.groups import GroupMetadataKey, OffsetCommitKey
 
@@ -49,7 +51,7 @@ LIMITS = Limits(
     new_member_join_timeout_ms=20_000,
     offsets_retention_ms=RETENTION_MS,
     retention_check_interval_ms=700,
-    pace=Pace(1_000, SESSION_MS),
+    pace=Pace(1_000, SESSION_MS, streams_session_timeout_ms=SESSION_MS),
 )
 
 
@@ -57,6 +59,7 @@ KINDS: list[list[type[GroupMember]]] = [
     [ConsumerMember],
     [ClassicMember],
     [ConsumerMember, ClassicMember],
+    [StreamsMember],
 ]
 """Which protocols a world's members speak, by its seed."""
 
@@ -214,7 +217,7 @@ class GroupWorld:
 
     def _is_member(self, member: GroupMember) -> bool:
         group = self._group()
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | StreamsGroup):
             known = group.members.get(member.id)
             return known is not None and member.epoch in (known.epoch, known.previous_epoch)
         return (
@@ -235,6 +238,11 @@ class GroupWorld:
             owner = group.owners.get((self.topic_id, partition), member_id)
             if owner != member_id:
                 self._fail(f"{member_id} commits for {partition}, which {owner} owns")
+        elif isinstance(group, StreamsGroup):
+            task = SUBTOPOLOGY, partition
+            for other in group.members.values():
+                if other.id != member_id and task in other.held.active | other.revoking.active:
+                    self._fail(f"{member_id} commits for {partition}, which {other.id} owns")
         elif isinstance(group, ClassicGroup) and (
             member_id not in group.members or epoch != group.generation
         ):

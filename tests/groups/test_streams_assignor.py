@@ -91,7 +91,7 @@ def test_those_who_stay_keep_what_they_had(count: int, work: Work) -> None:
 
 
 def test_a_task_goes_where_its_state_is() -> None:
-    work = Work({"0": 4}, {"0"}, standbys=1)
+    work = Work({"0": 3}, {"0"}, standbys=1)
     members = [Worker("a", "p"), Worker("b", "q"), Worker("c", "r")]
     had = assign(members, work)
     stay = [Worker(m.id, m.process_id, had[m.id]) for m in members[1:]]

@@ -109,7 +109,7 @@ class StreamsGroup:
         # soft
         self.configured: Configured | None = None
         self.topics_seen = -1  # the version of the metadata that was looked at
-        self.endpoint_epoch = -1
+        self.endpoint_epoch = 0
         self.shutdown_by: str | None = None
 
     def copy(self) -> "StreamsGroup":

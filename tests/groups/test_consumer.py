@@ -92,6 +92,19 @@ def test_who_does_not_give_up_in_time_is_out() -> None:
     assert "did not give up" in driver.groups.history("g").reason
 
 
+def test_who_does_not_give_up_is_out_though_the_coordinator_was_restarted() -> None:
+    driver = driver_with(t=4)
+    one = Consumer(driver, "a", "t").join()
+    one.stubborn = True
+    Consumer(driver, "b", "t").join()
+    one.beat()
+    driver.restart()
+    for _ in range(31):
+        driver.pass_time(1)
+        one.beat()
+    assert one.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_silent_member_is_out_after_its_session() -> None:
     driver = driver_with(t=2)
     one, two = Consumer(driver, "a", "t").join(), Consumer(driver, "b", "t").join()

@@ -170,6 +170,21 @@ def test_who_does_not_give_up_in_time_is_out() -> None:
     assert group_of(driver).state == "Stable"
 
 
+def test_who_does_not_give_up_is_out_though_the_coordinator_was_restarted() -> None:
+    driver = driver_with(lines=4)
+    one = StreamsMember(driver, "a").join()
+    settle(one)
+    one.stubborn = True
+    StreamsMember(driver, "b").join()
+    driver.pass_time(1)
+    one.beat()
+    driver.restart()
+    for _ in range(31):
+        driver.pass_time(1)
+        one.beat()
+    assert one.beat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_silent_member_loses_its_tasks_after_its_session() -> None:
     driver = driver_with(lines=2)
     one, two = two_settled(driver)

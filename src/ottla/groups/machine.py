@@ -15,7 +15,7 @@ from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer import leaving, targets
 from ottla.groups.consumer import records as consumer_records
-from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
 from ottla.groups.history import Rebalance
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
@@ -207,12 +207,17 @@ class Groups:
             if isinstance(group, ConsumerGroup):
                 for one in group.members.values():
                     self.expect_member(group.id, one.id, now, one)
+                    if one.state is MemberState.UNREVOKED_PARTITIONS and one.classic is None:
+                        self.expect_revocation(group.id, one.id, now, one.rebalance_timeout_ms)
                 self._expect_target(group, now)
                 continue
-            if isinstance(group, ShareGroup | StreamsGroup):
+            if isinstance(group, ShareGroup):
                 for member_id in group.members:
                     self.expect_member(group.id, member_id, now)
                 self._expect_target(group, now)
+                continue
+            if isinstance(group, StreamsGroup):
+                streams_leaving.expect_again(self, group, now)
                 continue
             for member in group.members.values():
                 self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
@@ -237,14 +242,17 @@ class Groups:
         """A member of a consumer group; those of the classic protocol bring their time-out."""
         pace = self.pace_of(group_id)
         timeout_ms = pace.session_timeout_ms
-        group = self.groups.get(group_id)
-        if isinstance(group, ShareGroup):
+        if isinstance(self.groups.get(group_id), ShareGroup):
             timeout_ms = pace.share_session_timeout_ms
-        elif isinstance(group, StreamsGroup):
-            timeout_ms = pace.streams_session_timeout_ms
         if member is not None and member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
         self.timers.set(("member", group_id, member_id), now.seconds + timeout_ms / 1000)
+
+    def expect_revocation(
+        self, group_id: str, member_id: str, now: Instant, timeout_ms: int
+    ) -> None:
+        """Others wait for what the member has to give up."""
+        self.timers.set(("revoke", group_id, member_id), now.seconds + timeout_ms / 1000)
 
     def deadline(self) -> float | None:
         return self.timers.next()

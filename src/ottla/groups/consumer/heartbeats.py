@@ -278,11 +278,10 @@ def step(groups: "Groups", draft: Draft, member: Member, owned: Owned, now: Inst
     if moved == member:
         return member
     draft.write(records.current(group.id, moved))
-    name = ("revoke", group.id, member.id)
     if moved.state is MemberState.UNREVOKED_PARTITIONS and moved.classic is None:
-        groups.timers.set(name, now.seconds + moved.rebalance_timeout_ms / 1000)
+        groups.expect_revocation(group.id, member.id, now, moved.rebalance_timeout_ms)
     else:
-        groups.timers.cancel(name)
+        groups.timers.cancel(("revoke", group.id, member.id))
     if moved.is_reconciled_to(group.assignment_epoch):
         groups.history(group.id).member_joined(member.id, now.seconds)
         if group.state == "Stable":

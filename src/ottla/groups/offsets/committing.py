@@ -10,6 +10,7 @@ from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import commit_value
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
+from ottla.groups.streams.leaving import expect as expect_streams_member
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -94,7 +95,7 @@ def _check(
     if isinstance(group, StreamsGroup):
         stale = _check_streams(group, request.member_id, generation, api_version)
         if request.member_id in group.members:
-            groups.expect_member(group.id, request.member_id, now)
+            expect_streams_member(groups, group.id, request.member_id, now)
         return stale
     _check_classic(group, request.member_id, request.group_instance_id, generation)
     committer = group.members.get(request.member_id)

@@ -74,7 +74,7 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
         _wait_for_others(groups, group.id, now)
     delayed, target, epoch = _target(groups, draft, member.id, outcome, now)
     member = step(groups, draft, draft.group.members[member.id], target, epoch, owned, now)
-    groups.expect_member(group.id, member.id, now)
+    leaving.expect(groups, group.id, member.id, now)
     if request.shutdown_application:
         group.shutdown_by = member.id
     out.records += draft.records
@@ -241,11 +241,10 @@ def step(
     if moved == member:
         return member
     draft.write(records.current(group.id, moved))
-    name = ("revoke", group.id, member.id)
     if moved.state is MemberState.UNREVOKED_TASKS:
-        groups.timers.set(name, now.seconds + moved.rebalance_timeout_ms / 1000)
+        groups.expect_revocation(group.id, member.id, now, moved.rebalance_timeout_ms)
     else:
-        groups.timers.cancel(name)
+        groups.timers.cancel(("revoke", group.id, member.id))
     if moved.is_reconciled_to(group.epoch):
         groups.history(group.id).member_joined(member.id, now.seconds)
         if group.state == "Stable":

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
+def expect(groups: "Groups", group_id: str, member_id: str, now: Instant) -> None:
+    """Its next heartbeat, within its session."""
+    timeout_ms = groups.pace_of(group_id).streams_session_timeout_ms
+    groups.timers.set(("member", group_id, member_id), now.seconds + timeout_ms / 1000)
+
+
+def expect_again(groups: "Groups", group: StreamsGroup, now: Instant) -> None:
+    """The coordinator has loaded the group: nobody is late yet."""
+    for member in group.members.values():
+        expect(groups, group.id, member.id, now)
+        if member.state is MemberState.UNREVOKED_TASKS:
+            groups.expect_revocation(group.id, member.id, now, member.rebalance_timeout_ms)
+
+
 def remove(
     groups: "Groups", group: StreamsGroup, member: Member, now: Instant, why: str, out: Outcome
 ) -> None:

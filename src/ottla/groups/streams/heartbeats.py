@@ -62,32 +62,23 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     if outcome.is_ready and owned is not None:
         checks.check_tasks(owned, outcome.task_counts)
     draft = Draft(group)
-    member = _updated(before, request, caller)
-    joins = member.id not in group.members
-    if joins or member != before:
-        draft.write(records.member_metadata(group.id, member))
-    if group.topology is None:
-        draft.write(records.topology(group.id, topology))
-    reason = _why(before, member, joins=joins)
-    targets.refresh(groups, draft, topology, outcome, now, reason)
     if group.is_empty:
         _wait_for_others(groups, group.id, now)
-    delayed, target, epoch = _target(groups, draft, member.id, outcome, now)
-    member = step(groups, draft, draft.group.members[member.id], target, epoch, owned, now)
+    reason = _note(draft, before, _updated(before, request, caller), topology)
+    targets.refresh(groups, draft, topology, outcome, now, reason)
+    delayed, target, epoch = _target(groups, draft, before.id, outcome, now)
+    member = step(groups, draft, draft.group.members[before.id], target, epoch, owned, now)
     leaving.expect(groups, group.id, member.id, now)
     if request.shutdown_application:
         group.shutdown_by = member.id
-    out.records += draft.records
-    changed = (
-        request.member_epoch == JOINING
-        or member.held != before.held
-        or (owned is not None and owned != member.held)  # an answer was lost, or it is not done yet
-    )
-    response = _response(groups, group, draft, member, request, changed=changed)
+    moved = request.member_epoch == JOINING or member.held != before.held
+    response = _response(groups, group, member, owned, moved=moved)
     response.status = _status(group, topology, member, outcome, delayed)
     if _waits(member, outcome, delayed):
         interval_ms = min(response.heartbeat_interval_ms, WAITING_INTERVAL_MS)
         response.heartbeat_interval_ms = interval_ms
+    _tell_endpoints(response, groups, group, draft, request, moved=moved and bool(member.endpoint))
+    out.records += draft.records
     return out.decision(Beat(response, outcome.missing))
 
 
@@ -177,12 +168,17 @@ def _topology(group: StreamsGroup, request: Request) -> Topology:
     return known
 
 
-def _why(before: Member, after: Member, *, joins: bool) -> str | None:
+def _note(draft: Draft, before: Member, after: Member, topology: Topology) -> str | None:
+    """Write down what is new about the member and its topology; why that means a rebalance."""
+    group = draft.group
+    joins = after.id not in group.members
+    if joins or after != before:
+        draft.write(records.member_metadata(group.id, after))
+    if group.topology is None:
+        draft.write(records.topology(group.id, topology))
     if joins:
         return f"{after.id} joined"
-    if after != before:
-        return f"{after.id} changed what it says about itself"
-    return None
+    return f"{after.id} changed what it says about itself" if after != before else None
 
 
 def _owned(request: Request) -> Owned:
@@ -264,31 +260,38 @@ def _waits(member: Member, outcome: Configured, delayed: str | None) -> bool:
 
 
 def _response(
-    groups: "Groups",
-    group: StreamsGroup,
-    draft: Draft,
-    member: Member,
-    request: Request,
-    *,
-    changed: bool,
+    groups: "Groups", group: StreamsGroup, member: Member, owned: Owned, *, moved: bool
 ) -> Response:
-    """`group` is the one whose soft state counts: the copy in the draft is thrown away."""
+    """With its tasks if they changed, or if it has others: then an answer was lost."""
     response = Response(
         member_id=member.id,
         member_epoch=member.epoch,
         heartbeat_interval_ms=groups.pace_of(group.id).streams_heartbeat_interval_ms,
     )
-    if changed:
+    if moved or (owned is not None and owned != member.held):
         response.active_tasks = _task_ids(member.held.active)
         response.standby_tasks = _task_ids(member.held.standby)
         response.warmup_tasks = _task_ids(member.held.warmup)
-        if member.endpoint is not None:
-            group.endpoint_epoch += 1
+    return response
+
+
+def _tell_endpoints(
+    response: Response,
+    groups: "Groups",
+    group: StreamsGroup,
+    draft: Draft,
+    request: Request,
+    *,
+    moved: bool,
+) -> None:
+    """`moved`: tasks of a member that has an endpoint. `group` is the one whose soft state
+    counts: the copy in the draft is thrown away."""
+    if moved:
+        group.endpoint_epoch += 1
     if group.endpoint_epoch != request.endpoint_information_epoch:
         response.partitions_by_user_endpoint = partitions_by_endpoint(draft.group, groups.image())
     if group.members:  # a new group's record makes it anew, with the first epoch of endpoints
         response.endpoint_information_epoch = group.endpoint_epoch
-    return response
 
 
 def _task_ids(tasks: Iterable[Task]) -> list[wire.ResponseTaskIds]:

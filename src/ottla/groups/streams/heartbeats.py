@@ -10,9 +10,8 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.classic.records import tombstone
 from ottla.groups.outcome import Caller, Outcome
-from ottla.groups.streams import checks, leaving, records, targets
+from ottla.groups.streams import answers, checks, leaving, records, targets
 from ottla.groups.streams.draft import Draft
-from ottla.groups.streams.endpoints import partitions_by_endpoint
 from ottla.groups.streams.group import (
     JOINING,
     LEAVING,
@@ -25,7 +24,7 @@ from ottla.groups.streams.group import (
     no_streams_group,
 )
 from ottla.groups.streams.reconciling import Owned, reconcile
-from ottla.groups.streams.topics import Configured, MissingTopic, Status
+from ottla.groups.streams.topics import Configured, MissingTopic
 from ottla.groups.streams.topology import Topology, from_request
 from ottla.wire.messages import streams_group_heartbeat as wire
 from ottla.wire.messages.streams_group_heartbeat import (
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
-WAITING_INTERVAL_MS = 500
-"""Who waits for tasks asks again soon, instead of idling a whole interval."""
 
 
 class Beat(NamedTuple):
@@ -72,12 +69,13 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     if request.shutdown_application:
         group.shutdown_by = member.id
     moved = request.member_epoch == JOINING or member.held != before.held
-    response = _response(groups, group, member, owned, moved=moved)
-    response.status = _status(group, topology, member, outcome, delayed)
-    if _waits(member, outcome, delayed):
-        interval_ms = min(response.heartbeat_interval_ms, WAITING_INTERVAL_MS)
+    response = answers.response_to(groups, group, member, owned, moved=moved)
+    response.status = answers.status_of(group, topology, member, outcome, delayed)
+    if answers.waits(member, outcome, delayed):
+        interval_ms = min(response.heartbeat_interval_ms, answers.WAITING_INTERVAL_MS)
         response.heartbeat_interval_ms = interval_ms
-    _tell_endpoints(response, groups, group, draft, request, moved=moved and bool(member.endpoint))
+    shown = moved and member.endpoint is not None
+    answers.tell_endpoints(response, groups, group, draft, request, moved=shown)
     out.records += draft.records
     return out.decision(Beat(response, outcome.missing))
 
@@ -246,77 +244,3 @@ def step(
         if group.state == "Stable":
             groups.history(group.id).end(group.id, group.epoch, now.seconds)
     return moved
-
-
-# -- answering --------------------------------------------------------------------------------
-
-
-def _waits(member: Member, outcome: Configured, delayed: str | None) -> bool:
-    """For tasks, or for topics that we make. Not for topics that somebody else has to make:
-    clients give up after two intervals without them."""
-    if not outcome.is_ready:
-        return bool(outcome.missing)
-    return delayed is not None or member.state is MemberState.UNRELEASED_TASKS
-
-
-def _response(
-    groups: "Groups", group: StreamsGroup, member: Member, owned: Owned, *, moved: bool
-) -> Response:
-    """With its tasks if they changed, or if it has others: then an answer was lost."""
-    response = Response(
-        member_id=member.id,
-        member_epoch=member.epoch,
-        heartbeat_interval_ms=groups.pace_of(group.id).streams_heartbeat_interval_ms,
-    )
-    if moved or (owned is not None and owned != member.held):
-        response.active_tasks = _task_ids(member.held.active)
-        response.standby_tasks = _task_ids(member.held.standby)
-        response.warmup_tasks = _task_ids(member.held.warmup)
-    return response
-
-
-def _tell_endpoints(
-    response: Response,
-    groups: "Groups",
-    group: StreamsGroup,
-    draft: Draft,
-    request: Request,
-    *,
-    moved: bool,
-) -> None:
-    """`moved`: tasks of a member that has an endpoint. `group` is the one whose soft state
-    counts: the copy in the draft is thrown away."""
-    if moved:
-        group.endpoint_epoch += 1
-    if group.endpoint_epoch != request.endpoint_information_epoch:
-        response.partitions_by_user_endpoint = partitions_by_endpoint(draft.group, groups.image())
-    if group.members:  # a new group's record makes it anew, with the first epoch of endpoints
-        response.endpoint_information_epoch = group.endpoint_epoch
-
-
-def _task_ids(tasks: Iterable[Task]) -> list[wire.ResponseTaskIds]:
-    return [
-        wire.ResponseTaskIds(subtopology_id=name, partitions=indexes)
-        for name, indexes in records.by_subtopology(tasks).items()
-    ]
-
-
-def _status(
-    group: StreamsGroup,
-    topology: Topology,
-    member: Member,
-    outcome: Configured,
-    delayed: str | None,
-) -> list[wire.Status]:
-    told: list[tuple[Status, str]] = []
-    if member.topology_epoch < topology.epoch:
-        detail = f"The topology of the group has epoch {topology.epoch}."
-        told.append((Status.STALE_TOPOLOGY, detail))
-    if delayed is not None:
-        told.append((Status.ASSIGNMENT_DELAYED, f"The assignment waits: {delayed}."))
-    if outcome.problem is not None:
-        told.append(outcome.problem)
-    if group.shutdown_by is not None:
-        detail = f"Member {group.shutdown_by} asked for the shutdown of the whole application."
-        told.append((Status.SHUTDOWN_APPLICATION, detail))
-    return [wire.Status(status_code=code, status_detail=detail) for code, detail in told]

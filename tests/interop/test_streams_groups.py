@@ -71,7 +71,8 @@ class Application:
 
 def shown_by_ottla(bootstrap: str, *words: str) -> list[dict[str, object]] | dict[str, object]:
     command = [sys.executable, "-m", "ottla", "group", *words, "--json", "-b", bootstrap]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
     read: list[dict[str, object]] | dict[str, object] = json.loads(ran.stdout)
     return read
 

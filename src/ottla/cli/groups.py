@@ -21,6 +21,7 @@ from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import last_rebalance, told
 from ottla.errors import OttlaError
+from ottla.wire.messages.streams_group_describe import DescribedGroup as StreamsGroup
 
 app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and delete them.")
 
@@ -62,30 +63,29 @@ def describe(
 ) -> None:
     """Show where a group stands in each partition, and who reads it."""
     admin = Cluster(bootstrap, client).admin()
-    described = _described(admin, group)
-    streams = None
-    if described.state.name in ("DEAD", "UNKNOWN"):  # of a kind that librdkafka does not know
-        streams = streams_groups.described(bootstrap, group)
-    readers = streams_groups.readers(streams) if streams else _readers(described)
+    described = _described(admin, group, bootstrap)
+    if isinstance(described, StreamsGroup):
+        state, readers = described.group_state.lower(), streams_groups.readers(described)
+        story, more = streams_groups.story(described), streams_groups.as_json(described)
+    else:
+        state, readers = described.state.name.lower(), _readers(described)
+        story, more = last_rebalance(bootstrap, group), {}
     rows = _progress(admin, group, readers)
-    state = (streams.group_state if streams else described.state.name).lower()
-    story = streams_groups.story(streams) if streams else last_rebalance(bootstrap, group)
     if json:
         parts = [
             {name: None if cell == "-" else cell for name, cell in zip(COLUMNS, row, strict=True)}
             for row in rows
         ]
-        more = streams_groups.as_json(streams) if streams else {}
         shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
         print_json({**shown, **more})
         return
-    members = streams.members if streams else described.members
+    names = {member.member_id: member.client_id for member in described.members}
     lag = sum(row[4] for row in rows if isinstance(row[4], int))
-    out.print(f"[bold]{group}[/]  {state}  {len(members)} members  {lag:,} records behind")
-    for line in told(story, {member.member_id: member.client_id for member in members}):
+    out.print(f"[bold]{group}[/]  {state}  {len(names)} members  {lag:,} records behind")
+    for line in told(story, names):
         out.print(line)
-    if streams:
-        streams_groups.print_tasks(streams)
+    if isinstance(described, StreamsGroup):
+        streams_groups.print_tasks(described)
     print_table([name.upper() for name in COLUMNS], rows)
 
 
@@ -177,11 +177,19 @@ def delete(
         raise typer.Exit(1)
 
 
-def _described(admin: AdminClient, group: str) -> ConsumerGroupDescription:
+def _described(
+    admin: AdminClient, group: str, bootstrap: str
+) -> ConsumerGroupDescription | StreamsGroup:
     known = admin.list_consumer_groups().result(TIMEOUT_S).valid
     if all(each.group_id != group for each in known):
         raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
-    described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
+    try:
+        described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
+    except KafkaException:  # it may be of a kind that librdkafka does not know
+        streams = streams_groups.described(bootstrap, group)
+        if streams is None:
+            raise
+        return streams
     assert isinstance(described, ConsumerGroupDescription)
     return described
 

@@ -47,11 +47,11 @@ NOTHING = Tasks()
 
 
 class MemberState(IntEnum):
-    """The numbers are those of the records."""
+    """The numbers are those of the records; they are not those of consumer groups."""
 
-    STABLE = 0
-    UNREVOKED_TASKS = 1  # it has to give up some first
-    UNRELEASED_TASKS = 2  # it waits for others to give up some
+    STABLE = 1
+    UNREVOKED_TASKS = 2  # it has to give up some first
+    UNRELEASED_TASKS = 3  # it waits for others to give up some
     UNKNOWN = 127
 
 

@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -44,7 +44,6 @@ HERE = Path(__file__).parent
 STREAMS_VERSION = "4.3.1"
 LATENCY_RECORDS = 300
 LATENCY_SECONDS_MAX = 7.0
-WARM_UP_MAX = 100_000  # runs of no more records than this only warm the JVM up
 
 
 @dataclass(frozen=True)
@@ -58,13 +57,23 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class Broker:
+    bootstrap: str
+    pid: int | None = None  # when it is ours, and so a process below this one
+
+
+@dataclass(frozen=True)
 class Topics:
     """The topics of one measure: input with its backlog, a table, an output of its own."""
 
-    bootstrap: str
+    broker: Broker
     input: str
     table: str
     output: str
+
+    @property
+    def bootstrap(self) -> str:
+        return self.broker.bootstrap
 
 
 def application(job: str, topics: Topics, system: str) -> App:
@@ -113,8 +122,8 @@ def fill(bootstrap: str, topic: str, table: str, count: int) -> None:
         raise SystemExit("the broker did not take the backlog")
 
 
-def cpu_seconds(pids: list[int]) -> float:
-    """Processor time of these processes and all below them."""
+def cpu_seconds(broker: Broker) -> float:
+    """Processor time of this process and all below it that do the work: the broker does not."""
     ticks = os.sysconf("SC_CLK_TCK")
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -125,9 +134,9 @@ def cpu_seconds(pids: list[int]) -> float:
         except OSError:
             continue
         parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])) / ticks)
-    below = set(pids)
+    below = {os.getpid()}
     for _ in range(6):
-        below |= {pid for pid, (parent, _) in parents.items() if parent in below}
+        below |= {pid for pid, (parent, _) in parents.items() if parent in below} - {broker.pid}
     return sum(used for pid, (_, used) in parents.items() if pid in below)
 
 
@@ -176,7 +185,7 @@ class FirstBatch(Listener):
         super().onQueryProgress(event)
 
 
-def run_ottla(job: str, topics: Topics, system: str, count: int) -> Measure:
+def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: bool) -> Measure:
     """Ottla's own run of the job; `system` "spark" is the same in plain micro-batches."""
     spark = sessions.session(sessions.SparkSettings(name="bench", parallelism=PARTITIONS))
     definition = application(job, topics, system).definition()
@@ -192,7 +201,7 @@ def run_ottla(job: str, topics: Topics, system: str, count: int) -> Measure:
             loading.processAllAvailable()
             loading.stop()
         spark.streams.addListener(listener)
-        before = cpu_seconds([os.getpid()])
+        before = cpu_seconds(topics.broker)
         query = starter.start(stage)
         with written(topics) as rows:
             if system == "real-time":  # its reports come every five seconds, its rows at once
@@ -203,8 +212,8 @@ def run_ottla(job: str, topics: Topics, system: str, count: int) -> Measure:
                 wait_until(lambda: passed(recorder, stage.name, topics.input) >= count, query)
                 start = listener.began
         seconds = time.time() - start
-        used = cpu_seconds([os.getpid()]) - before
-        p50, p99 = latency(topics) if count > WARM_UP_MAX else (0.0, 0.0)
+        used = cpu_seconds(topics.broker) - before
+        p50, p99 = latency(topics) if not warm_up else (0.0, 0.0)
         query.stop()
     spark.streams.removeListener(listener)
     return Measure(job, system, count / seconds, used * 1e6 / count, p50, p99)
@@ -288,9 +297,12 @@ def streams_libraries(folder: Path | None) -> Path:
 
 
 @contextmanager
-def broker(bootstrap: str | None) -> Iterator[str]:
-    with nullcontext() if bootstrap else Node() as node:
-        yield bootstrap or node.bootstrap_servers
+def broker(bootstrap: str | None) -> Iterator[Broker]:
+    if bootstrap:
+        yield Broker(bootstrap)
+        return
+    with Node() as node:
+        yield Broker(node.bootstrap_servers, node.pid)
 
 
 def main() -> None:
@@ -304,30 +316,30 @@ def main() -> None:
     systems = asked.systems.split(",")
     libraries = streams_libraries(asked.streams_libs) if "streams" in systems else Path()
     measures = []
-    with broker(asked.bootstrap) as bootstrap:
+    with broker(asked.bootstrap) as brokers:
         for job in asked.jobs.split(","):
             for system in systems:
-                measures.append(measure(bootstrap, job, system, asked.count, libraries))
+                measures.append(measure(brokers, job, system, asked.count, libraries))
                 print(json.dumps(vars(measures[-1])), flush=True)
     sessions.stop()
     report(measures)
 
 
-def measure(bootstrap: str, job: str, system: str, count: int, libraries: Path) -> Measure:
+def measure(brokers: Broker, job: str, system: str, count: int, libraries: Path) -> Measure:
     """A short run first, so that every system is measured warm, then the real one."""
 
-    def once(records: int) -> Measure:
+    def once(records: int, *, warm_up: bool = False) -> Measure:
         tag = uuid.uuid4().hex[:6]
-        topics = Topics(bootstrap, f"in-{tag}", f"table-{tag}", f"out-{tag}")
+        topics = Topics(brokers, f"in-{tag}", f"table-{tag}", f"out-{tag}")
         new = [NewTopic(name, PARTITIONS) for name in (topics.input, topics.table, topics.output)]
-        create(Application("bench", bootstrap=bootstrap).definition(), new)
-        fill(bootstrap, topics.input, topics.table, records)
+        create(Application("bench", bootstrap=topics.bootstrap).definition(), new)
+        fill(topics.bootstrap, topics.input, topics.table, records)
         if system == "streams":
             return run_streams(job, topics, records, libraries)
-        return run_ottla(job, topics, system, records)
+        return run_ottla(job, topics, system, records, warm_up=warm_up)
 
     if system != "streams":
-        once(max(1000, count // 40))
+        once(max(1000, count // 5), warm_up=True)
     return once(count)
 
 

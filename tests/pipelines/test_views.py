@@ -1,0 +1,61 @@
+"""What the person at the terminal sees, as text. No Spark: progress is told as Spark would."""
+
+import io
+
+from rich.console import Console
+
+from ottla.pipelines import App, json
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.progress import Recorder
+from ottla.pipelines.running import Status
+from ottla.pipelines.views import Lines, catch_up_line, render
+
+PROGRESS = {
+    "numInputRows": 1200,
+    "sources": [{"endOffset": {"orders": {"0": 900, "1": 300}}}],
+    "stateOperators": [
+        {"numRowsTotal": 7, "memoryUsedBytes": 1, "numRowsDroppedByWatermark": 3},
+    ],
+}
+
+
+def status() -> Status:
+    app = App("shop")
+    orders = app.stream("orders", value=json("who STRING, n INT"))
+    orders.filter("n > 1").to("large")
+    orders.group_by("who").count().to("counts")
+    found = Status(make_plan(app.definition()), Recorder())
+    for stage in ("large", "counts"):
+        found.recorder.note(stage, PROGRESS)
+    found.latencies_ms = {"large": 8.4, "counts": 31_000.0}
+    found.dead = {"shop-dead-letters": 5}
+    found.names = {"large": "large", "counts": "counts", "shop-dead-letters": "shop-dead-letters"}
+    found.lags = {"orders": 42}
+    return found
+
+
+def test_lines_tell_rows_latency_lag_state_late_and_dead_records() -> None:
+    out = io.StringIO()
+    Lines(out).show(status())
+    large, counts = out.getvalue().splitlines()
+    assert large.startswith("large: 1,200 rows")
+    assert "latency 8 ms, lag 42" in large
+    assert "dead 5" in large
+    assert "latency 31 s" in counts
+    assert "state 7, late 3" in counts
+
+
+def test_the_live_table_has_a_column_for_each() -> None:
+    console = Console(width=140, file=io.StringIO(), record=True)
+    console.print(render(status()))
+    text = console.export_text()
+    for name in ("rows/s", "latency", "lag", "state", "late", "dead"):
+        assert name in text
+    assert "8 ms" in text
+
+
+def test_a_replay_says_how_much_is_left() -> None:
+    found = status()
+    found.phase, found.ends = "catch-up", {"orders": {0: 1800, 1: 600}}
+    found.started -= 10.0
+    assert catch_up_line(found) == "Caught up with 50 %, about 10 s to go"

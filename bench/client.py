@@ -30,6 +30,7 @@ FAST_CONSUMER = {
     "fetch.max.bytes": 52_428_800,
     "max.partition.fetch.bytes": 10_485_760,
     "queued.min.messages": 1_000_000,
+    "queued.max.messages.kbytes": 2_000_000,  # else a fast broker makes the client rest for 1 s
 }
 BROKERS_DEFAULT = -1  # replicas of a new topic: 1 on one node, 3 on three
 METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)

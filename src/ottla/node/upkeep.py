@@ -6,7 +6,7 @@ Decisions are made on the event loop; threads only run what the log hands out as
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,8 @@ class Upkeep:
         self._now_ms = now_ms
         self._compactors: list[Compactor] | None = None  # none yet
         self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
+        self._checkpointing = asyncio.Lock()
+        self._jobs: set[Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -62,6 +64,7 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+        wait(list(self._jobs))  # what a thread has begun: the directory is closed next
         for compactor in self._compactors or ():
             compactor.stop()
 
@@ -80,7 +83,10 @@ class Upkeep:
                 told = repr(error)
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._threads, job)
+        running = self._threads.submit(job)
+        self._jobs.add(running)
+        running.add_done_callback(self._jobs.discard)
+        await asyncio.wrap_future(running)
 
     async def _flush_overdue(self) -> None:
         """Bounds what a recovery has to read, and keeps write-back from coming all at once."""
@@ -124,6 +130,10 @@ class Upkeep:
             await self._in_thread(directory.sweep(self._now_ms()))
 
     async def _checkpoint(self) -> None:
+        async with self._checkpointing:  # two at once would take each other's files away
+            await self._write_checkpoints()
+
+    async def _write_checkpoints(self) -> None:
         for directory in self._healthy():
             job = directory.checkpoint()
             if job == self._checkpoints.get(directory.path):

@@ -1,0 +1,58 @@
+"""Flushes and checkpoints run in threads beside each other: they must not meet in one file."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from ottla.config import Settings
+from ottla.log import directory as log_directory
+from ottla.log.directory import CheckpointJob, LogDirectory
+from ottla.log.files import OpenFiles
+from ottla.log.partition_log import LogResources
+from ottla.log.tail import TailCache
+from ottla.node import upkeep
+from ottla.node.upkeep import Upkeep
+
+
+class BusyDirectory(LogDirectory):
+    """There is something new to be written down each time it is asked."""
+
+    numbers = count()
+
+    def checkpoint(self) -> CheckpointJob:
+        return CheckpointJob(((self.path / "checkpoint", b"%d" % next(self.numbers)),))
+
+
+def test_checkpoints_that_fall_together_leave_the_directory_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = log_directory.write_durably
+    under_way: list[Path] = []
+
+    def write_slowly(path: Path, content: bytes) -> None:
+        assert not under_way, "two at once"
+        under_way.append(path)
+        time.sleep(0.01)
+        write(path, content)
+        under_way.clear()
+
+    monkeypatch.setattr(log_directory, "write_durably", write_slowly)
+    monkeypatch.setattr(upkeep, "CHECKPOINT_S", 0.001)
+    directory = BusyDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+
+    async def run() -> None:
+        with ThreadPoolExecutor(4) as threads:
+            several = Upkeep([directory], Settings({}), threads, lambda: 0)
+            several.start()
+            several.start()  # a flush ends with a checkpoint, whenever that is
+            await asyncio.sleep(0.15)
+            await several.stop()
+            assert not under_way, "a stop waits for what was begun"
+
+    asyncio.run(run())
+    assert directory.health.failure is None
+    assert int((tmp_path / "checkpoint").read_bytes()) > 2

@@ -32,9 +32,13 @@ def versions_request(version: int, correlation_id: int) -> bytes:
 
 
 class Client:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, broker: Broker, port: int
+    ) -> None:
         self.reader = reader
         self.writer = writer
+        self.broker = broker
+        self.port = port
 
     async def reply(self) -> tuple[int, bytes]:
         (size,) = struct.unpack(">i", await self.reader.readexactly(4))
@@ -56,7 +60,7 @@ async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     await server.serve()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        yield Client(reader, writer)
+        yield Client(reader, writer, broker, port)
     finally:
         writer.close()
         await server.close()
@@ -67,6 +71,31 @@ def test_replies_to_pipelined_requests_come_in_order(tmp_path: Path) -> None:
         async with connected(tmp_path) as client:
             client.writer.write(b"".join(versions_request(0, number) for number in range(200)))
             assert [(await client.reply())[0] for _ in range(200)] == list(range(200))
+
+    uvloop.run(scenario())
+
+
+def test_half_sent_requests_of_many_connections_leave_room_for_others(tmp_path: Path) -> None:
+    megabyte = 1_000_000
+    room = 20 * megabyte
+
+    async def scenario() -> None:
+        async with connected(tmp_path, queued_max_request_bytes=str(room)) as client:
+            hostile = [
+                (await asyncio.open_connection("127.0.0.1", client.port))[1] for _ in range(30)
+            ]
+            for writer in hostile:
+                writer.write(struct.pack(">i", 9 * megabyte) + bytes(8 * megabyte))
+            with suppress(TimeoutError):  # most of them are not read to the end
+                await asyncio.wait_for(asyncio.gather(*(w.drain() for w in hostile)), 1)
+            assert 0 < client.broker.inflow.used <= room
+            client.writer.write(versions_request(3, 7))
+            assert (await asyncio.wait_for(client.reply(), 5))[0] == 7
+            for writer in hostile:
+                writer.transport.abort()
+            async with asyncio.timeout(5):
+                while client.broker.inflow.used:
+                    await asyncio.sleep(0.01)
 
     uvloop.run(scenario())
 

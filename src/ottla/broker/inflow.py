@@ -8,19 +8,29 @@ does not come to its end is closed.
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 UNFINISHED_S_MAX = 30.0
 """So long a request may take from its first byte to its last while others wait for room."""
 _SHARE_OF_MEMORY = 4
-_BYTES_MIN = 256 * 1024 * 1024
+_BYTES_MIN = 64 * 1024 * 1024
+_MEMORY_OF_CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def room_for(queued_max_request_bytes: int) -> int:
     """What the option says; Kafka's -1, no limit, means a quarter of the memory here."""
     if queued_max_request_bytes > 0:
         return queued_max_request_bytes
+    return max(_BYTES_MIN, _memory() // _SHARE_OF_MEMORY)
+
+
+def _memory() -> int:
+    """The machine's, or what a container may use of it."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(_BYTES_MIN, memory // _SHARE_OF_MEMORY)
+    try:
+        return min(memory, int(_MEMORY_OF_CONTAINER.read_text()))
+    except (OSError, ValueError):  # no such file, or no limit
+        return memory
 
 
 class Inflow:

@@ -77,6 +77,25 @@ def can_be_read(payload: bytes, header: object) -> bool:
     return True
 
 
+@pytest.mark.parametrize("claimed", [2_999, 3_001])
+def test_the_count_of_many_records_of_different_sizes_is_proven(claimed: int) -> None:
+    draw = random.Random(1)
+    found = [NewRecord(NOW + n, None, b"v" * draw.randrange(300)) for n in range(3_000)]
+    payload = payload_of(found)
+    assert is_proven(payload, 3_000)
+    assert not is_proven(payload, claimed)
+    assert not is_proven(payload[:-1], 3_000)
+    assert not is_proven(payload + b"\0", 3_000)
+
+
+def test_the_bound_of_timestamps_holds_whatever_was_walked() -> None:
+    draw = random.Random(2)
+    for late in (0, 60, 5_000, 100_000, 10**9):
+        found = [NewRecord(NOW, None, b"v" * draw.randrange(300)) for _ in range(1_000)]
+        found[700] = found[700]._replace(timestamp=NOW + late)
+        assert late <= prove_records(payload_of(found), 1_000) < max(300 * late, 10_000)
+
+
 records = st.builds(
     NewRecord,
     st.integers(NOW, NOW + 100_000),

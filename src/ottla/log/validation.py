@@ -1,6 +1,6 @@
 """What a leader accepts from a producer, as Kafka's broker decides it.
 
-Header and checksum, then the records: as many as the header says, each of them whole (`proving`).
+Header and checksum, then the records: as many as the header says and nothing else (`proving`).
 Their contents are looked at where the answer depends on them: keys on compacted topics, timestamps
 outside the topic's limits.
 """

@@ -1,14 +1,19 @@
-"""Proof that a payload holds as many well-formed records as its batch says, and nothing else.
+"""Proof that a payload holds as many whole records as its batch says, and nothing else.
 
-A broker that stores batches as they came must not store one that no consumer can read. Walking a
-record in Python costs half a microsecond, and producers send a million of them a second; but
-neighbours mostly look alike. So where the next record begins as this one did, the fields of a whole
-row of records are compared column by column, which native code does.
+A broker that stores batches as they came must not store one that no consumer can read. But walking
+the fields of a record in Python costs a microsecond, and producers send a million records a second.
+So where the next record begins as this one did, the fields of a whole row of records are compared
+column by column, which native code does. That leaves large batches of records of many sizes: of
+those the sizes are proven, and the fields are not.
 """
+
+from typing import NamedTuple
 
 from ottla.wire.varint import read_varint, varint
 
 RECORD_BODY_MIN = 6  # attributes, two deltas, no key, no value, no headers
+WALKED_MAX = 200
+"""In a batch of so many records the fields of each are walked, however they look."""
 _ONE_BYTE = 128
 _HIGH = bytes(range(_ONE_BYTE, 256))
 _ROW_MIN = 8  # shorter rows are walked sooner than compared
@@ -26,82 +31,98 @@ _SECOND_OF_THREE = bytes(byte | 0x80 for byte in _SECOND)
 def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
     """ValueError or IndexError where a record is malformed, or there are more or fewer.
 
-    With `in_order` their offsets must follow on each other from 0 on. The answer is a bound: no
-    record's timestamp is further than that from the batch's first.
+    With `in_order` the offsets of all records that are walked must follow on each other from 0 on.
+    The answer is a bound: no record's timestamp is further than that from the batch's first.
     """
     at, total, left, widest = 0, len(payload), count, 0
-    row, patience = _ROW_FIRST, 0
+    row, patience = _ROW_FIRST, 0  # how many to compare at once, and to pass before trying again
+    walk = count if count <= WALKED_MAX else 0  # so many of the next records, however they look
     while left:
-        start = at
-        size = payload[at]
-        if size < _ONE_BYTE:  # a varint of one byte, which most are, read in place
-            size = (size >> 1) ^ -(size & 1)
-            body = at + 1
+        start, size = at, payload[at]
+        if size < _ONE_BYTE:  # varints of one and of two bytes, which most are, read in place
+            size, body = -1 if size & 1 else size >> 1, at + 1
+        elif payload[at + 1] < _ONE_BYTE:
+            size, body = -1 if size & 1 else payload[at + 1] << 6 | (size & 0x7F) >> 1, at + 2
         else:
             size, body = read_varint(payload, at)
-        end = body + size
+        at = end = body + size
         if size < RECORD_BODY_MIN or end > total:
             raise ValueError("a record longer than its batch")
-        offset_at = body + 2
-        while payload[offset_at - 1] >= _ONE_BYTE:  # the timestamp's delta
-            offset_at += 1
-        key_at = offset_at + 1
-        while payload[key_at - 1] >= _ONE_BYTE:
-            key_at += 1
-        if offset_at - body > widest:
-            widest = offset_at - body
-        if widest > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
-            raise ValueError("a varint that is too long")
-        if in_order and payload[offset_at:key_at] != varint(count - left):
-            raise ValueError("a record with another offset than its place in the batch")
-        at = payload[key_at]
-        if at < _ONE_BYTE:
-            value_at = key_at + 1 + (0 if at & 1 else at >> 1)
-        else:
-            size, value_at = read_varint(payload, key_at)
-            value_at += max(size, 0)
-        at = payload[value_at]
-        if at < _ONE_BYTE:
-            headers_at = value_at + 1 + (0 if at & 1 else at >> 1)
-        else:
-            size, headers_at = read_varint(payload, value_at)
-            headers_at += max(size, 0)
-        if headers_at + 1 != end or payload[headers_at]:
-            _prove_headers(payload, headers_at, end)
-        at = end
         left -= 1
+        may_be_alike = left >= _ROW_MIN and not patience and payload[end] == payload[start]
         if patience:
             patience -= 1
-        elif (
-            left >= _ROW_MIN
-            and headers_at + 1 == end
-            and payload.startswith(payload[start:body], end)
-        ):
-            columns = _Columns(payload, start, body, offset_at, key_at, value_at, headers_at)
+        if walk:
+            walk -= 1
+        elif not may_be_alike and (payload[body + 1] < _ONE_BYTE or payload[body + 2] < _ONE_BYTE):
+            if widest < 2:  # bytes that tell the timestamp
+                widest = 2
+            continue
+        layout = _walk(payload, start, body, end)
+        widest = max(widest, layout.timestamp_bytes)
+        if in_order and payload[layout.offset_at : layout.key_at] != varint(count - left - 1):
+            raise ValueError("a record with another offset than its place in the batch")
+        if may_be_alike:
             most = min(row, left, (total - end) // (end - start))
-            alike = columns.count_alike(end, most, count - left if in_order else None)
-            at += alike * (end - start)
-            left -= alike
-            row = row * 2 if alike == row else _ROW_FIRST
-            patience = 0 if alike else _ROW_FIRST
+            first = count - left if in_order else None
+            alike = 0 if layout.headers else _Columns(payload, layout).count_alike(end, most, first)
+            if alike > 0:
+                at += alike * (end - start)
+                left -= alike
+                row = row * 2 if alike == row else _ROW_FIRST
+            else:
+                row, patience = _ROW_FIRST, max(-alike, _ROW_FIRST)
+                walk = max(walk, -alike)
     if at != total:
         raise ValueError(f"{total - at} bytes follow the last of {count} records")
-    return int(1 << 7 * (widest - 1) - 1) if widest > 1 else 0
+    return int(1 << 7 * widest - 1) if widest else 0
+
+
+class _Layout(NamedTuple):
+    """Where the fields of one record lie."""
+
+    start: int
+    body: int
+    offset_at: int
+    key_at: int
+    value_at: int
+    headers_at: int
+    headers: int
+
+    @property
+    def timestamp_bytes(self) -> int:
+        return self.offset_at - self.body - 1
+
+
+def _walk(payload: bytes, start: int, body: int, end: int) -> _Layout:
+    """Every field of one record: they must fill it."""
+    offset_at = _end_of_varint(payload, body + 1)
+    key_at = _end_of_varint(payload, offset_at)
+    if offset_at - body > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
+        raise ValueError("a varint that is too long")
+    size, value_at = read_varint(payload, key_at)
+    value_at += max(size, 0)
+    size, headers_at = read_varint(payload, value_at)
+    headers_at += max(size, 0)
+    headers, at = read_varint(payload, headers_at)
+    if not 0 <= headers <= end - at:
+        raise ValueError("more headers than bytes")
+    for _ in range(headers):
+        size, at = read_varint(payload, at)
+        if size < 0:
+            raise ValueError("a header without a name")
+        size, at = read_varint(payload, at + size)
+        at += max(size, 0)
+    if at != end:
+        raise ValueError("a record whose fields do not fill it")
+    return _Layout(start, body, offset_at, key_at, value_at, headers_at, headers)
 
 
 class _Columns:
     """The layout of one record without headers, for comparing those that follow."""
 
-    def __init__(
-        self,
-        payload: bytes,
-        start: int,
-        body: int,
-        offset_at: int,
-        key_at: int,
-        value_at: int,
-        headers_at: int,
-    ) -> None:
+    def __init__(self, payload: bytes, layout: _Layout) -> None:
+        start, body, offset_at, key_at, value_at, headers_at, _ = layout
         self._payload = payload
         self._step = headers_at + 1 - start
         key_length_end = _end_of_varint(payload, key_at)
@@ -122,7 +143,8 @@ class _Columns:
     def count_alike(self, at: int, most: int, first: int | None) -> int:
         """How many records from `at` on have the same layout, up to `most`; few count as none.
 
-        `first` is the offset that the first of them must have, None where it may be any.
+        Negative where so many have the same size, and not all of them the same fields. `first` is
+        the offset that the first of them must have, None where it may be any.
         """
         payload, step = self._payload, self._step
         for column, byte in self._prefix:
@@ -139,13 +161,13 @@ class _Columns:
             same += enumerate(_offset_columns(first, most, width), column)
         for column, expected in same:
             if payload[at + column : stop : step] != expected:
-                return 0
+                return -most
         for column, width in self._varints:
             for n in range(column, column + width - 1):
                 if payload[at + n : stop : step].translate(None, _HIGH):
-                    return 0
+                    return -most
             if not payload[at + column + width - 1 : stop : step].isascii():
-                return 0
+                return -most
         return most
 
 
@@ -171,17 +193,3 @@ def _end_of_varint(payload: bytes, at: int) -> int:
     while payload[at] >= _ONE_BYTE:
         at += 1
     return at + 1
-
-
-def _prove_headers(payload: bytes, at: int, end: int) -> None:
-    count, at = read_varint(payload, at)
-    if not 0 <= count <= end - at:
-        raise ValueError("more headers than bytes")
-    for _ in range(count):
-        size, at = read_varint(payload, at)
-        if size < 0:
-            raise ValueError("a header without a name")
-        size, at = read_varint(payload, at + size)
-        at += max(size, 0)
-    if at != end:
-        raise ValueError("a record whose fields do not fill it")

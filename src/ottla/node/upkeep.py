@@ -6,7 +6,7 @@ Decisions are made on the event loop; threads only run what the log hands out as
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,7 @@ class Upkeep:
         self._compactors: list[Compactor] | None = None  # none yet
         self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
         self._checkpointing = asyncio.Lock()
-        self._jobs: set[Future[None]] = set()
+        self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -64,7 +64,8 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
-        wait(list(self._jobs))  # what a thread has begun: the directory is closed next
+        # What a thread has begun ends before the directory is closed.
+        await asyncio.gather(*self._jobs, return_exceptions=True)
         for compactor in self._compactors or ():
             compactor.stop()
 
@@ -83,10 +84,10 @@ class Upkeep:
                 told = repr(error)
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
-        running = self._threads.submit(job)
+        running = asyncio.get_running_loop().run_in_executor(self._threads, job)
         self._jobs.add(running)
         running.add_done_callback(self._jobs.discard)
-        await asyncio.wrap_future(running)
+        await asyncio.shield(running)
 
     async def _flush_overdue(self) -> None:
         """Bounds what a recovery has to read, and keeps write-back from coming all at once."""

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 SHARE_GROUPS = "share.version"
+STREAMS_GROUPS = "streams.version"
 
 
 def require(broker: "Broker", feature: str, level: int = 1) -> None:

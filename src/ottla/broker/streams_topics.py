@@ -1,4 +1,4 @@
-"""Topics that the broker makes for Kafka Streams applications, and whether it serves them."""
+"""Topics that the broker makes for Kafka Streams applications."""
 
 from collections.abc import Iterable
 
@@ -14,13 +14,6 @@ from ottla.wire.messages.create_topics import (
 
 TIMEOUT_S = 3.0
 """A heartbeat waits for it: its member must hear from us within its session."""
-
-
-def streams_are_on(broker: Broker) -> bool:
-    return (
-        broker.image.features.get("streams.version", 0) >= 1
-        and "streams" in broker.groups.limits.protocols
-    )
 
 
 async def make_topics(missing: Iterable[MissingTopic], broker: Broker) -> dict[str, str]:

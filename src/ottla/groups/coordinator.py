@@ -168,11 +168,7 @@ class GroupCoordinator:
     ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
         from ottla.groups.consumer.heartbeats import heartbeat
 
-        if "consumer" not in self.limits.protocols:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                "group.coordinator.rebalance.protocols leaves the consumer protocol out.",
-            )
+        self._check_protocol("consumer")
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: heartbeat(groups, now, request, caller)
         )
@@ -193,6 +189,7 @@ class GroupCoordinator:
         from ottla.groups.streams.checks import check
         from ottla.groups.streams.heartbeats import heartbeat
 
+        self._check_protocol("streams")
         check(request)
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: heartbeat(groups, now, request, caller)
@@ -317,6 +314,13 @@ class GroupCoordinator:
         )
 
     # -- inside -------------------------------------------------------------------------------
+
+    def _check_protocol(self, name: str) -> None:
+        if name not in self.limits.protocols:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"group.coordinator.rebalance.protocols leaves the {name} protocol out.",
+            )
 
     def _managed(self, group_id: str) -> Shard[Groups]:
         """Only offsets may be kept under the empty name."""

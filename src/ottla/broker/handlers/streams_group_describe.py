@@ -2,9 +2,9 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import STREAMS_GROUPS, require
 from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
-from ottla.broker.streams_topics import streams_are_on
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import KafkaError
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,
     StreamsGroupDescribeRequest,
@@ -15,8 +15,7 @@ from ottla.wire.messages.streams_group_describe import (
 def handle(
     request: StreamsGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> StreamsGroupDescribeResponse:
-    if not streams_are_on(broker):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+    require(broker, STREAMS_GROUPS)
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
     for group in groups:
         if request.include_authorized_operations and group.error_code == 0:

@@ -5,11 +5,12 @@ What its topology needs and nobody made (repartition and changelog topics), the 
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.features import STREAMS_GROUPS, require
 from ottla.broker.group_caller import caller_of
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.streams_topics import make_topics, streams_are_on
+from ottla.broker.streams_topics import make_topics
 from ottla.controller.naming import check_topic_name
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import KafkaError
 from ottla.groups.streams.topics import Status
 from ottla.groups.streams.topology import from_request, invalid
 from ottla.wire.messages.streams_group_heartbeat import (
@@ -24,8 +25,7 @@ SHOWN = 3
 async def handle(
     request: StreamsGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> StreamsGroupHeartbeatResponse:
-    if not streams_are_on(broker):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "Streams groups are switched off.")
+    require(broker, STREAMS_GROUPS)
     if request.topology is not None:
         _check_names(request.topology)
     response, missing = await broker.groups.streams_heartbeat(request, caller_of(context))

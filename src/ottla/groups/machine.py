@@ -1,7 +1,7 @@
 """The state of one shard of the group coordinator: its groups, their offsets, their time-outs.
 
 It applies records and hands time-outs to whom they concern; what requests do is decided in
-`classic`, `consumer` and `offsets`.
+`classic`, `consumer`, `share`, `streams` and `offsets`.
 """
 
 from collections.abc import Callable, Mapping

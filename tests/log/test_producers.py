@@ -119,6 +119,15 @@ def test_the_stable_offset_waits_for_every_open_transaction(open_orders: Open) -
     assert log.aborted_transactions(0, 1) == []
 
 
+def test_a_truncation_does_not_move_the_stable_offset_back(open_orders: Open) -> None:
+    log = open_orders()
+    write(log, 1, sequence=0)
+    end(log, 1, commit=True)
+    append(log, b"was not replicated")
+    log.truncate_to(2, now_ms=NOW)
+    assert log.last_stable_offset == log.high_watermark == 2
+
+
 def test_a_marker_without_data_leaves_no_trace_in_the_index(open_orders: Open) -> None:
     log = open_orders()
     end(log, 1, commit=False)

@@ -224,6 +224,8 @@ class PartitionLog(DurableLog):
         start = self.log_start_offset = min(self.log_start_offset, offset)
         self._ends_at(offset)
         rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, now_ms)
+        # The markers that were found again are replicated; nobody may be told of that any more.
+        self.producers.advance_high_watermark(self.high_watermark)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Drop everything and begin anew: a follower fell behind its leader's first offset."""

@@ -2,12 +2,14 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
 from ottla.groups.share.states import Place
 from ottla.wire.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
     DeleteStateResult,
+    PartitionData,
     PartitionResult,
 )
 
@@ -15,45 +17,19 @@ from ottla.wire.messages.delete_share_group_state import (
 async def handle(
     request: DeleteShareGroupStateRequest, context: RequestContext, broker: Broker
 ) -> DeleteShareGroupStateResponse:
+    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+        await broker.share_coordinator.delete(place)
+
+    results = await answer_each(request, PartitionResult, answer)
     return DeleteShareGroupStateResponse(
-        results=[
-            DeleteStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    await _delete(Place(request.group_id, topic.topic_id, part.partition), broker)
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[DeleteStateResult(topic_id=t, partitions=p) for t, p in results]
     )
 
 
 def refuse(
     request: DeleteShareGroupStateRequest, error: KafkaError
 ) -> DeleteShareGroupStateResponse:
+    refused = refuse_each(request, PartitionResult, error)
     return DeleteShareGroupStateResponse(
-        results=[
-            DeleteStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=part.partition,
-                        error_code=error.code,
-                        error_message=error.message,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[DeleteStateResult(topic_id=t, partitions=p) for t, p in refused]
     )
-
-
-async def _delete(place: Place, broker: Broker) -> PartitionResult:
-    result = PartitionResult(partition=place.partition)
-    try:
-        await broker.share_coordinator.delete(place)
-    except KafkaError as refusal:
-        result.error_code, result.error_message = refusal.code, refusal.message
-    return result

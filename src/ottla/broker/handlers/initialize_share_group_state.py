@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
 from ottla.groups.share.states import Place
 from ottla.wire.messages.initialize_share_group_state import (
@@ -16,47 +17,19 @@ from ottla.wire.messages.initialize_share_group_state import (
 async def handle(
     request: InitializeShareGroupStateRequest, context: RequestContext, broker: Broker
 ) -> InitializeShareGroupStateResponse:
+    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+        await broker.share_coordinator.initialize(place, part.state_epoch, part.start_offset)
+
+    results = await answer_each(request, PartitionResult, answer)
     return InitializeShareGroupStateResponse(
-        results=[
-            InitializeStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    await _initialize(
-                        Place(request.group_id, topic.topic_id, part.partition), part, broker
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[InitializeStateResult(topic_id=t, partitions=p) for t, p in results]
     )
 
 
 def refuse(
     request: InitializeShareGroupStateRequest, error: KafkaError
 ) -> InitializeShareGroupStateResponse:
+    refused = refuse_each(request, PartitionResult, error)
     return InitializeShareGroupStateResponse(
-        results=[
-            InitializeStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=part.partition,
-                        error_code=error.code,
-                        error_message=error.message,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[InitializeStateResult(topic_id=t, partitions=p) for t, p in refused]
     )
-
-
-async def _initialize(place: Place, part: PartitionData, broker: Broker) -> PartitionResult:
-    result = PartitionResult(partition=place.partition)
-    try:
-        await broker.share_coordinator.initialize(place, part.state_epoch, part.start_offset)
-    except KafkaError as refusal:
-        result.error_code, result.error_message = refusal.code, refusal.message
-    return result

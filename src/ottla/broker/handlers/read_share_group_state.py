@@ -2,9 +2,11 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
 from ottla.groups.share.states import Place
 from ottla.wire.messages.read_share_group_state import (
+    PartitionData,
     PartitionResult,
     ReadShareGroupStateRequest,
     ReadShareGroupStateResponse,
@@ -16,55 +18,10 @@ from ottla.wire.messages.read_share_group_state import (
 async def handle(
     request: ReadShareGroupStateRequest, context: RequestContext, broker: Broker
 ) -> ReadShareGroupStateResponse:
-    return ReadShareGroupStateResponse(
-        results=[
-            ReadStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    await _read(
-                        Place(request.group_id, topic.topic_id, part.partition),
-                        part.leader_epoch,
-                        broker,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-def refuse(request: ReadShareGroupStateRequest, error: KafkaError) -> ReadShareGroupStateResponse:
-    return ReadShareGroupStateResponse(
-        results=[
-            ReadStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=part.partition,
-                        error_code=error.code,
-                        error_message=error.message,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-async def _read(place: Place, leader_epoch: int, broker: Broker) -> PartitionResult:
-    try:
-        state = await broker.share_coordinator.read(place, leader_epoch)
-    except KafkaError as refusal:
-        return PartitionResult(
-            partition=place.partition, error_code=refusal.code, error_message=refusal.message
-        )
-    return PartitionResult(
-        partition=place.partition,
-        state_epoch=state.state_epoch,
-        start_offset=state.start_offset,
-        state_batches=[
+    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+        state = await broker.share_coordinator.read(place, part.leader_epoch)
+        result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
+        result.state_batches = [
             StateBatch(
                 first_offset=batch.first,
                 last_offset=batch.last,
@@ -72,5 +29,16 @@ async def _read(place: Place, leader_epoch: int, broker: Broker) -> PartitionRes
                 delivery_count=batch.deliveries,
             )
             for batch in state.batches
-        ],
+        ]
+
+    results = await answer_each(request, PartitionResult, answer)
+    return ReadShareGroupStateResponse(
+        results=[ReadStateResult(topic_id=t, partitions=p) for t, p in results]
+    )
+
+
+def refuse(request: ReadShareGroupStateRequest, error: KafkaError) -> ReadShareGroupStateResponse:
+    refused = refuse_each(request, PartitionResult, error)
+    return ReadShareGroupStateResponse(
+        results=[ReadStateResult(topic_id=t, partitions=p) for t, p in refused]
     )

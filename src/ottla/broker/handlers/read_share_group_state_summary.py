@@ -2,9 +2,11 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
 from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.wire.messages.read_share_group_state_summary import (
+    PartitionData,
     PartitionResult,
     ReadShareGroupStateSummaryRequest,
     ReadShareGroupStateSummaryResponse,
@@ -12,53 +14,28 @@ from ottla.wire.messages.read_share_group_state_summary import (
 )
 
 
-def handle(
+async def handle(
     request: ReadShareGroupStateSummaryRequest, context: RequestContext, broker: Broker
 ) -> ReadShareGroupStateSummaryResponse:
+    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+        state = broker.share_coordinator.summary(place)
+        if state is None:
+            result.start_offset = NOT_STARTED
+            return
+        result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
+        result.start_offset = state.start_offset
+        result.delivery_complete_count = state.complete
+
+    results = await answer_each(request, PartitionResult, answer)
     return ReadShareGroupStateSummaryResponse(
-        results=[
-            ReadStateSummaryResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    _summary(Place(request.group_id, topic.topic_id, part.partition), broker)
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[ReadStateSummaryResult(topic_id=t, partitions=p) for t, p in results]
     )
 
 
 def refuse(
     request: ReadShareGroupStateSummaryRequest, error: KafkaError
 ) -> ReadShareGroupStateSummaryResponse:
+    refused = refuse_each(request, PartitionResult, error)
     return ReadShareGroupStateSummaryResponse(
-        results=[
-            ReadStateSummaryResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=part.partition,
-                        error_code=error.code,
-                        error_message=error.message,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
+        results=[ReadStateSummaryResult(topic_id=t, partitions=p) for t, p in refused]
     )
-
-
-def _summary(place: Place, broker: Broker) -> PartitionResult:
-    result = PartitionResult(partition=place.partition, start_offset=NOT_STARTED)
-    try:
-        state = broker.share_coordinator.summary(place)
-    except KafkaError as refusal:
-        result.error_code, result.error_message = refusal.code, refusal.message
-        return result
-    if state is not None:
-        result.state_epoch, result.leader_epoch = state.state_epoch, state.leader_epoch
-        result.start_offset = state.start_offset
-        result.delivery_complete_count = state.complete
-    return result

@@ -2,6 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
 from ottla.groups.share.in_flight import Batch, DeliveryState
 from ottla.groups.share.states import Place
@@ -17,50 +18,16 @@ from ottla.wire.messages.write_share_group_state import (
 async def handle(
     request: WriteShareGroupStateRequest, context: RequestContext, broker: Broker
 ) -> WriteShareGroupStateResponse:
-    return WriteShareGroupStateResponse(
-        results=[
-            WriteStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    await _write(
-                        Place(request.group_id, topic.topic_id, part.partition), part, broker
-                    )
-                    for part in topic.partitions
-                ],
+    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+        batches = [
+            Batch(
+                one.first_offset,
+                one.last_offset,
+                DeliveryState(one.delivery_state),
+                one.delivery_count,
             )
-            for topic in request.topics
+            for one in part.state_batches
         ]
-    )
-
-
-def refuse(request: WriteShareGroupStateRequest, error: KafkaError) -> WriteShareGroupStateResponse:
-    return WriteShareGroupStateResponse(
-        results=[
-            WriteStateResult(
-                topic_id=topic.topic_id,
-                partitions=[
-                    PartitionResult(
-                        partition=part.partition,
-                        error_code=error.code,
-                        error_message=error.message,
-                    )
-                    for part in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-async def _write(place: Place, part: PartitionData, broker: Broker) -> PartitionResult:
-    result = PartitionResult(partition=place.partition)
-    batches = [
-        Batch(
-            one.first_offset, one.last_offset, DeliveryState(one.delivery_state), one.delivery_count
-        )
-        for one in part.state_batches
-    ]
-    try:
         await broker.share_coordinator.write(
             place,
             part.state_epoch,
@@ -69,6 +36,15 @@ async def _write(place: Place, part: PartitionData, broker: Broker) -> Partition
             part.delivery_complete_count,
             batches,
         )
-    except KafkaError as refusal:
-        result.error_code, result.error_message = refusal.code, refusal.message
-    return result
+
+    results = await answer_each(request, PartitionResult, answer)
+    return WriteShareGroupStateResponse(
+        results=[WriteStateResult(topic_id=t, partitions=p) for t, p in results]
+    )
+
+
+def refuse(request: WriteShareGroupStateRequest, error: KafkaError) -> WriteShareGroupStateResponse:
+    refused = refuse_each(request, PartitionResult, error)
+    return WriteShareGroupStateResponse(
+        results=[WriteStateResult(topic_id=t, partitions=p) for t, p in refused]
+    )

@@ -84,10 +84,13 @@ class Upkeep:
                 told = repr(error)
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
+        await asyncio.shield(self._begin(job))
+
+    def _begin(self, job: Callable[[], None]) -> "asyncio.Future[None]":
         running = asyncio.get_running_loop().run_in_executor(self._threads, job)
         self._jobs.add(running)
         running.add_done_callback(self._jobs.discard)
-        await asyncio.shield(running)
+        return running
 
     async def _flush_overdue(self) -> None:
         """Bounds what a recovery has to read, and keeps write-back from coming all at once."""
@@ -123,7 +126,7 @@ class Upkeep:
         """Of the logs that are new, by a thread."""
         for new in {one.resources.files.new_directories for one in self._healthy()}:
             if new:
-                self._threads.submit(new.make_all)
+                self._begin(new.make_all)
 
     async def _sweep(self) -> None:
         self.make_directories()  # that for which there was no room before

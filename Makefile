@@ -43,7 +43,7 @@ lint: install ## Style, types and the layers
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
-chaos: install ## Kill the broker, and clients in the midst of transactions, fifty times
+chaos: install ## Kill, stop, cut off and starve real nodes and clients; hazards put back are found
 	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
@@ -52,7 +52,7 @@ pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on 
 simulate: install ## Quorums, clusters and coordinators in virtual time: a thousand seeds each, all mutants
 	OTTLA_SEEDS=1000 OTTLA_CLUSTER_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
 
-jepsen: install ## Three real nodes, clients and faults for three minutes; a checker judges
+jepsen: install ## Three real nodes, clients and every fault for three minutes; a checker judges
 	PYTHONPATH=tests $(BIN)/python -m faults.jepsen --seconds 180 $(ARGS)
 
 fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seconds 3600"
@@ -62,7 +62,7 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 bench: install ## Apache Kafka and Ottla side by side, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)
 
-failover: install ## Kill leaders of three nodes and measure the silence
+failover: install ## Kill leaders of three nodes and measure the silence; ARGS="--victim controller"
 	PYTHONPATH=tests $(BIN)/python -m bench.failover $(ARGS)
 
 wheel: install ## Build the wheel into dist/

@@ -7,6 +7,7 @@ the last one serves as well as it can.
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from ottla.ids import LOST_DIRECTORY
 from ottla.node.assignments import Assignments
@@ -16,6 +17,9 @@ from ottla.replication.partitions import Partitions, Replica
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
+TURN_S = 1.5
+"""Where the disks of several brokers are full at once (they may be one), they step back one after
+the other, and the last one finds itself alone in sync and stays."""
 
 
 class Ailing:
@@ -24,15 +28,19 @@ class Ailing:
         partitions: Partitions,
         followers: Followers,
         assignments: Assignments,
+        now: Callable[[], float],
         now_ms: Callable[[], int],
     ) -> None:
         self._partitions = partitions
         self._followers = followers
         self._assignments = assignments
+        self._now = now
         self._now_ms = now_ms
+        self._full_since: dict[Path, float] = {}
 
     def look(self) -> None:
         """Called every `LOOK_S`."""
+        self._note_full_disks()
         changed = [replica for replica in self._partitions if self._treat(replica)]
         for replica in changed:
             self._followers.settle(replica)
@@ -53,7 +61,7 @@ class Ailing:
         """Whether it began or ceased to take part."""
         if replica.lost is None:
             why = ailment(replica)
-            if why is None or not self._others_in_sync(replica):
+            if why is None or not self._may_step_back(replica):
                 return False
             replica.lost = why
             log.error("%s steps back: %s", replica.topic_partition, why)
@@ -85,8 +93,19 @@ class Ailing:
         )
         return True
 
-    def _others_in_sync(self, replica: Replica) -> bool:
-        return any(one != self._partitions.node_id for one in replica.state.isr)
+    def _may_step_back(self, replica: Replica) -> bool:
+        in_sync, me = sorted(replica.state.isr), self._partitions.node_id
+        if not any(one != me for one in in_sync):
+            return False
+        if replica.log.damage is not None or me not in in_sync:
+            return True
+        full_s = self._now() - self._full_since[replica.log.health.path]
+        return full_s >= in_sync.index(me) * TURN_S
+
+    def _note_full_disks(self) -> None:
+        full = {one.log.health.path for one in self._partitions if one.log.health.full}
+        now = self._now()
+        self._full_since = {path: self._full_since.get(path, now) for path in full}
 
 
 def ailment(replica: Replica) -> str | None:

@@ -195,7 +195,9 @@ class Node:
             self.broker.suspects,
         )
         followers = Followers(self.partitions, self.fetchers)
-        self.ailing = Ailing(self.partitions, followers, self.assignments, broker.now_ms)
+        self.ailing = Ailing(
+            self.partitions, followers, self.assignments, broker.now, broker.now_ms
+        )
         self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
 
     async def _join_cluster(self, identity: Identity) -> None:

@@ -1,0 +1,85 @@
+"""Replicas on bad disks: who steps back, in which order, and who stays."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from ottla.ids import UNASSIGNED_DIRECTORY
+from ottla.log.reading import Damage
+from ottla.metadata.image import Partition
+from ottla.node.ailing import TURN_S, Ailing
+from ottla.replication.partitions import Replica
+
+
+class World:
+    """One replica of a partition of three, on the broker `me`."""
+
+    def __init__(self, me: int) -> None:
+        self.node_id = me
+        self.now = 100.0
+        self.told: list[str | None] = []
+        self.log = SimpleNamespace(
+            damage=None,
+            log_end_offset=50,
+            health=SimpleNamespace(full=False, path=Path("/data")),
+            truncate_to=lambda offset, now_ms: setattr(self.log, "log_end_offset", offset),
+        )
+        self.replica: Any = SimpleNamespace(topic_partition="orders-0", log=self.log, lost=None)
+        self.has(leader=1, isr=(1, 2, 3))
+        self.ailing = Ailing(
+            cast(Any, self), cast(Any, self), cast(Any, self), lambda: self.now, lambda: 0
+        )
+
+    def has(self, leader: int, isr: tuple[int, ...]) -> None:
+        directories = (UNASSIGNED_DIRECTORY,) * 3
+        self.replica.state = Partition(
+            replicas=(1, 2, 3), isr=isr, leader=leader, directories=directories
+        )
+
+    def look_after(self, seconds: float) -> str | None:
+        self.now += seconds
+        self.ailing.look()
+        lost: str | None = self.replica.lost
+        return lost
+
+    # what it is made of
+
+    def __iter__(self) -> Any:
+        return iter([self.replica])
+
+    def settle(self, replica: Replica) -> None:
+        pass
+
+    def tell_of(self, replicas: list[Replica]) -> None:
+        self.told += [one.lost for one in replicas]
+
+
+def test_a_replica_on_a_full_disk_steps_back_and_returns_when_there_is_room() -> None:
+    world = World(1)
+    assert world.look_after(0.0) is None
+    world.log.health.full = True
+    assert world.look_after(0.5) is not None
+    world.log.health.full = False
+    assert world.look_after(0.5) is None
+    assert [lost is None for lost in world.told] == [False, True]
+
+
+def test_where_all_disks_are_full_the_last_in_sync_stays() -> None:
+    last = World(3)
+    last.log.health.full = True
+    assert last.look_after(0.0) is None
+    assert last.look_after(TURN_S) is None
+    last.has(leader=3, isr=(3,))
+    assert last.look_after(10 * TURN_S) is None
+
+
+def test_a_damaged_log_is_cut_once_another_leads() -> None:
+    world = World(1)
+    world.log.damage = Damage(20)
+    assert world.look_after(0.0) is not None
+    assert world.look_after(0.5) is not None
+    assert world.log.log_end_offset == 50
+    world.has(leader=2, isr=(2, 3))
+    assert world.look_after(0.5) is None
+    assert world.log.log_end_offset == 20
+    assert world.log.damage is None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ottla.broker.presence import Presence
 from ottla.broker.suspects import Suspects
+from ottla.metadata.image import Broker, Delta, Image
 from ottla.ports.network import Link, LinkLost
 from ottla.replication.peers import Peers
 
@@ -70,6 +71,19 @@ def test_one_that_is_gone_is_a_suspect_until_the_controller_has_spoken() -> None
 def test_one_that_says_nothing_is_left_to_its_session() -> None:
     async def scene() -> bool:
         world = World(Silent())
+        await world.presence.look_for([2])
+        return world.suspects.exist
+
+    assert not asyncio.run(scene())
+
+
+def test_one_that_was_fenced_already_keeps_nobody_waiting() -> None:
+    async def scene() -> bool:
+        world = World(None)
+        image, delta = Image(), Delta()
+        image.brokers[2] = Broker(id=2, epoch=1, incarnation=bytes(16), fenced=True)
+        delta.brokers[2] = None
+        world.suspects.image_changed(image, delta, 0.0)
         await world.presence.look_for([2])
         return world.suspects.exist
 

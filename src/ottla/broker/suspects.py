@@ -18,6 +18,7 @@ class Suspects:
     def __init__(self) -> None:
         self._ids: set[int] = set()
         self._left: dict[int, float] = {}
+        self._fenced: set[int] = set()
         self._calm = asyncio.Event()
         self._calm.set()
 
@@ -26,9 +27,11 @@ class Suspects:
         return bool(self._ids)
 
     def lost(self, broker_id: int) -> None:
-        """The connection to it ended, and not by our doing."""
-        self._ids.add(broker_id)
-        self._calm.clear()
+        """The connection to it ended, and not by our doing. That is no news of one whom the
+        controller has fenced: nothing more would be said of it."""
+        if broker_id not in self._fenced:
+            self._ids.add(broker_id)
+            self._calm.clear()
 
     def found(self, broker_id: int) -> None:
         """It answers."""
@@ -53,9 +56,9 @@ class Suspects:
                 self._left[broker_id] = now + REMEMBERED_S
             else:
                 self._left.pop(broker_id, None)
-        self._ids = {
-            each for each in self._ids if each in image.brokers and not image.brokers[each].fenced
-        }
+        if delta.brokers:
+            self._fenced = {each.id for each in image.brokers.values() if each.fenced}
+        self._ids = {each for each in self._ids if each in image.brokers} - self._fenced
         self._look()
 
     async def settled(self) -> None:

@@ -22,7 +22,10 @@ RECORDS = 10  # in each turn
 
 @pytest.fixture
 def shared_home(tmp_path: Path) -> Home:
-    return Home(path=tmp_path / "node")
+    """With sessions as long as Kafka's own: it waits nine seconds for a broker that was killed."""
+    names = ("consumer", "share")
+    patient = {f"group.{name}.session.timeout.ms": "45000" for name in names}
+    return Home(path=tmp_path / "node", settings=patient)
 
 
 class Reader:

@@ -46,6 +46,10 @@ STATE = TopicPartition("__transaction_state", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 LIMITS = Limits(abort_interval_s=0.5)
 PATIENCE_S = 2.0  # between brokers; clients wait longer, as they do in the world outside
+UNLUCKY_WITH_MARKERS = 0.03
+"""The chance that a coordinator is deposed while it sends markers: its successor sends them too."""
+SLOW, SLOW_S = 0.2, 0.4
+"""The chance that a question between brokers takes longer, and how long at most."""
 NOTICED_WITHIN_S = 3.0
 """How long a broker that was deposed may go on believing that it coordinates."""
 
@@ -189,6 +193,8 @@ class SimulatedBroker:
         self, broker_id: int, request: WriteTxnMarkersRequest
     ) -> WriteTxnMarkersResponse:
         self.world.markers_sent(request.markers[0])
+        if self.world.link_rng.random() < UNLUCKY_WITH_MARKERS:
+            self.world.move(STATE)
         response: WriteTxnMarkersResponse = await self.ask(
             broker_id, request, 2, WriteTxnMarkersResponse, 2.0
         )
@@ -200,8 +206,11 @@ class SimulatedBroker:
         may_be_late = not isinstance(request, WriteTxnMarkersRequest) or all(
             marker.transaction_version >= 2 for marker in request.markers
         )
+        rng = self.world.link_rng
+        if not self.world.healed and rng.random() < SLOW:
+            await asyncio.sleep(SLOW_S * rng.random())
         answer = await self.world.carry(
-            self.world.link_rng,
+            rng,
             node_id,
             request,
             version,

@@ -145,6 +145,8 @@ class Client:
         deed.wants = "abort"
         await self._end(False)
         deed.heard = True
+        if self.rng.random() < 0.5:  # with what is late arriving into the silence
+            await asyncio.sleep(self.rng.random())
         if self.version < 2:
             await self._init(self.producer)
 

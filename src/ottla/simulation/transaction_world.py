@@ -123,6 +123,10 @@ class TransactionWorld:
         self.deeds[deed.name] = deed
         return deed
 
+    def move(self, place: TopicPartition) -> None:
+        """Its leader is lost at this very moment."""
+        self._move(self.partitions[place])
+
     def markers_sent(self, marker: WritableTxnMarker) -> None:
         """By a coordinator that knows the decision to be committed, or that was deposed since."""
         partition = self.partitions[STATE]

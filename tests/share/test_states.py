@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.share.batches import combine
 from ottla.groups.share.in_flight import Batch, DeliveryState
-from ottla.groups.share.states import Place, ShareStates, combine
+from ottla.groups.share.states import Place, ShareStates
 from ottla.wire.records.share import ShareSnapshotValue, ShareUpdateValue
 
 NOW = Instant(0.0, 1_000)

@@ -23,12 +23,12 @@ from ottla.groups.machine import Groups
 from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image, Partition, Topic
 from ottla.simulation.clock import LoopClock
+from ottla.simulation.group_classic_member import ClassicMember
+from ottla.simulation.group_consumer_member import ConsumerMember
 from ottla.simulation.group_members import (
     GROUP,
     SESSION_MS,
     TOPIC,
-    ClassicMember,
-    ConsumerMember,
     GroupMember,
     commit_from_outside,
     topic_id_of,

@@ -46,8 +46,9 @@ STATE = TopicPartition("__transaction_state", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
 LIMITS = Limits(abort_interval_s=0.5)
 PATIENCE_S = 2.0  # between brokers; clients wait longer, as they do in the world outside
-UNLUCKY_WITH_MARKERS = 0.03
-"""The chance that a coordinator is deposed while it sends markers: its successor sends them too."""
+UNLUCKY_WITH_MARKERS, BEHIND_SUCCESSOR_S = 0.03, 0.6
+"""The chance that a coordinator is deposed while it sends markers, and how much later they may come
+than those that its successor sends for the same transaction."""
 SLOW, SLOW_S = 0.2, 0.4
 """The chance that a question between brokers takes longer, and how long at most."""
 NOTICED_WITHIN_S = 3.0
@@ -193,8 +194,10 @@ class SimulatedBroker:
         self, broker_id: int, request: WriteTxnMarkersRequest
     ) -> WriteTxnMarkersResponse:
         self.world.markers_sent(request.markers[0])
-        if self.world.link_rng.random() < UNLUCKY_WITH_MARKERS:
+        rng = self.world.link_rng
+        if not self.world.healed and rng.random() < UNLUCKY_WITH_MARKERS:
             self.world.move(STATE)
+            await asyncio.sleep(BEHIND_SUCCESSOR_S * rng.random())
         response: WriteTxnMarkersResponse = await self.ask(
             broker_id, request, 2, WriteTxnMarkersResponse, 2.0
         )

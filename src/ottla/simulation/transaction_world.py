@@ -160,7 +160,7 @@ class TransactionWorld:
         trouble = 0.0 if self.healed else 0.15 if self._storm else 0.02
         lost, answer_lost, late, repeated = (rng.random() < trouble for _ in range(4))
         there, back = 0.004 * rng.random(), 0.004 * rng.random()
-        again = LATE_S * rng.random()
+        again = LATE_S * rng.random() ** 3  # mostly into the next transaction, not far beyond it
         if late and may_be_late:
             there += again
         if not lost:

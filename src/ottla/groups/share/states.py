@@ -6,11 +6,12 @@ What lies before the oldest snapshot that counts is not needed: who drives the s
 A state that nobody writes to gets a new snapshot now and then, so that it does not hold up others.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.share.batches import combine
 from ottla.groups.share.in_flight import DONE, Batch, DeliveryState
 from ottla.ids import Uuid, show_uuid
 from ottla.wire.message import Message
@@ -271,56 +272,3 @@ def _batches(
         )
         for one in batches
     ]
-
-
-def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> list[Batch]:
-    """The new ones on top of the old ones, without what is done, neighbours joined."""
-    kept = sorted(old)
-    for layer in _layers(new):
-        kept = _laid_over(kept, layer)
-    combined: list[Batch] = []
-    for batch in kept:
-        if batch.last < start_offset:
-            continue
-        batch = batch._replace(first=max(batch.first, start_offset))
-        before = combined[-1] if combined else None
-        if before is not None and before[2:] == batch[2:] and before.last + 1 == batch.first:
-            combined[-1] = before._replace(last=batch.last)
-        else:
-            combined.append(batch)
-    return combined
-
-
-def _layers(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
-    """Runs in the order of offsets; usually there is one, however many batches there are."""
-    layer: list[Batch] = []
-    for batch in batches:
-        if layer and batch.first <= layer[-1].last:
-            yield layer
-            layer = []
-        layer.append(batch)
-    if layer:
-        yield layer
-
-
-def _laid_over(beneath: Sequence[Batch], tops: Sequence[Batch]) -> list[Batch]:
-    """Both are in order and do not overlap; what lies under a top gives way. One pass."""
-    laid: list[Batch] = []
-    rest = iter(beneath)
-    batch = next(rest, None)
-    for top in tops:
-        while batch is not None and batch.last < top.first:
-            laid.append(batch)
-            batch = next(rest, None)
-        while batch is not None and batch.first <= top.last:
-            if batch.first < top.first:
-                laid.append(batch._replace(last=top.first - 1))
-            if batch.last > top.last:
-                batch = batch._replace(first=top.last + 1)
-                break
-            batch = next(rest, None)
-        laid.append(top)
-    if batch is not None:
-        laid.append(batch)
-    laid.extend(rest)
-    return laid

@@ -63,15 +63,25 @@ class Copier:
 
     def __init__(self, bootstrap: str, name: str) -> None:
         self.command = [sys.executable, str(COPIER), bootstrap, SOURCE, TARGET, name]
-        self.process = self.new_process()
+        self.start()
 
-    def new_process(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
+    def start(self) -> None:
+        self.has_name = False
+        self.process = subprocess.Popen(
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             preexec_fn=die_with_parent,
         )
+
+    def await_name(self) -> None:
+        """Until its producer has begun: from then on a twin fences it, before that it the twin."""
+        while not self.has_name:
+            assert self.process.stdout is not None
+            self.has_name = bool(self.process.stdout.readline())
+            if not self.has_name:  # it ended; it gives up by itself when its client is stuck
+                self.process.wait(PATIENCE_S)
+                self.start()
 
     def kill(self) -> None:
         self.process.kill()
@@ -79,21 +89,21 @@ class Copier:
 
     def kill_and_start(self) -> None:
         self.kill()
-        self.process = self.new_process()
+        self.start()
 
     def start_if_gone(self) -> None:
         """One that was fenced, or whose client is stuck, is started anew."""
         if self.process.poll() is not None:
-            self.process = self.new_process()
+            self.start()
 
     def replaced(self) -> None:
         """It stands still, a twin takes its name, it wakes up as a zombie and is fenced."""
+        self.await_name()
         zombie = self.process
         zombie.send_signal(signal.SIGSTOP)
-        self.process = self.new_process()
+        self.start()
         try:
-            assert self.process.stdout is not None
-            self.process.stdout.readline()
+            self.await_name()
             zombie.send_signal(signal.SIGCONT)
             zombie.wait(PATIENCE_S)
         finally:

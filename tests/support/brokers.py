@@ -111,9 +111,9 @@ class BrokerProcess:
         assert self.process is not None
         self.process.terminate()
 
-    def wait_until_stopped(self) -> None:
+    def wait_until_stopped(self, seconds_max: float = STOP_SECONDS_MAX) -> None:
         assert self.process is not None
-        self.process.wait(STOP_SECONDS_MAX)
+        self.process.wait(seconds_max)
 
     def kill9(self) -> None:
         assert self.process is not None

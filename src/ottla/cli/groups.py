@@ -40,13 +40,11 @@ def list_groups(
 ) -> None:
     """List the groups and the state they are in."""
     admin = Cluster(bootstrap, client).admin()  # held: a client that is let go never answers
-    known = {
+    known = streams_groups.kinds(bootstrap)  # librdkafka lists groups of consumers only
+    known |= {
         group.group_id: (group.state.name.lower(), group.type.name.lower() if group.type else "")
         for group in admin.list_consumer_groups().result(TIMEOUT_S).valid
     }
-    if any("unknown" in row for row in known.values()):
-        told_by_brokers = streams_groups.kinds(bootstrap)
-        known |= {name: told_by_brokers[name] for name in known if name in told_by_brokers}
     rows = sorted((name, *row) for name, row in known.items())
     if json:
         print_json([dict(zip(("group", "state", "type"), row, strict=True)) for row in rows])
@@ -182,14 +180,11 @@ def _described(
 ) -> ConsumerGroupDescription | StreamsGroup:
     known = admin.list_consumer_groups().result(TIMEOUT_S).valid
     if all(each.group_id != group for each in known):
-        raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
-    try:
-        described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
-    except KafkaException:  # it may be of a kind that librdkafka does not know
         streams = streams_groups.described(bootstrap, group)
-        if streams is None:
-            raise
-        return streams
+        if streams is not None:
+            return streams
+        raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
+    described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
     assert isinstance(described, ConsumerGroupDescription)
     return described
 

@@ -1,4 +1,6 @@
-"""Streams groups as people are shown them: librdkafka does not know this kind of group yet."""
+"""Streams groups as people are shown them: librdkafka does not know this kind of group yet.
+
+Brokers are asked directly; where that cannot be done (TLS, passwords) there is nothing to show."""
 
 import asyncio
 from collections.abc import Iterable
@@ -7,6 +9,7 @@ from typing import Any
 from ottla.cli.asking import Asking
 from ottla.cli.output import print_table
 from ottla.cli.rebalances import read_story
+from ottla.errors import OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -22,7 +25,10 @@ Place = tuple[str, int]
 
 def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
     """State and type of all groups, as their coordinators call them."""
-    return asyncio.run(_kinds(bootstrap))
+    try:
+        return asyncio.run(_kinds(bootstrap))
+    except OttlaError:
+        return {}
 
 
 async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
@@ -39,7 +45,10 @@ async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
 
 def described(bootstrap: str, group: str) -> DescribedGroup | None:
     """None where it is no streams group."""
-    return asyncio.run(_described(bootstrap, group))
+    try:
+        return asyncio.run(_described(bootstrap, group))
+    except OttlaError:
+        return None
 
 
 async def _described(bootstrap: str, group: str) -> DescribedGroup | None:

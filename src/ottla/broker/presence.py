@@ -16,6 +16,8 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 
 PATIENCE_S = 0.05
 """One that says nothing for so long may be slow, or stopped: its session decides."""
+FRESH_S = 0.02
+"""A sign of life serves those who ask right after: clients ask several things at once."""
 LINK_S_MAX = 1.0
 VERSION = 0
 ASKED_MAX = 8
@@ -27,13 +29,15 @@ class Presence:
         self._peers = peers
         self._suspects = suspects
         self._asking: dict[int, asyncio.Task[None]] = {}
+        self._seen: dict[int, float] = {}
 
     async def look_for(self, brokers: Iterable[int]) -> None:
         """Returns when all have answered, or the controller has said what became of them."""
         wanted = set(brokers)
         if len(wanted) > ASKED_MAX:
             return
-        asking = [self._ask_once(broker_id) for broker_id in wanted]
+        lately = asyncio.get_running_loop().time() - FRESH_S
+        asking = [self._ask_once(one) for one in wanted if self._seen.get(one, 0.0) < lately]
         if asking:
             await asyncio.wait(asking)
         if self._suspects.exist:
@@ -56,6 +60,7 @@ class Presence:
             async with asyncio.timeout(PATIENCE_S):
                 if await self._answers(broker_id) or await self._answers(broker_id):
                     self._suspects.found(broker_id)
+                    self._seen[broker_id] = asyncio.get_running_loop().time()
                 else:
                     self._suspects.lost(broker_id)
         except TimeoutError:

@@ -131,3 +131,11 @@ def test_a_follower_outside_of_the_set_is_looked_at_each_time() -> None:
     partition.appended(0.0, 5)
     partition.fetched(0.1, 2, 5, broker_epoch=7, eligible=True)
     assert not partition.fetched_again(0.2, 2, broker_epoch=7), "it is only proposed"
+
+
+def test_a_leader_knows_when_no_follower_has_been_heard_of_for_long() -> None:
+    partition = led_by_1(followers=(2, 3), in_sync=(1, 2, 3))
+    assert partition.is_silent(100.0, 9.0)
+    partition.fetched(100.0, 2, 0, broker_epoch=1, eligible=True)
+    assert not partition.is_silent(105.0, 9.0)
+    assert partition.is_silent(110.0, 9.0)

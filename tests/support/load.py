@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -11,6 +11,7 @@ from support.clusters import Cluster
 from support.confluent import SECONDS_MAX, read, wait_until
 
 QUIET = {"log_level": 0}
+HASTY = {"socket.timeout.ms": 4_000}  # a node that hangs does not close its sockets
 
 
 def create_replicated(cluster: Cluster, name: str, partitions: int = 1) -> None:
@@ -24,7 +25,7 @@ def create_replicated(cluster: Cluster, name: str, partitions: int = 1) -> None:
 class Load(threading.Thread):
     """Numbers from an idempotent producer until told to stop; which were acknowledged."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, options: Mapping[str, object] = HASTY) -> None:
         super().__init__(daemon=True)
         self.topic = topic
         self.acknowledged: list[int] = []
@@ -37,7 +38,7 @@ class Load(threading.Thread):
                 "acks": "all",
                 "linger.ms": 1,
                 "delivery.timeout.ms": 120_000,
-                "socket.timeout.ms": 4_000,  # a node that hangs does not close its sockets
+                **options,
                 **QUIET,
             }
         )
@@ -69,8 +70,13 @@ class Load(threading.Thread):
         assert self.failed == []
 
 
-def under_load(cluster: Cluster, topic: str, body: Callable[[Load], None]) -> None:
-    load = Load(cluster.bootstrap, topic)
+def under_load(
+    cluster: Cluster,
+    topic: str,
+    body: Callable[[Load], None],
+    options: Mapping[str, object] = HASTY,
+) -> None:
+    load = Load(cluster.bootstrap, topic, options)
     load.start()
     load.await_progress()
     body(load)

@@ -34,6 +34,7 @@ from ottla.node.joining import ask_cluster_id
 from ottla.node.liveness import Liveness
 from ottla.node.membership import quorum_config
 from ottla.node.registration import Registration, register_controller
+from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
 from ottla.quorum.driver import Quorum
@@ -272,9 +273,13 @@ class Node:
             self.partitions.tick()
 
     async def _watch_health(self) -> None:
+        session_s = self.settings.int("broker.session.timeout.ms") / 1000
+        silent_s = self.registration.controller_silent_s
+        stranded = Stranded(self.partitions, silent_s, session_s, self.broker.now)
         while True:
             await asyncio.sleep(LOOK_S)
             self.ailing.look()
+            stranded.look()
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""

@@ -57,6 +57,11 @@ class Registration:
         self._lost_directories = lost_directories
         self._heart: asyncio.Task[None] | None = None
         self._hurrying = asyncio.Event()
+        self._answered_at = float("inf")  # the first heartbeat is still to come
+
+    def controller_silent_s(self) -> float:
+        """How long ago the controller last took a heartbeat."""
+        return asyncio.get_running_loop().time() - self._answered_at
 
     async def register(
         self,
@@ -153,6 +158,7 @@ class Registration:
             except KafkaError as error:
                 log.warning("the controller did not take a heartbeat: %s", error)
                 continue
+            self._answered_at = asyncio.get_running_loop().time()
             if response.error_code:
                 code = ErrorCode(response.error_code).name
                 log.warning("the controller refused a heartbeat: %s", code)

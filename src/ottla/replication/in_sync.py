@@ -97,6 +97,11 @@ class InSync:
     def is_under_min(self) -> bool:
         return len(self.committed) < min(self.min_in_sync, len(self.followers) + 1)
 
+    def is_silent(self, now: float, seconds: float) -> bool:
+        """Whether there are followers, and none has fetched for so long."""
+        followers = self.followers.values()
+        return bool(followers) and all(one.fetched_at < now - seconds for one in followers)
+
     # Events ----------------------------------------------------------------------------------
 
     def appended(self, now: float, end_offset: int) -> int | None:

@@ -43,6 +43,7 @@ class Leader:
         "epoch",
         "in_sync",
         "log",
+        "stranded",
         "topic_id",
         "topic_partition",
         "watchers",
@@ -58,6 +59,7 @@ class Leader:
         self.in_sync = in_sync
         self.watchers: dict[Watcher, None] = {}  # in the order in which they came
         self.deposed = False
+        self.stranded = False  # nobody has been heard of for long: nothing can be committed
         self._moved = moved
         self._proposed = proposed
 
@@ -72,6 +74,11 @@ class Leader:
         proven: Accepted | None = None,
     ) -> Appended:
         in_sync = self.in_sync
+        if acks == ALL and self.stranded:
+            raise KafkaError(
+                ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                f"The leader of {self.topic_partition} is cut off; another may have been elected.",
+            )
         if acks == ALL and in_sync.is_under_min:
             raise KafkaError(
                 ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -107,6 +114,12 @@ class Leader:
         self.deposed = True
         if self.watchers:
             self._moved(self)
+
+    def strand(self, stranded: bool) -> None:
+        if stranded != self.stranded:
+            self.stranded = stranded
+            if self.watchers:
+                self._moved(self)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Whoever names an epoch must mean this leadership (KIP-320)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, Broken, Later
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Admission, Codes
 from ottla.errors import ErrorCode, KafkaError
@@ -97,6 +97,8 @@ def append(
     proven: Verdicts | None = None,
 ) -> Body | Later | None:
     work = Work(request, context, broker, refused, proven or {})
+    if work.is_stranded():
+        raise Broken
     if request.acks == 0:
         work.close_on_error()
         return None
@@ -197,6 +199,12 @@ class Work:
 
     # Waiting for replicas, or for the disk -------------------------------------------------
 
+    def is_stranded(self) -> bool:
+        """Cut off, it cannot say who leads now: without it the client asks somebody else."""
+        return self.request.acks == ALL and any(
+            outcome.leader is not None and outcome.leader.stranded for outcome in self.outcomes()
+        )
+
     def unsafe(self) -> bool:
         """Whether something appended may still be lost, as far as the client cares."""
         return any(self._is_unsafe(outcome) for outcome in self.outcomes())
@@ -213,6 +221,9 @@ class Work:
         later = Later()
 
         def try_now(expired: bool) -> bool:
+            if self.is_stranded():
+                later.break_off()
+                return True
             for outcome in self.outcomes():
                 self._notice_change(outcome, expired)
             if not expired and self.unsafe():

@@ -23,6 +23,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from ottla.pipelines.app import App
+from ottla.pipelines.decoding import COORDINATES
 from ottla.pipelines.topics import NewTopic, create
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
@@ -186,6 +187,7 @@ class Reader:
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.rows: list[Any] = []
+        self.origins: list[tuple[bytes, ...]] = []  # where each row says it comes from
         self._next = dict.fromkeys(range(PARTITIONS), 0)
         self._topic = topic
         self._consumer = Consumer(
@@ -211,6 +213,8 @@ class Reader:
                     continue
                 self._next[message.partition() or 0] = (message.offset() or 0) + 1
                 self.rows.append(json.loads(message.value() or b""))
+                said: dict[str, Any] = dict(message.headers() or [])
+                self.origins.append(tuple(said.get(name, b"") for name in COORDINATES))
 
 
 def below(pid: int) -> Iterator[tuple[int, str]]:
@@ -301,3 +305,32 @@ def test_results_are_there_once_when_executors_of_a_cluster_were_killed(
 ) -> None:
     victims = ["executor", "broker", "executor", "driver", "executor", "broker"]
     under_fire(broker_kind, tmp_path, victims, ["--master", "local-cluster[2,1,1024]"])
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_what_real_time_mode_repeats_can_be_told_by_its_headers(
+    broker_kind: Kind, tmp_path: Path
+) -> None:
+    program = PROGRAM.replace('delivery="exactly_once"', 'latency="low"')
+    fire = Fire(broker_kind, tmp_path, program, (), ["squares", "totals"])
+    squares, totals = fire.readers["squares"], fire.readers["totals"]
+
+    def done() -> bool:
+        counts = {row["bucket"]: (row["n"], row["total"]) for row in totals.rows}
+        return len(set(squares.origins)) >= fire.sent and counts == model(
+            fire.sent, lambda n: n % 7
+        )
+
+    with contextlib.closing(fire):
+        fire.start()
+        fire.wait_for_more()
+        for victim in ("driver", "broker", "jvm"):
+            fire.strike(victim)
+        fire.finish(done)
+        assert done()
+        first = dict(zip(reversed(squares.origins), reversed(squares.rows), strict=True))
+        assert Counter(row["n"] for row in first.values()) == Counter(range(fire.sent))
+        # The same origin is the same row: repeats are all that dropping them drops.
+        by_origin = zip(squares.origins, squares.rows, strict=True)
+        assert all(first[origin] == row for origin, row in by_origin)

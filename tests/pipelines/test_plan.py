@@ -91,6 +91,16 @@ def test_a_result_that_two_sinks_share_is_computed_once() -> None:
     assert names == ["a-1-aggregate", "all", "many"]
 
 
+def test_every_foreign_key_join_has_a_topic_of_its_own() -> None:
+    app = App("a")
+    orders = app.table("orders", value=json(ORDER))
+    customers = app.table("customers", value=json("country STRING"))
+    for number in range(5):
+        orders.left_join(customers, on="customer").to(f"joined-{number}")
+    read = [stage.sources[0].topic for stage in plan_of(app).stages if "joined" in stage.name]
+    assert len(set(read)) == 5
+
+
 def test_dead_letters_have_exactly_one_writer() -> None:
     app = App("a")
     orders = orders_of(app)

@@ -118,6 +118,8 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
     from ottla.pipelines.spark import stop as stop_spark
 
     find_java()  # says what to install before anything has started
+    for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script
+        signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="ottla-demo-") as folder, Node() as node:
         print(f"broker at {node.bootstrap_servers}", flush=True)
         options = RunOptions(state=Path(folder))

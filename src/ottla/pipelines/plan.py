@@ -116,6 +116,7 @@ class _Cutter:
     internal: set[str] = field(default_factory=set)
     done: dict[int, Node] = field(default_factory=dict)
     topics: dict[int, Source] = field(default_factory=dict)
+    subscriptions: list[Node] = field(default_factory=list)  # alive, so that no other has their id
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -152,6 +153,7 @@ class _Cutter:
             subscribe = Subscribe(
                 where=node.where, schema=SUBSCRIPTION, input=node.left, on=node.on, kind=node.kind
             )
+            self.subscriptions.append(subscribe)
             left = self.topic_of(subscribe)
             return replace(node, left=left, right=self.rewrite(node.right, below_stateful=True))
         changed: dict[str, Any] = {

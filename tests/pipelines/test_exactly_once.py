@@ -47,7 +47,7 @@ named.group_by("name").agg(n="count(*)", total="sum(n)").to("by-name")
 NAMES = ("zero", "one", "two", "three", "four", "five", None)  # the last is a tombstone
 KEYS = 50
 PARTITIONS = 2
-WITHIN_S = 120.0
+WITHIN_S = 240.0
 PROCESSES = {"jvm": "SparkSubmit", "worker": "daemon", "executor": "CoarseGrainedExecutorBackend"}
 
 
@@ -220,7 +220,7 @@ class Reader:
 def below(pid: int) -> Iterator[tuple[int, str]]:
     """Every process below this one, with its command."""
     listed = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
     family = {pid}

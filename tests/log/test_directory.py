@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from errno import EIO, ENOSPC
 from pathlib import Path
@@ -5,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.ids import TopicPartition, new_uuid
+from ottla.ids import ZERO_UUID, TopicPartition, new_uuid
 from ottla.log.checkpoints import (
     HIGH_WATERMARKS,
     RECOVERY_POINTS,
@@ -17,6 +18,7 @@ from ottla.log.checkpoints import (
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory, parse_partition
 from ottla.log.partition_log import LogResources
+from ottla.replication.directories import Directories
 from support.log_batches import NOW, append, values_from
 
 ORDERS = TopicPartition("orders", 0)
@@ -57,6 +59,21 @@ def test_partitions_are_found_again_with_their_ids_and_watermarks(make: Make) ->
     found = make().logs[ORDERS]
     assert (found.topic_id, found.high_watermark) == (topic_id, 2)
     assert values_from(found, 0) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize("size", [0, 9, 21, 30, 42])
+def test_a_log_whose_owner_is_torn_is_nobodys_until_it_is_assigned(make: Make, size: int) -> None:
+    directory = make()
+    topic_id = new_uuid()
+    log = directory.create(ORDERS, topic_id, LogConfig(), now_ms=NOW)
+    directory.unlock()
+    os.truncate(log.path / "partition.metadata", size)
+    directory = make()
+    found = directory.logs[ORDERS]
+    assert found.topic_id == ZERO_UUID
+    Directories([directory], [new_uuid()], lambda: NOW).assign(found, topic_id)
+    directory.unlock()
+    assert make().logs[ORDERS].topic_id == topic_id
 
 
 def test_many_partitions_are_synced_together_at_a_stop(make: Make) -> None:

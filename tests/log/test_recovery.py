@@ -1,10 +1,12 @@
 """What is found after a crash: everything that was written whole, and nothing else."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,12 +94,45 @@ def test_damage_in_the_middle_ends_the_log_there(open_orders: Open) -> None:
     assert len(again.segments) == 4
 
 
+@pytest.mark.parametrize("left", [-30, -1, 0, 1, 11, 22, 60])
+def test_a_log_goes_on_whatever_a_power_cut_left_around_the_recovery_point(
+    open_orders: Open, left: int
+) -> None:
+    log = open_orders(LogConfig())
+    for n in range(20):
+        append(log, b"%d" % n)
+    log.flush()
+    flushed = log.active.size
+    append(log, b"lost")
+    log.abandon()
+    os.truncate(log.active.log_path, flushed + left)
+    again = open_orders(LogConfig(), clean=False, recovery_point=20)
+    assert again.log_end_offset == (20 if left >= 0 else 19)
+    append(again, b"new")
+    again.abandon()
+    expected = [b"%d" % n for n in range(again.log_end_offset - 1)]
+    assert values_from(open_orders(LogConfig(), clean=False), 0) == [*expected, b"new"]
+
+
 def test_leader_epochs_are_found_in_the_batches(open_orders: Open) -> None:
     log = open_orders(SMALL)
     for n in range(30):
         log.append_as_leader(batch(b"%d" % n), leader_epoch=n // 10, now_ms=NOW)
     log.abandon()
     again = open_orders(SMALL, clean=False)
+    assert again.epochs.entries == ((0, 0), (1, 10), (2, 20))
+
+
+def test_torn_leader_epochs_are_found_in_all_batches_not_only_in_those_that_are_checked(
+    open_orders: Open,
+) -> None:
+    log = open_orders(LogConfig())
+    for n in range(30):
+        log.append_as_leader(batch(b"%d" % n), leader_epoch=n // 10, now_ms=NOW)
+    log.flush()
+    log.abandon()
+    (log.path / "leader-epoch-checkpoint").write_bytes(b"0\n3\n0 0\n1")
+    again = open_orders(LogConfig(), clean=False, recovery_point=30)
     assert again.epochs.entries == ((0, 0), (1, 10), (2, 20))
 
 

@@ -29,16 +29,18 @@ class LeaderEpochs:
         self._changed = False
         self._stored = False  # there is a file
 
-    def load(self) -> None:
-        """Take over what the file says; nothing if it is not whole."""
+    def load(self) -> bool:
+        """Take over what the file says; nothing, and False, if it is not whole."""
         self._stored = True
         try:
             lines = read_file(str(self.path)).decode().split("\n")
             entries = [EpochStart(*map(int, line.split())) for line in lines[2:] if line]
             if int(lines[0]) == 0 and int(lines[1]) == len(entries):
                 self._entries = entries
+                return True
         except (OSError, ValueError, IndexError, TypeError):
             self._entries = []
+        return False
 
     @property
     def entries(self) -> tuple[EpochStart, ...]:

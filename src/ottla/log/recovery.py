@@ -36,6 +36,9 @@ from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
 
 logger = getLogger(__name__)
 
+_OWNER = b"version: 0\ntopic_id: "  # written without a sync, so it may be torn
+_OWNER_BYTES = len(_OWNER) + 22
+
 
 def open_log(
     path: Path,
@@ -58,8 +61,8 @@ def open_log(
     names = _names(path)
     bases, snapshot_offsets = _tidy(path, names, config, resources)
     epochs = LeaderEpochs(path / LEADER_EPOCHS)
-    if LEADER_EPOCHS in names:
-        epochs.load()
+    if not (LEADER_EPOCHS in names and epochs.load()):
+        recovery_point = 0  # epochs are in every batch: all have to be read
     producers = ProducerStates(resources.producer_expiration_ms)
     snapshots = ProducerSnapshots(path, snapshot_offsets)
     segments = [
@@ -143,8 +146,10 @@ def _new_log(
 def _topic_id(path: Path, names: list[str], topic_id: Uuid | None) -> Uuid:
     """The id that is written down here, or else the one given, which then is."""
     if PARTITION_METADATA in names:
-        _, found, text = read_file(f"{path}/{PARTITION_METADATA}").decode().partition("topic_id: ")
-        if found:
+        content = read_file(f"{path}/{PARTITION_METADATA}")
+        torn = len(content) < _OWNER_BYTES and content[: len(_OWNER)] == _OWNER[: len(content)]
+        _, found, text = content.decode().partition("topic_id: ")
+        if found and not torn:
             return parse_uuid(text.strip())
     if topic_id is None:
         return ZERO_UUID
@@ -255,6 +260,17 @@ def _recover(
     return checked_from
 
 
+def _end_of_flushed(segment: Segment, recovery_point: int) -> int:
+    """Where the batches below the recovery point end; 0 if they are not all there: a disk may
+    forget what it said was safe."""
+    end, next_offset = 0, -1
+    for position, header in scan(segment.handle, segment.index.last_position(), segment.size):
+        if header.last_offset >= recovery_point:
+            return position
+        end, next_offset = position + header.size, header.next_offset
+    return end if next_offset == recovery_point else 0
+
+
 def recover_segment(
     segment: Segment, epochs: LeaderEpochs, config: LogConfig, recovery_point: int = 0
 ) -> int:
@@ -267,8 +283,7 @@ def recover_segment(
     if recovery_point > segment.base_offset and segment.index.is_sane(segment.size):
         segment.index.truncate_to(recovery_point)
         segment.times.truncate_to(recovery_point)
-        found = segment.find(recovery_point)
-        start = segment.size if found is None else found[0]
+        start = _end_of_flushed(segment, recovery_point)
         segment.reload_largest_timestamp(start)
     if start == 0:
         segment.index.clear()

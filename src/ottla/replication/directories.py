@@ -7,6 +7,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
+from ottla.log.new_directories import make_directory
 from ottla.log.partition_log import PartitionLog
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,10 @@ class Directories:
                 )
         chosen = self._choose(directory)
         return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
+
+    def assign(self, partition_log: PartitionLog, topic_id: Uuid) -> None:
+        partition_log.topic_id = topic_id
+        make_directory(str(partition_log.path), topic_id)
 
     def delete(self, partition_log: PartitionLog) -> None:
         for directory in self.directories:

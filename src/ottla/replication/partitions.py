@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import TopicPartition, Uuid, show_uuid
+from ottla.ids import ZERO_UUID, TopicPartition, Uuid, show_uuid
 from ottla.log.config import LogConfig
 from ottla.log.partition_log import PartitionLog
-from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType, Topic
+from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, Delta, Image, ResourceType, Topic
 from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader, Watched
@@ -33,6 +33,9 @@ class Logs(Protocol):
     def create(
         self, topic_partition: TopicPartition, topic_id: Uuid, config: LogConfig, directory: Uuid
     ) -> PartitionLog: ...
+
+    def assign(self, partition_log: PartitionLog, topic_id: Uuid) -> None:
+        """Write down whose it is, where that was not known."""
 
     def delete(self, partition_log: PartitionLog) -> None:
         """Away at once; its files go in the background."""
@@ -206,8 +209,8 @@ class Partitions:
     def _add(self, topic: Topic, index: int, state: State) -> Replica:
         topic_partition = TopicPartition(topic.name, index)
         found = self._logs.find(topic_partition)
-        if found is not None and found.topic_id not in (topic.id, bytes(16)):
-            self._logs.delete(found)  # of a topic that had the same name
+        if found is not None and not self._is_its_log(found, topic, state):
+            self._logs.delete(found)
             found = None
         if found is None:
             found = self._logs.create(
@@ -222,6 +225,17 @@ class Partitions:
         self._by_name.setdefault(topic.name, {})[index] = replica
         self._by_id.setdefault(topic.id, {})[index] = replica
         return replica
+
+    def _is_its_log(self, found: PartitionLog, topic: Topic, state: State) -> bool:
+        """Not that of a topic which had the same name. Whose log it is may be lost in a power cut:
+        then this replica begins anew if others have what is committed, and else keeps what it has.
+        """
+        if found.topic_id != ZERO_UUID:
+            return found.topic_id == topic.id
+        if self.node_id not in state.isr and state.leader not in (NO_LEADER, self.node_id):
+            return False
+        self._logs.assign(found, topic.id)
+        return True
 
     def _take_role(self, replica: Replica, state: State) -> None:
         replica.state = state

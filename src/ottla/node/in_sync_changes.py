@@ -1,6 +1,9 @@
 """Changes of in-sync sets on their way to the controller: all of one turn in one request.
 
-A proposal is answered, or refused after a pause: the leader may then propose again.
+A proposal stands until it is known what became of it: a leader that forgot one which the controller
+has taken would commit records without a replica that counts. So it is withdrawn only where the
+controller says that nothing was changed. Where the answer is lost, or the controller's state is
+newer than the leader's, it is asked again until the image tells.
 """
 
 import asyncio
@@ -25,7 +28,11 @@ from ottla.wire.messages.alter_partition import (
 
 log = logging.getLogger(__name__)
 
-REFUSED_PAUSE_S = 0.1
+PAUSE_S = 0.1
+UNCHANGED = {ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED}
+"""Nothing was changed, and nothing was before: the leader may propose something else."""
+
+Proposals = dict[TopicPartition, tuple[Leader, frozenset[int]]]
 
 
 class InSyncChanges:
@@ -42,11 +49,14 @@ class InSyncChanges:
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._now = now
-        self._proposals: dict[TopicPartition, tuple[Leader, frozenset[int]]] = {}
+        self._proposals: Proposals = {}
         self._task: asyncio.Task[None] | None = None
 
     def propose(self, leader: Leader, in_sync: frozenset[int]) -> None:
         self._proposals[leader.topic_partition] = leader, in_sync
+        self._send_soon()
+
+    def _send_soon(self) -> None:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -58,17 +68,17 @@ class InSyncChanges:
                 try:
                     await self._send(proposals)
                 except KafkaError as error:
-                    log.warning("The controller took no change of in-sync sets: %s", error)
-                    for leader, _ in proposals.values():
-                        self._refuse_later(leader)
+                    log.warning("Whether in-sync sets were changed is not known: %s", error)
+                    for leader, in_sync in proposals.values():
+                        self._later(self._propose_again, leader, in_sync)
         finally:
             self._task = None
 
-    async def _send(self, proposals: dict[TopicPartition, tuple[Leader, frozenset[int]]]) -> None:
+    async def _send(self, proposals: Proposals) -> None:
         by_topic: defaultdict[Uuid, list[RequestPartitionData]] = defaultdict(list)
         for (topic, index), (leader, in_sync) in proposals.items():
             replica = self._partitions().find(topic, index)
-            if replica is not None and replica.leader is leader:
+            if replica is not None and replica.leader is leader and stands(leader, in_sync):
                 by_topic[leader.topic_id].append(self._describe(replica, leader, in_sync))
         if not by_topic:
             return
@@ -82,12 +92,12 @@ class InSyncChanges:
         )
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code))
-        leaders = {(each.topic_id, tp.partition): each for tp, (each, _) in proposals.items()}
+        asked = {(one[0].topic_id, tp.partition): one for tp, one in proposals.items()}
         for topic_data in response.topics:
             for data in topic_data.partitions:
-                found = leaders.get((topic_data.topic_id, data.partition_index))
+                found = asked.get((topic_data.topic_id, data.partition_index))
                 if found is not None:
-                    self._take(found, data)
+                    self._take(*found, data)
 
     def _describe(
         self, replica: Replica, leader: Leader, in_sync: frozenset[int]
@@ -114,21 +124,38 @@ class InSyncChanges:
         known = image.brokers.get(member)
         return -1 if known is None else known.epoch
 
-    def _take(self, leader: Leader, data: ResponsePartitionData) -> None:
+    def _take(self, leader: Leader, in_sync: frozenset[int], data: ResponsePartitionData) -> None:
         if leader.deposed:
             return
-        if data.error_code:
-            code = ErrorCode(data.error_code)
+        code = ErrorCode(data.error_code)
+        if code is not ErrorCode.NONE:
             log.info("%s keeps its in-sync set: %s", leader.topic_partition, code.name)
-            self._refuse_later(leader)
+            then = self._refuse if code in UNCHANGED else self._propose_again
+            self._later(then, leader, in_sync)
             return
         replica = self._partitions().find(*leader.topic_partition)
         if replica is not None and replica.state.partition_epoch < data.partition_epoch:
             leader.perform(leader.in_sync.decided(self._now(), replica.state.replicas, data.isr))
 
-    def _refuse_later(self, leader: Leader) -> None:
-        def refuse() -> None:
-            if not leader.deposed:
-                leader.perform(leader.in_sync.refused(self._now()))
+    def _later(
+        self, act: Callable[[Leader, frozenset[int]], None], leader: Leader, in_sync: frozenset[int]
+    ) -> None:
+        """After a pause, unless another proposal or the controller's word came first."""
 
-        asyncio.get_running_loop().call_later(REFUSED_PAUSE_S, refuse)
+        def act_if_it_stands() -> None:
+            if stands(leader, in_sync):
+                act(leader, in_sync)
+
+        asyncio.get_running_loop().call_later(PAUSE_S, act_if_it_stands)
+
+    def _propose_again(self, leader: Leader, in_sync: frozenset[int]) -> None:
+        self._proposals.setdefault(leader.topic_partition, (leader, in_sync))
+        self._send_soon()
+
+    def _refuse(self, leader: Leader, in_sync: frozenset[int]) -> None:
+        leader.perform(leader.in_sync.refused(self._now()))
+
+
+def stands(leader: Leader, in_sync: frozenset[int]) -> bool:
+    """Whether this very proposal is still the leader's, not one like it that came later."""
+    return not leader.deposed and leader.in_sync.proposed is in_sync

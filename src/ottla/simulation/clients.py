@@ -6,6 +6,7 @@ they were told to the invariants.
 
 import asyncio
 import time
+from contextlib import suppress
 from random import Random
 from typing import TypeVar
 
@@ -48,6 +49,8 @@ M = TypeVar("M", bound=Message)
 
 ALL, LATEST = -1, -1
 ASK_S = 1.5
+ECHOES = 0.1  # of what is sent is sent twice
+NEARBY = 0.3  # of what is read is read from any replica (KIP-392)
 PRODUCE, FETCH, METADATA, INIT, LIST = 12, 16, 12, 4, 7
 LOST = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
 """Told to a producer that has one batch under way, these say that acknowledged ones are gone."""
@@ -61,18 +64,30 @@ class Cluster:
         self.topic_id: Uuid = bytes(16)
         self.partitions: dict[int, MetadataResponsePartition] = {}
         self._rng = rng
+        self._ports = ports
         self._nodes = sorted(ports)
         self._peers = Peers(TcpNetwork(), lambda node_id: ("127.0.0.1", ports[node_id]), "client")
 
+    def again(self) -> "Cluster":
+        """The same, over connections of its own."""
+        return Cluster(self._ports, self.topic, self._rng)
+
     async def ask_any(self, request: Message, version: int, response: type[M]) -> M:
-        node_id = self._rng.choice(self._nodes)
-        return await self._peers.ask(node_id, request, version, response, ASK_S)
+        return await self.ask(self._rng.choice(self._nodes), request, version, response)
 
     async def ask_leader(
         self, partition: int, request: Message, version: int, response: type[M]
     ) -> M:
-        leader_id = self.partitions[partition].leader_id
-        return await self._peers.ask(leader_id, request, version, response, ASK_S)
+        return await self.ask(self.leader(partition), request, version, response)
+
+    async def ask(self, node_id: int, request: Message, version: int, response: type[M]) -> M:
+        return await self._peers.ask(node_id, request, version, response, ASK_S)
+
+    def leader(self, partition: int) -> int:
+        return self.partitions[partition].leader_id
+
+    def any_replica(self, partition: int) -> int:
+        return self._rng.choice(self.partitions[partition].replica_nodes)
 
     def epoch(self, partition: int) -> int:
         return self.partitions[partition].leader_epoch
@@ -141,6 +156,7 @@ class Producer(Client):
         self.where = TopicPartition(self.cluster.topic, partition)
         self.pace_s = pace_s
         self.acknowledged = 0
+        self._echo = cluster.again()
 
     async def run(self) -> None:
         await self.find_leaders()
@@ -156,7 +172,7 @@ class Producer(Client):
             )
             base = await self._send(batch)
             crc = read_header(batch).crc
-            by = self.cluster.partitions[self.where.partition].leader_id
+            by = self.cluster.leader(self.where.partition)
             self.invariants.was_acknowledged(self.where, base, crc, values[0], by)
             self.acknowledged += 1
             sequence += len(values)
@@ -182,6 +198,8 @@ class Producer(Client):
             topic_data=[TopicProduceData(name=self.where.topic, partition_data=[data])],
         )
         while True:
+            if self.rng.random() < ECHOES:
+                asyncio.get_running_loop().create_task(self._repeat(request))
             try:
                 answer = await self.cluster.ask_leader(
                     self.where.partition, request, PRODUCE, ProduceResponse
@@ -197,9 +215,16 @@ class Producer(Client):
             await self.pause()
             await self.find_leaders()
 
+    async def _repeat(self, request: ProduceRequest) -> None:
+        """The same request over another connection, before or after: it must not count twice."""
+        leader_id = self.cluster.leader(self.where.partition)
+        await asyncio.sleep(self.rng.choice((0.001, 0.01, 3.0)) * self.rng.random())
+        with suppress(LinkLost, MalformedMessage):
+            await self._echo.ask(leader_id, request, PRODUCE, ProduceResponse)
+
 
 class Consumer(Client):
-    """Reads one partition from its start, in order, without a gap."""
+    """Reads one partition from its start, in order, without a gap; at times from a follower."""
 
     def __init__(
         self,
@@ -228,7 +253,7 @@ class Consumer(Client):
             except (LinkLost, MalformedMessage):
                 await self.pause()
                 await self.find_leaders()
-            await asyncio.sleep(0.2 * self.rng.random())
+            await asyncio.sleep(0.5 * self.rng.random())
 
     async def _fetch(self) -> bool:
         partition = self.where.partition
@@ -239,12 +264,14 @@ class Consumer(Client):
             partition_max_bytes=1 << 16,
         )
         request = FetchRequest(
-            max_wait_ms=300,
+            max_wait_ms=500,
             min_bytes=1,
             max_bytes=1 << 20,
             topics=[FetchTopic(topic_id=self.cluster.topic_id, partitions=[wanted])],
         )
-        answer = await self.cluster.ask_leader(partition, request, FETCH, FetchResponse)
+        nearby = self.rng.random() < NEARBY
+        asked = self.cluster.any_replica(partition) if nearby else self.cluster.leader(partition)
+        answer = await self.cluster.ask(asked, request, FETCH, FetchResponse)
         data = answer.responses[0].partitions[0]
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self.world.violated(f"a reader of {self.where} at {self.position} is out of range")

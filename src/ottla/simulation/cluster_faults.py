@@ -1,8 +1,10 @@
 """What goes wrong in a simulated cluster, and when: drawn from the seed, told in the story."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
+from ottla.simulation.growth_traps import GrowthTraps
 
 if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
@@ -17,6 +19,7 @@ class Faults:
         self.rng = world.rng
         self.waits_for_acknowledgement = False
         self.waits_for_election = False
+        self.growth = GrowthTraps(world, self)
         self._next_in = 0.0
 
     def begin(self, after: float) -> None:
@@ -29,7 +32,7 @@ class Faults:
         if member is not None:
             others = [n for n in self.world.members if n != member.id]
             self.world.tell(f"node {member.id} is cut off from {others}, not from clients")
-            self._cut_for(8.0, *((member.id, n) for n in others), *((n, member.id) for n in others))
+            self.cut_for(8.0, *((member.id, n) for n in others), *((n, member.id) for n in others))
 
     def _next(self) -> None:
         if self.world.calm:
@@ -38,6 +41,7 @@ class Faults:
             (2, self._kill_leader),
             (3, self._lie_in_wait),
             (1, self._fall_like_dominoes),
+            (1, self._wait_for_growth),
             (2, self._kill),
             (5, self._cut_power),
             (2, self._pause),
@@ -64,21 +68,21 @@ class Faults:
         if not self._may_lose_one():
             return
         member = member or self.rng.choice(self._running())
-        self._strike(member, self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random(), power=power)
+        self.strike(member, self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random(), power=power)
 
-    def _strike(self, member: "Member", away: float, *, power: bool = False) -> None:
+    def strike(self, member: "Member", away: float, *, power: bool = False) -> None:
         """Kill it, if that cannot cost what was acknowledged.
 
         Nobody can tell a kill from a power cut later. So while one replica may lack something,
         the others stay; and where all were killed, Kafka takes the one that led last.
         """
         others = [m for m in self.world.members.values() if m is not member]
-        killed = [m for m in others if not self._is_whole(m)]
+        killed = [m for m in others if not self.is_whole(m)]
         if any(m.lost_something for m in killed) or len(killed) >= (1 if power else 2):
             return
-        self._strike_anyway(member, away, power=power)
+        self.strike_anyway(member, away, power=power)
 
-    def _strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
+    def strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
         if not member.life.alive:
             return
         if member.life.paused:
@@ -97,19 +101,26 @@ class Faults:
 
         In calm weather, so that the last is in sync for sure, and stays so.
         """
+        self._calm_down(8.0, self._fall)
+
+    def _wait_for_growth(self) -> None:
+        self._calm_down(6.0, self.growth.arm)
+
+    def _calm_down(self, seconds: float, then: Callable[[], None]) -> None:
+        """Nothing happens until nobody is suspected any more, and for so long after that."""
         self.world.loop.sockets.cut.clear()
         for member in self.world.members.values():
             if member.life.paused:
                 self.world.loop.resume(member.life)
-        self._next_in = QUIET_S + 8.0
-        self.world.loop.call_later(QUIET_S, self._fall)
+        self._next_in = QUIET_S + seconds
+        self.world.loop.call_later(QUIET_S, then)
 
     def _fall(self) -> None:
         first, second, third = self.rng.sample(list(self.world.members.values()), 3)
-        if not self.world.calm and all(map(self._is_whole, (first, second, third))):
-            self._strike_anyway(first, 2.3, power=False)
+        if not self.world.calm and all(map(self.is_whole, (first, second, third))):
+            self.strike_anyway(first, 2.3, power=False)
             later = self.world.loop.call_later
-            later(0.5, lambda: self._strike_anyway(second, 1.5, power=True))
+            later(0.5, lambda: self.strike_anyway(second, 1.5, power=True))
             later(1.9, self._stop, third, 6.0)
 
     def _lie_in_wait(self) -> None:
@@ -123,7 +134,7 @@ class Faults:
         leading = [m for m in self._running() if self._leads(m, where)]
         if not leading or not self._may_lose_one():
             return
-        self._strike(leading[0], away=self.rng.choice((0.1, 3.0)) * self.rng.random())
+        self.strike(leading[0], away=self.rng.choice((0.1, 3.0)) * self.rng.random())
         self.waits_for_election = self.rng.random() < 0.7
         others = [m for m in self._running() if m is not leading[0]]
         if others and self.rng.random() < 0.3:
@@ -141,7 +152,7 @@ class Faults:
 
     def _strike_if_alive(self, member: "Member") -> None:
         if member.life.alive:
-            self._strike(member, away=self.rng.choice((0.1, 3.0)) * self.rng.random())
+            self.strike(member, away=self.rng.choice((0.1, 3.0)) * self.rng.random())
 
     def _leader(self) -> "Member | None":
         """A node that leads a partition of the topic, as far as it knows."""
@@ -167,10 +178,10 @@ class Faults:
         member = anybody if self.rng.random() < 0.4 else self._leader() or anybody
         if member.life.alive:
             self._kill(member, power=True)
-        elif all(self._is_whole(m) for m in self.world.members.values() if m is not member):
+        elif all(self.is_whole(m) for m in self.world.members.values() if m is not member):
             self.world.lose_unsynced(member)
 
-    def _is_whole(self, member: "Member") -> bool:
+    def is_whole(self, member: "Member") -> bool:
         """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""
         images = [
             each.node.publisher.image
@@ -219,7 +230,7 @@ class Faults:
         both = self.rng.random() < 0.5
         self.world.tell(f"no way from {one} to {other}{' and back' if both else ''}")
         ways = [(one, other), (other, one)] if both else [(one, other)]
-        self._cut_for(0.2 + 6 * self.rng.random(), *ways)
+        self.cut_for(0.2 + 6 * self.rng.random(), *ways)
 
     def _isolate(self) -> None:
         """From the other nodes; clients may still reach it."""
@@ -229,9 +240,9 @@ class Faults:
             others.append(0)
         self.world.tell(f"node {member.id} is cut off from {others}")
         ways = [way for n in others for way in ((member.id, n), (n, member.id))]
-        self._cut_for(0.2 + 6 * self.rng.random(), *ways)
+        self.cut_for(0.2 + 6 * self.rng.random(), *ways)
 
-    def _cut_for(self, seconds: float, *ways: tuple[int, int]) -> None:
+    def cut_for(self, seconds: float, *ways: tuple[int, int]) -> None:
         cut = self.world.loop.sockets.cut
         cut |= set(ways)
 

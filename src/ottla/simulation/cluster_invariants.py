@@ -11,7 +11,6 @@ from ottla.replication.partitions import Replica
 from ottla.wire.record_batch import iterate_batches
 
 READ_BYTES = 1 << 20
-NEWEST = 1 << 31  # an epoch: nobody can tell any more which it was
 
 
 class Teller(Protocol):
@@ -58,6 +57,7 @@ class ClusterInvariants:
         self.truncations = 0
         self.acknowledged: defaultdict[TopicPartition, dict[int, Acknowledged]] = defaultdict(dict)
         self._copies: dict[int, dict[TopicPartition, Copy]] = defaultdict(dict)
+        self._watched: dict[int, list[tuple[Copy, Replica]]] = {}
         self._chains: dict[tuple[TopicPartition, int, int], int] = {}
         self._read: dict[tuple[TopicPartition, int], bytes] = {}
         self._end_seen: dict[TopicPartition, int] = {}
@@ -66,23 +66,33 @@ class ClusterInvariants:
 
     def restarted(self, node_id: int) -> None:
         self._copies.pop(node_id, None)
+        self._watched.pop(node_id, None)
 
     def look_at(self, node_id: int, node: Node) -> None:
+        """After every step, so cheap where nothing has changed."""
         partitions = getattr(node, "partitions", None)
-        if partitions is None:
+        table = None if partitions is None else partitions._by_name.get(self.topic)
+        if table is None:
             return
-        copies = self._copies[node_id]
-        for replica in partitions._by_name.get(self.topic, {}).values():
-            copy = copies.get(replica.topic_partition)
-            if copy is None or copy.log is not replica.log:
-                copy = copies[replica.topic_partition] = Copy(replica.log)
-            log = replica.log
+        watched = self._watched.get(node_id)
+        if watched is None or len(watched) != len(table):
+            watched = self._watched[node_id] = self._watch(node_id, table)
+        for copy, replica in watched:
+            log = copy.log
             if (
                 copy.end != log.log_end_offset
                 or copy.high_watermark != log.high_watermark
                 or copy.leader is not replica.leader
             ):
                 self._look(node_id, copy, replica)
+
+    def _watch(self, node_id: int, table: dict[int, Replica]) -> list[tuple[Copy, Replica]]:
+        copies = self._copies[node_id]
+        for replica in table.values():
+            copy = copies.get(replica.topic_partition)
+            if copy is None or copy.log is not replica.log:
+                copies[replica.topic_partition] = Copy(replica.log)
+        return [(copies[replica.topic_partition], replica) for replica in table.values()]
 
     def _look(self, node_id: int, copy: Copy, replica: Replica) -> None:
         log, where = replica.log, replica.topic_partition
@@ -135,7 +145,8 @@ class ClusterInvariants:
             f"node {node_id} leads {where} in epoch {leader.epoch} from {copy.end}, in sync {isr}"
         )
         for acknowledged in self.acknowledged[where].values():
-            self._has(node_id, copy, acknowledged)
+            if acknowledged.epoch <= leader.epoch:  # it may learn late that it led, long after
+                self._has(node_id, copy, acknowledged)
         self.world.elected(node_id)
 
     def _has(self, node_id: int, copy: Copy, record: Acknowledged) -> None:
@@ -153,7 +164,8 @@ class ClusterInvariants:
     ) -> None:
         copy = self._copies[by].get(where)
         leader = copy.leader if copy is not None else None
-        epoch = leader.epoch if leader is not None else NEWEST
+        newest = max(e for tp, e in self.leaders if tp == where)
+        epoch = leader.epoch if leader is not None else newest
         record = Acknowledged(base, crc, what, len(self.acknowledged[where]), epoch)
         known = self.acknowledged[where].setdefault(base, record)
         if known is not record:
@@ -162,7 +174,7 @@ class ClusterInvariants:
             copy = copies.get(where)
             if copy is None or copy.leader is None or copy.leader.deposed:
                 continue
-            if copy.leader.epoch == max(e for tp, e in self.leaders if tp == where):
+            if copy.leader.epoch == newest:
                 self._has(node_id, copy, record)
         self.world.acknowledged_at(where)
 

@@ -19,6 +19,7 @@ from tempfile import mkdtemp
 from typing import Any, NoReturn
 
 from ottla.config import Settings
+from ottla.errors import KafkaError
 from ottla.ids import TopicPartition
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
@@ -49,6 +50,8 @@ WRITING_S = 10.0  # of that
 PACE_S = 0.8
 SECONDS = 45.0
 """Of faults; then all is mended, and a minute is over."""
+LIARS = 0.3
+"""The share of lives in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")
 
 SETTINGS = {
@@ -59,10 +62,11 @@ SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "1000",
     "replica.lag.time.max.ms": "3000",
-    "replica.fetch.wait.max.ms": "500",
+    "replica.fetch.wait.max.ms": "1000",
+    "metadata.max.idle.interval.ms": "5000",
     "log.cleaner.enable": "false",
 }
-"""Kafka's time-outs, shorter, so that more happens in a minute."""
+"""Kafka's time-outs, shorter, so that more happens in a minute; and less idle talk."""
 
 
 NATURE_CONTEXT = Context()
@@ -96,7 +100,8 @@ class ClusterWorld:
         self.invariants = ClusterInvariants(self, TOPIC)
         self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
-        self.members = {n: self._member(n, nodes) for n in range(1, nodes + 1)}
+        flushes = {"log.flush.interval.ms": "1500"} if self.rng.random() < 0.5 else {}
+        self.members = {n: self._member(n, nodes, flushes) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
         self.client_life = Life(Host(CLIENTS))
         self.calm = False
@@ -104,7 +109,7 @@ class ClusterWorld:
         self._violation: Violation | None = None
         self._graveyard: list[Node] = []
 
-    def _member(self, node_id: int, nodes: int) -> Member:
+    def _member(self, node_id: int, nodes: int, drawn: dict[str, str]) -> Member:
         port = 9000 + node_id
         voters = ",".join(f"{n}@127.0.0.1:{9100 + n}" for n in range(1, nodes + 1))
         path = self.root / f"node{node_id}"
@@ -115,7 +120,7 @@ class ClusterWorld:
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(path),
         }
-        return Member(node_id, port, Settings(SETTINGS | own), path)
+        return Member(node_id, port, Settings(SETTINGS | drawn | own), path)
 
     # --- a run
 
@@ -131,6 +136,10 @@ class ClusterWorld:
         return self
 
     def _run(self, seconds: float) -> None:
+        if self.rng.random() < LIARS:
+            liar = self.rng.choice(list(self.members.values()))
+            self.tell(f"the disk of node {liar.id} lies: it syncs no records")
+            liar.host.disk_lies = True
         for member in self.members.values():
             self.loop.sockets.hosts[member.port] = member.host
             self.loop.sockets.hosts[9100 + member.id] = member.host
@@ -240,7 +249,7 @@ class ClusterWorld:
 
     def _cut_power(self, member: Member) -> None:
         member.lost_something = True
-        cut_power(member.path, self.synced, self.rng)
+        cut_power(member.path, self.synced, self.rng, holes=not member.host.disk_lies)
 
     def heal(self) -> None:
         self.tell("all is mended")
@@ -285,8 +294,13 @@ class ClusterWorld:
             raise self._violation
         member = self.members.get(life.host.id)
         if member is not None and member.node is not None:
-            self.invariants.look_at(member.id, member.node)
-            self.graves.look_at(member.id, member.node)
+            try:
+                self.invariants.look_at(member.id, member.node)
+                self.graves.look_at(member.id, member.node)
+            except KafkaError as error:
+                self.violated(f"a log of node {member.id} cannot be read: {error}")
+            if self.faults.growth.armed:
+                self.faults.growth.look_at(member)
 
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -17,6 +17,9 @@ class Host:
     """Whether its kernel answers: a host without power neither accepts nor refuses."""
     wall_ahead: float = 0.0
     """Seconds that its clock is ahead of the true time; the monotonic one is never wrong."""
+    disk_lies: bool = False
+    """With the power it loses the end of its logs, synced or not. Not that of the metadata log: a
+    quorum whose disks lie can lose what it committed, whatever its protocol."""
 
 
 @dataclass(eq=False)

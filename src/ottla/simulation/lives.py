@@ -1,7 +1,8 @@
 """One life in one of the worlds, by its seed; many of them in several processes."""
 
+import gc
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import NamedTuple
@@ -14,8 +15,11 @@ class World(StrEnum):
     TRANSACTIONS = "transactions"  # brokers, producers and readers
 
 
-SECONDS = {World.CLUSTER: 60.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
-"""Virtual seconds of faults, where nothing else is said."""
+SECONDS = {World.CLUSTER: 45.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
+"""Virtual seconds of faults, where nothing else is said. Those of clusters are mended after that
+for another fifteen."""
+GARBAGE_OBJECTS = 200_000
+"""Between two searches for garbage: most of what a life makes goes by itself."""
 
 
 class Life(NamedTuple):
@@ -42,20 +46,36 @@ def live(kind: World, seed: int, seconds: float | None = None) -> Life:
 
 @contextmanager
 def living(
-    kind: World, seeds: Sequence[int], seconds: float | None = None
+    kind: World,
+    seeds: Sequence[int],
+    seconds: float | None = None,
+    prepare: Callable[[], None] | None = None,
 ) -> Iterator[Iterator[Life]]:
-    """The lives of these seeds in their order, as they come; a process for each core."""
+    """The lives of these seeds in their order, as they come; a process for each core.
+
+    `prepare` is called in each of the processes first.
+    """
     count = len(seeds)
-    if count == 1:
+    if count == 1 and prepare is None:
         yield iter([live(kind, seeds[0], seconds)])
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     # Not forked: whoever calls this may have threads, and what they hold would be held for ever.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        chunk = 1 + count // 200
+    pool = ProcessPoolExecutor(
+        mp_context=get_context("spawn"), initializer=_begin, initargs=(prepare,)
+    )
+    with pool:
+        chunk = 1 if prepare else 1 + count // 200
         yield pool.map(live, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
+        pool.shutdown(cancel_futures=True)  # whoever found what was searched needs no more
+
+
+def _begin(prepare: Callable[[], None] | None) -> None:
+    gc.set_threshold(GARBAGE_OBJECTS, 20, 20)
+    if prepare is not None:
+        prepare()
 
 
 def live_in_cluster(seed: int, seconds: float) -> Life:

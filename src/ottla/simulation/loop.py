@@ -6,22 +6,46 @@ for each step, so that nobody can wait for ever in a moment that does not pass. 
 """
 
 import asyncio
-import contextvars
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
-from contextvars import Context
+from contextvars import Context, copy_context
 from heapq import heappop, heappush
 from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
-from ottla.simulation.hosts import LIFE, Life
+from ottla.simulation.hosts import LIFE, NATURE, Life
 from ottla.simulation.sockets import Connector, Listening
 
 T = TypeVar("T")
 STEP_S = 1e-6
 THREAD_S = 0.001
 TASKS_MAX = 4000
+
+
+class Step:
+    """What is to be done, at once or at a moment: asyncio's handles, as far as they are used."""
+
+    __slots__ = ("_when", "args", "callback", "context", "is_cancelled", "life")
+
+    def __init__(
+        self, callback: Callable[..., object], args: Any, context: Context | None, when: float
+    ) -> None:
+        self.callback = callback
+        self.args = args
+        self.context = context = context or copy_context()
+        self.life: Life = context.get(LIFE, NATURE)
+        self.is_cancelled = False
+        self._when = when
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def cancelled(self) -> bool:
+        return self.is_cancelled
+
+    def when(self) -> float:
+        return self._when
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -32,8 +56,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.sockets = Connector(self, rng)
         self._rng = rng
         self._failed = failed
-        self._ready: deque[asyncio.Handle] = deque()
-        self._agenda: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: deque[Step] = deque()
+        self._agenda: list[tuple[float, int, Step]] = []
         self._order = count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._closed = False
@@ -44,44 +68,45 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Let everything happen that happens before `end`."""
         asyncio._set_running_loop(self)
         try:
-            while self._next(end):
-                pass
+            self._run_until(end)
         finally:
             asyncio._set_running_loop(None)
         self.now = max(self.now, end)
 
-    def _next(self, end: float) -> bool:
+    def _run_until(self, end: float) -> None:
+        """A hot path: most of what a simulation costs is steps that are small."""
         agenda, ready = self._agenda, self._ready
-        if not ready:
-            if not agenda or agenda[0][0] > end:
-                return False
-            self.now = max(self.now, agenda[0][0])
-        while agenda and agenda[0][0] <= self.now:
-            ready.append(heappop(agenda)[2])
-        handle = ready.popleft()
-        if not handle.cancelled():
-            self._run(handle)
-        return True
-
-    def _run(self, handle: asyncio.Handle) -> None:
-        life = life_of(handle)
-        if not life.alive:
-            return
-        if life.paused:
-            life.held.append(handle)
-            return
-        self.now += STEP_S
-        self.steps += 1
-        handle._run()
-        self.after_step(life)
+        while True:
+            if not ready:
+                if not agenda or agenda[0][0] > end:
+                    return
+                self.now = max(self.now, agenda[0][0])
+            while agenda and agenda[0][0] <= self.now:
+                ready.append(heappop(agenda)[2])
+            step = ready.popleft()
+            life = step.life
+            if step.is_cancelled or not life.alive:
+                continue
+            if life.paused:
+                life.held.append(step)
+                continue
+            self.now += STEP_S
+            self.steps += 1
+            try:
+                step.context.run(step.callback, *step.args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._failed({"message": f"{step.callback} failed", "exception": error})
+            self.after_step(life)
 
     def resume(self, life: Life) -> None:
         """As by SIGCONT: what came meanwhile is done now."""
         life.paused = False
         held, life.held = life.held, []
-        for handle in held:
-            assert isinstance(handle, asyncio.Handle)
-            self._ready.append(handle)
+        for step in held:
+            assert isinstance(step, Step)
+            self._ready.append(step)
 
     # --- what asyncio needs of a loop
 
@@ -90,11 +115,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context or contextvars.copy_context())
+    ) -> Step:
+        step = Step(callback, args, context, self.now)
         if not self._closed:
-            self._ready.append(handle)
-        return handle
+            self._ready.append(step)
+        return step
 
     def call_later(  # type: ignore[override]
         self,
@@ -102,7 +127,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
+    ) -> Step:
         return self.call_at(self.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
@@ -111,12 +136,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        context = context or contextvars.copy_context()
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+    ) -> Step:
+        step = Step(callback, args, context, when)
         if not self._closed:
-            heappush(self._agenda, (when, next(self._order), handle))
-        return handle
+            heappush(self._agenda, (when, next(self._order), step))
+        return step
 
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
@@ -178,11 +202,3 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._closed = True
         self._ready.clear()
         self._agenda.clear()
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        pass
-
-
-def life_of(handle: asyncio.Handle) -> Life:
-    context: Context = handle._context  # type: ignore[attr-defined]
-    return context.get(LIFE, LIFE.get())

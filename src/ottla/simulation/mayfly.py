@@ -6,7 +6,6 @@ an old log under the new topic's name, and must not take it for that topic's.
 
 import asyncio
 
-from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
@@ -51,7 +50,7 @@ class Mayfly(Client):
             return await self.pause()
         for _ in range(self.rng.randint(1, 3)):
             await self._write()
-        await asyncio.sleep(3 * self.rng.random())
+        await asyncio.sleep(6 * self.rng.random())
         await self.cluster.ask_any(
             DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1000), DELETE, DeleteTopicsResponse
         )
@@ -78,11 +77,13 @@ class Graves:
 
     def look_at(self, node_id: int, node: Node) -> None:
         partitions = getattr(node, "partitions", None)
-        replica = partitions.find(*TopicPartition(TOPIC, 0)) if partitions is not None else None
-        if replica is None:
+        table = partitions._by_name.get(TOPIC) if partitions is not None else None
+        if not table:
             return
+        replica = table[0]
         log = replica.log
-        if self._ends.get(node_id) != (log, log.log_end_offset):
+        known = self._ends.get(node_id)
+        if known is None or known[0] is not log or known[1] != log.log_end_offset:
             self._ends[node_id] = log, log.log_end_offset
             self._read(node_id, log, replica.topic_id)
 

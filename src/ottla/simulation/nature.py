@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -29,11 +30,18 @@ class Synced:
         self._sizes: dict[int, int] = {}
 
     def sync(self, descriptor: int) -> None:
+        if LIFE.get().host.disk_lies and _holds_records(descriptor):
+            return
         status = os.fstat(descriptor)
         self._sizes[status.st_ino] = status.st_size
 
     def size(self, inode: int) -> int:
         return self._sizes.get(inode, 0)
+
+
+def _holds_records(descriptor: int) -> bool:
+    path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return path.suffix == ".log" and path.parent.name != "__cluster_metadata-0"
 
 
 @contextmanager

@@ -48,8 +48,6 @@ STORY_LINES = 120
 HEAL_S = 15.0
 WRITING_S = 10.0  # of that
 PACE_S = 0.8
-SECONDS = 45.0
-"""Of faults; then all is mended, and a minute is over."""
 LIARS = 0.3
 """The share of lives in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")

@@ -66,10 +66,11 @@ def living(
     pool = ProcessPoolExecutor(
         mp_context=get_context("spawn"), initializer=_begin, initargs=(prepare,)
     )
-    with pool:
+    try:
         chunk = 1 if prepare else 1 + count // 200
         yield pool.map(live, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
-        pool.shutdown(cancel_futures=True)  # whoever found what was searched needs no more
+    finally:
+        pool.shutdown(cancel_futures=True)  # whoever found what was searched for needs no more
 
 
 def _begin(prepare: Callable[[], None] | None) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ottla.simulation.loop import VirtualLoop
 
 RETRANSMIT_S = 0.2
+CONNECT_AGAIN_S = 1.0  # after a first packet that was lost, as Linux does it
 DELAY_S = 0.0005
 SLOW_FACTOR = 100.0
 
@@ -78,7 +79,7 @@ class Connector:
             pair = {(life.host.id, host.id), (host.id, life.host.id)}
             if host.up and not pair & self.cut:
                 break
-            await asyncio.sleep(RETRANSMIT_S)
+            await asyncio.sleep(CONNECT_AGAIN_S)
         listening = self.listeners.get(port)
         if listening is None or not listening.serving or not listening.life.alive:
             raise ConnectionRefusedError(111, f"nobody listens on {port}")

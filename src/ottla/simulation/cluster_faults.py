@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
 HOUR_S = 3600.0
+FIRST_ACKNOWLEDGED = 4  # before anything goes wrong
 QUIET_S = 6.0  # longer than a session: nobody is suspected any more
 
 
@@ -24,15 +25,20 @@ class Faults:
 
     def begin(self, after: float) -> None:
         """First one that leaves records which have to be cut, so that no run is without them."""
-        self.world.loop.call_later(after, self._leave_alone_with_clients)
-        self.world.loop.call_later(after + 8.5, self._next)
+        self.world.loop.call_later(after, self._begin)
 
-    def _leave_alone_with_clients(self, member: "Member | None" = None) -> None:
-        member = member or self._leader()
-        if member is not None:
-            others = [n for n in self.world.members if n != member.id]
-            self.world.tell(f"node {member.id} is cut off from {others}, not from clients")
-            self.cut_for(8.0, *((member.id, n) for n in others), *((n, member.id) for n in others))
+    def _begin(self) -> None:
+        leader = self._leader()
+        if leader is None or self.world.acknowledged < FIRST_ACKNOWLEDGED:
+            self.begin(after=0.5)
+            return
+        self._leave_alone_with_clients(leader)
+        self.world.loop.call_later(10.0, self._next)  # it has found the others again, and has cut
+
+    def _leave_alone_with_clients(self, member: "Member") -> None:
+        others = [n for n in self.world.members if n != member.id]
+        self.world.tell(f"node {member.id} is cut off from {others}, not from clients")
+        self.cut_for(8.0, *((member.id, n) for n in others), *((n, member.id) for n in others))
 
     def _next(self) -> None:
         if self.world.calm:
@@ -108,6 +114,7 @@ class Faults:
 
     def _calm_down(self, seconds: float, then: Callable[[], None]) -> None:
         """Nothing happens until nobody is suspected any more, and for so long after that."""
+        self.waits_for_acknowledgement = self.waits_for_election = False
         self.world.loop.sockets.cut.clear()
         for member in self.world.members.values():
             if member.life.paused:

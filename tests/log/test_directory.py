@@ -66,6 +66,7 @@ def test_a_log_whose_owner_is_torn_is_nobodys_until_it_is_assigned(make: Make, s
     directory = make()
     topic_id = new_uuid()
     log = directory.create(ORDERS, topic_id, LogConfig(), now_ms=NOW)
+    append(log, b"a")
     directory.unlock()
     os.truncate(log.path / "partition.metadata", size)
     directory = make()

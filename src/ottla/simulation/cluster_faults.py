@@ -126,9 +126,12 @@ class Faults:
         first, second, third = self.rng.sample(list(self.world.members.values()), 3)
         if not self.world.calm and all(map(self.is_whole, (first, second, third))):
             self.strike_anyway(first, 2.3, power=False)
-            later = self.world.loop.call_later
-            later(0.5, lambda: self.strike_anyway(second, 1.5, power=True))
-            later(1.9, self._stop, third, 6.0)
+            self.world.loop.call_later(0.5, self._fall_too, second, third)
+
+    def _fall_too(self, second: "Member", third: "Member") -> None:
+        if self.is_whole(third):
+            self.strike_anyway(second, 1.5, power=True)
+            self.world.loop.call_later(1.4, self._stop, third, 6.0)
 
     def _lie_in_wait(self) -> None:
         """The worst moments: just after an acknowledgement, and just after an election."""

@@ -11,7 +11,7 @@ from ottla.simulation.lives import World, living
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
 
-SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "200"))
+SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "40"))
 MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50

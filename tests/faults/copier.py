@@ -7,12 +7,14 @@ import signal
 import sys
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 RECORDS_PER_TRANSACTION = 50
 TIMEOUT_S = 3.0
 STUCK_S = 4.0
 """librdkafka 2.16 may wait for ever for a coordinator that came back: the process ends itself."""
+FENCED = (KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID)
+"""Errors that come as messages do not say of themselves that they are fatal."""
 QUICK = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "log_level": 0}
 
 
@@ -47,7 +49,7 @@ def main(bootstrap: str, source: str, target: str, name: str) -> None:
         signal.setitimer(signal.ITIMER_REAL, STUCK_S)
         messages = consumer.consume(RECORDS_PER_TRANSACTION, 0.1)
         errors = [message.error() for message in messages if message.error()]
-        if any(error.fatal() for error in errors):
+        if any(error.fatal() or error.code() in FENCED for error in errors):
             sys.exit(f"fenced: {errors}")
         if len(messages) > len(errors):
             copy([m for m in messages if not m.error()], consumer, producer, target)

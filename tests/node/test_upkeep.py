@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -9,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from ottla.config import Settings
+from ottla.ids import TopicPartition
 from ottla.log import directory as log_directory
+from ottla.log.config import LogConfig
 from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
 from ottla.node import upkeep
 from ottla.node.upkeep import Upkeep
+from support.log_batches import NOW, append
 
 
 class BusyDirectory(LogDirectory):
@@ -56,3 +60,22 @@ def test_checkpoints_that_fall_together_leave_the_directory_whole(
     asyncio.run(run())
     assert directory.health.failure is None
     assert int((tmp_path / "checkpoint").read_bytes()) > 2
+
+
+def test_a_topic_that_is_deleted_while_it_is_flushed_is_no_failing_disk(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+    orders = TopicPartition("orders", 0)
+    log = directory.create(orders, b"i" * 16, LogConfig(), now_ms=NOW)
+    append(log, b"x")
+
+    class Deleting(Upkeep):
+        async def _in_thread(self, job: Callable[[], None]) -> None:
+            directory.delete(orders, now_ms=NOW)
+            await super()._in_thread(job)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            await Deleting([directory], Settings({}), threads, lambda: NOW)._flush(directory, log)
+
+    asyncio.run(run())
+    assert directory.health.failure is None

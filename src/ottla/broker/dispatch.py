@@ -76,7 +76,7 @@ class Dispatcher:
         assert handler.serve is not None
         try:
             body = handler.serve(frame, position, context, self.broker)
-        except (BadRequest, MalformedMessage):
+        except (BadRequest, Broken, MalformedMessage):
             raise
         except Exception as error:
             raise broken(handler, error) from error

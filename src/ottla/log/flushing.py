@@ -57,6 +57,7 @@ def _sync_file(path: str) -> None:
 
 class Flushable(Protocol):
     recovery_point: int
+    abandoned: bool
     health: DirectoryHealth
 
     def begin_flush(self) -> FlushJob: ...
@@ -88,7 +89,8 @@ class GroupCommit:
             await asyncio.get_running_loop().run_in_executor(self._executor, job.run)
             self._log.end_flush(job)
         except OSError as error:
-            self._log.health.fail(error)
+            if not self._log.abandoned:
+                self._log.health.fail(error)
             raise
         finally:
             self._running = None

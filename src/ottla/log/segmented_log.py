@@ -54,6 +54,7 @@ class SegmentedLog:
         self.log_end_offset = log_end_offset
         self.health = health
         self.damage: Damage | None = None  # what a read has found
+        self.abandoned = False  # its files are nobody's any more: their loss is no failure
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
         self._warm: deque[Segment] = deque()
         self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
@@ -186,6 +187,7 @@ class SegmentedLog:
 
     def abandon(self) -> None:
         """Let go of files without writing: the directory failed, or the log is being deleted."""
+        self.abandoned = True
         for segment in self.segments:
             self.resources.files.forget(segment.log_path)
         self.tail.clear(self.log_end_offset, self.active.size)

@@ -97,7 +97,7 @@ class Upkeep:
         flushed, now_ms = False, self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
-                if partition_log.needs_flush(FLUSH_BYTES, now_ms):
+                if not partition_log.abandoned and partition_log.needs_flush(FLUSH_BYTES, now_ms):
                     await self._flush(directory, partition_log)
                     flushed = True
         if flushed:
@@ -108,6 +108,8 @@ class Upkeep:
         try:
             await self._in_thread(job.run)
         except OSError as error:
+            if partition_log.abandoned:  # the topic was deleted meanwhile, with its files
+                return
             directory.health.fail(error)
             log.error("%s cannot be flushed: %s", partition_log.path, error)
             return

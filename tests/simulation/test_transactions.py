@@ -23,7 +23,7 @@ def test_no_seed_breaks_an_invariant() -> None:
             facts.append(life.facts)
     assert min(one["committed"] for one in facts) >= 1
     assert min(one["moves"] for one in facts) >= 1
-    assert sum(one["committed"] for one in facts) >= 20 * SEEDS
+    assert sum(one["committed"] for one in facts) >= 10 * SEEDS
     assert sum(one["logs cut"] for one in facts) >= SEEDS
     assert sum(one["zombies"] for one in facts) >= SEEDS
 

@@ -37,7 +37,12 @@ from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, Gro
 from ottla.simulation.network import CALM, Network, Weather
 from ottla.simulation.streams_member import SUBTOPOLOGY, StreamsMember
 from ottla.simulation.virtual_loop import run_virtually
-from ottla.wire.records.groups import GroupMetadataKey, OffsetCommitKey
+from ottla.wire.records.groups import (
+    ConsumerGroupMetadataKey,
+    GroupMetadataKey,
+    OffsetCommitKey,
+    StreamsGroupMetadataKey,
+)
 
 SETTLED_WITHIN = 60.0
 SETTLED_FOR = 12  # seconds: longer than a session
@@ -46,6 +51,7 @@ STORM = Weather(loss=0.2, repeat=0.2, delay=0.02, slow=0.2)
 CRASHES, FREEZES, MOVES, STORMS, GROWTH = 0.15, 0.1, 0.1, 0.15, 0.05  # a second
 LONGEST_FREEZE = 15.0
 RETENTION_MS = 4_000
+GROUP_KEYS = (GroupMetadataKey, ConsumerGroupMetadataKey, StreamsGroupMetadataKey)
 LIMITS = Limits(
     initial_rebalance_delay_ms=500,
     new_member_join_timeout_ms=20_000,
@@ -279,7 +285,7 @@ class GroupWorld:
     def check_expired(self, groups: Groups, now: Instant, records: Any) -> None:
         group = groups.groups.get(GROUP)
         for key, value in (Entry(*record) for record in records):
-            if value is None and isinstance(key, GroupMetadataKey):
+            if value is None and isinstance(key, GROUP_KEYS):
                 self._given.clear()  # the next group begins with its first generation
             if value is not None or group is None or not isinstance(key, OffsetCommitKey):
                 continue

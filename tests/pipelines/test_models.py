@@ -17,6 +17,8 @@ from pipelines.histories import T0, Batch, Sent, draw, latest, or_tombstone, pla
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3, 4))]
+MORE_SEEDS = [pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3, 4)]
+"""For operators that a shorter test in `make test` has, too: test_stateful.py."""
 GRACE_MS = 5000
 
 
@@ -229,7 +231,7 @@ class Meeting:
         return made
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", MORE_SEEDS)
 def test_streams_that_meet_within_a_time(seed: int) -> None:
     app = App("meeting")
     left = app.stream("left", value=json("l INT"))
@@ -278,7 +280,7 @@ def small(name: str) -> Callable[[Any], dict[str, Any]]:
     return lambda chance: {name: chance.randint(0, 5)}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", MORE_SEEDS)
 def test_a_stream_meets_the_latest_row_of_a_table(seed: int) -> None:
     app = App("enriching")
     orders = app.stream("orders", value=json("n INT"))
@@ -336,7 +338,7 @@ def test_tables_by_key(seed: int) -> None:
             ]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", MORE_SEEDS)
 def test_tables_by_foreign_key(seed: int) -> None:
     app = App("foreign")
     orders = app.table("orders", value=json("product STRING, n INT"))
@@ -363,7 +365,7 @@ def test_tables_by_foreign_key(seed: int) -> None:
             assert d.table("inner") == {k: r for k, r in left.items() if r["price"] is not None}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", MORE_SEEDS)
 def test_a_global_table_by_any_column(seed: int) -> None:
     app = App("global")
     rates = app.global_table("rates", value=json("rate INT"))

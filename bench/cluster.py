@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.processes import cpu_seconds, memory_mb
 from bench.report import Values
-from bench.rounds import Load, java, run, throughput
+from bench.rounds import Load, java, run, throughput, warm_up
 from support.brokers import Kind
 from support.clusters import Cluster, cluster_of
 from support.leaders import await_leaders, create_partitions
@@ -33,13 +33,6 @@ def loads(*, quick: bool) -> list[Load]:
     ]
 
 
-WARM_UP = [
-    throughput("warm up", 100, 300_000, partitions=6),
-    throughput("warm up", 10_000, 10_000, partitions=6),
-    Load(name="warm up", work="latency", options={"count": 500}),
-]
-
-
 def measure(kind: Kind, selected: list[Load]) -> Values:
     with (
         tempfile.TemporaryDirectory(prefix="ottla-bench-", ignore_cleanup_errors=True) as folder,
@@ -47,7 +40,7 @@ def measure(kind: Kind, selected: list[Load]) -> Values:
     ):
         time.sleep(1)
         values = {"memory idle MB": memory(cluster)}
-        for load in WARM_UP:
+        for load in warm_up(partitions=6):
             run(load, kind, cluster.bootstrap, pids(cluster))
         for load in selected:
             values |= run(load, kind, cluster.bootstrap, pids(cluster))

@@ -78,6 +78,15 @@ def loads(*, quick: bool, stored_gb: float) -> list[Load]:
     ]
 
 
+def warm_up(partitions: int = 1) -> list[Load]:
+    """Run before what is measured, so that a JVM has compiled what it will run."""
+    return [
+        throughput("warm up", 100, 300_000, partitions=partitions),
+        throughput("warm up", 10_000, 10_000, partitions=partitions),
+        Load(name="warm up", work="latency", options={"count": 500}),
+    ]
+
+
 def measure(kind: Kind, selected: list[Load]) -> Values:
     """The value of each line; a load that failed leaves its lines out and says so."""
     folder = Path(tempfile.mkdtemp(prefix="ottla-bench-"))
@@ -86,6 +95,8 @@ def measure(kind: Kind, selected: list[Load]) -> Values:
         values = {"start s": broker.start()}
         time.sleep(1)
         values["memory idle MB"] = memory_mb(broker.pid)
+        for load in warm_up():
+            run(load, kind, broker.bootstrap, [broker.pid])
         for load in selected:
             values |= run(load, kind, broker.bootstrap, [broker.pid])
         values["memory loaded MB"] = memory_mb(broker.pid)

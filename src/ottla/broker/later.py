@@ -41,8 +41,9 @@ class Later:
             return
         self.delivered = True
         self._body = body
-        if self._receiver is not None:
-            self._receiver(self._wrapped())
+        receiver, self._receiver = self._receiver, None  # who has us in its slot is let go
+        if receiver is not None:
+            receiver(self._wrapped())
 
     def then(self, receiver: Receiver) -> None:
         if self.delivered:

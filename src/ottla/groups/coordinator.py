@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
-    from ottla.coordination.machine import Producer
+    from ottla.coordination.machine import Decision, Producer
     from ottla.groups.machine import Groups
     from ottla.groups.outcome import Caller
     from ottla.groups.share.starting import Started
@@ -64,6 +65,14 @@ TOPIC = "__consumer_offsets"
 
 def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+@cache
+def _commit() -> Callable[..., Decision[OffsetCommitResponse]]:
+    """The one decision that is asked for so often that an `import` for each would be felt."""
+    from ottla.groups.offsets.committing import commit
+
+    return commit
 
 
 class GroupCoordinator:
@@ -228,8 +237,7 @@ class GroupCoordinator:
         self, request: OffsetCommitRequest, api_version: int
     ) -> Awaitable[OffsetCommitResponse]:
         """Every topic in it exists, and is known by its name."""
-        from ottla.groups.offsets.committing import commit
-
+        commit = _commit()
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: commit(groups, now, request, api_version)
         )

@@ -32,8 +32,14 @@ def followers_cut_to_their_high_watermark(patch: pytest.MonkeyPatch) -> None:
     """1, KIP-101: a follower's high watermark lags behind what was committed."""
     right = Follower.__init__
 
-    def begin(self: Follower, log: PartitionLog, leader_id: int, epoch: int) -> None:
-        right(self, log, leader_id, epoch)
+    def begin(
+        self: Follower,
+        log: PartitionLog,
+        leader_id: int,
+        epoch: int,
+        advanced: Callable[[], None] = lambda: None,
+    ) -> None:
+        right(self, log, leader_id, epoch, advanced)
         log.truncate_to(log.high_watermark, now_ms=0)
 
     patch.setattr(Follower, "__init__", begin)

@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from inspect import Parameter, isfunction, signature
 from random import SystemRandom
 
 import pytest
@@ -38,6 +39,19 @@ def test_the_same_seed_tells_the_same_story() -> None:
     first, second = ClusterWorld(7).run(12.0), ClusterWorld(7).run(12.0)
     assert first.story == second.story
     assert first.loop.steps == second.loop.steps
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_is_called_as_what_it_replaces(name: str) -> None:
+    """Else it would be found at once, for nothing but its form."""
+    with pytest.MonkeyPatch.context() as patch:
+        MUTANTS[name](patch)
+        replaced = [(right, getattr(place, what)) for place, what, right in patch._setattr]
+    for right, wrong in replaced:
+        if isfunction(right) and isfunction(wrong):
+            parameters = signature(right).parameters.values()
+            named = {p.name: None for p in parameters if p.kind is Parameter.KEYWORD_ONLY}
+            signature(wrong).bind(*range(len(parameters) - len(named)), **named)
 
 
 @pytest.mark.timeout(1200)

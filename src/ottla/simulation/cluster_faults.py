@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
-from ottla.simulation.growth_traps import GrowthTraps
+from ottla.metadata.image import Image
+from ottla.simulation.traps import SPAN_S, Traps
 
 if TYPE_CHECKING:
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
 HOUR_S = 3600.0
 FIRST_ACKNOWLEDGED = 4  # before anything goes wrong
+FIRST_TRAP_TRIES = 8
 QUIET_S = 6.0  # longer than a session: nobody is suspected any more
 
 
@@ -20,7 +22,7 @@ class Faults:
         self.rng = world.rng
         self.waits_for_acknowledgement = False
         self.waits_for_election = False
-        self.growth = GrowthTraps(world, self)
+        self.traps = Traps(world, self)
         self._next_in = 0.0
 
     def begin(self, after: float) -> None:
@@ -33,7 +35,17 @@ class Faults:
             self.begin(after=0.5)
             return
         self._leave_alone_with_clients(leader)
-        self.world.loop.call_later(10.0, self._next)  # it has found the others again, and has cut
+        # Ten seconds later it has found the others again, and has cut.
+        self.world.loop.call_later(10.0, self._lay_trap, FIRST_TRAP_TRIES)
+
+    def _lay_trap(self, tries: int) -> None:
+        """In every life one, as soon as all are in sync."""
+        whole = all(map(self.is_whole, self.world.members.values()))
+        if not whole and tries > 1:
+            self.world.loop.call_later(0.5, self._lay_trap, tries - 1)
+            return
+        self.traps.lay()
+        self.world.loop.call_later(SPAN_S if whole else 0.0, self._next)
 
     def _leave_alone_with_clients(self, member: "Member") -> None:
         others = [n for n in self.world.members if n != member.id]
@@ -46,8 +58,8 @@ class Faults:
         faults = (
             (2, self._kill_leader),
             (3, self._lie_in_wait),
-            (1, self._fall_like_dominoes),
-            (1, self._wait_for_growth),
+            (1, self._set_trap),
+            (1, self.world.move_leads),
             (2, self._kill),
             (5, self._cut_power),
             (2, self._pause),
@@ -102,15 +114,8 @@ class Faults:
 
         self.world.loop.call_later(away, revive)
 
-    def _fall_like_dominoes(self) -> None:
-        """One dies, one loses power, the last stands still just before they are back.
-
-        In calm weather, so that the last is in sync for sure, and stays so.
-        """
-        self._calm_down(8.0, self._fall)
-
-    def _wait_for_growth(self) -> None:
-        self._calm_down(6.0, self.growth.arm)
+    def _set_trap(self) -> None:
+        self._calm_down(SPAN_S, self.traps.lay)
 
     def _calm_down(self, seconds: float, then: Callable[[], None]) -> None:
         """Nothing happens until nobody is suspected any more, and for so long after that."""
@@ -122,33 +127,34 @@ class Faults:
         self._next_in = QUIET_S + seconds
         self.world.loop.call_later(QUIET_S, then)
 
-    def _fall(self) -> None:
+    def fall(self) -> None:
+        """One dies, one loses power, the last stands still just before they are back."""
         first, second, third = self.rng.sample(list(self.world.members.values()), 3)
-        if not self.world.calm and all(map(self.is_whole, (first, second, third))):
-            self.strike_anyway(first, 2.3, power=False)
-            self.world.loop.call_later(0.5, self._fall_too, second, third)
+        self.strike_anyway(first, 2.3, power=False)
+        self.world.loop.call_later(0.5, self._fall_too, second, third)
 
     def _fall_too(self, second: "Member", third: "Member") -> None:
         if self.is_whole(third):
             self.strike_anyway(second, 1.5, power=True)
-            self.world.loop.call_later(1.4, self._stop, third, 6.0)
+            self.world.loop.call_later(1.4, self.stop, third, 6.0)
 
     def _lie_in_wait(self) -> None:
         """The worst moments: just after an acknowledgement, and just after an election."""
         self.waits_for_acknowledgement = True
 
     def acknowledged(self, where: TopicPartition) -> None:
+        self.traps.acknowledged(where)
         if not self.waits_for_acknowledgement or self.world.calm:
             return
         self.waits_for_acknowledgement = False
-        leading = [m for m in self._running() if self._leads(m, where)]
+        leading = [m for m in self._running() if self.leads(m, where)]
         if not leading or not self._may_lose_one():
             return
         self.strike(leading[0], away=self.rng.choice((0.1, 3.0)) * self.rng.random())
         self.waits_for_election = self.rng.random() < 0.7
         others = [m for m in self._running() if m is not leading[0]]
         if others and self.rng.random() < 0.3:
-            self._stop(self.rng.choice(others), 1.0 + self.rng.random())
+            self.stop(self.rng.choice(others), 1.0 + self.rng.random())
 
     def elected(self, node_id: int) -> None:
         if not self.waits_for_election or self.world.calm:
@@ -166,10 +172,10 @@ class Faults:
 
     def _leader(self) -> "Member | None":
         """A node that leads a partition of the topic, as far as it knows."""
-        leading = [m for m in self._running() if self._leads(m)]
+        leading = [m for m in self._running() if self.leads(m)]
         return self.rng.choice(leading) if leading else None
 
-    def _leads(self, member: "Member", where: TopicPartition | None = None) -> bool:
+    def leads(self, member: "Member", where: TopicPartition | None = None) -> bool:
         return any(
             replica.leader is not None
             and replica.topic_partition.topic == "story"
@@ -193,12 +199,7 @@ class Faults:
 
     def is_whole(self, member: "Member") -> bool:
         """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""
-        images = [
-            each.node.publisher.image
-            for each in self.world.members.values()
-            if each.node is not None and hasattr(each.node, "publisher")
-        ]
-        newest = max(images, key=lambda image: image.offset, default=None)
+        newest = self.newest_image()
         topic = newest.topics_by_name.get("story") if newest is not None else None
         if newest is None or topic is None or member.node is None:
             return False
@@ -212,13 +213,21 @@ class Faults:
         member.lost_something &= not whole
         return whole
 
+    def newest_image(self) -> Image | None:
+        images = [
+            each.node.publisher.image
+            for each in self.world.members.values()
+            if each.node is not None and hasattr(each.node, "publisher")
+        ]
+        return max(images, key=lambda image: image.offset, default=None)
+
     def _pause(self) -> None:
         if not self._may_lose_one():
             return
         seconds = self.rng.choice((0.5, 4.0, 10.0)) * self.rng.random()
-        self._stop(self.rng.choice(self._running()), seconds)
+        self.stop(self.rng.choice(self._running()), seconds)
 
-    def _stop(self, member: "Member", seconds: float) -> None:
+    def stop(self, member: "Member", seconds: float) -> None:
         life = member.life
         if not life.alive or life.paused:
             return
@@ -252,7 +261,8 @@ class Faults:
         ways = [way for n in others for way in ((member.id, n), (n, member.id))]
         self.cut_for(0.2 + 6 * self.rng.random(), *ways)
 
-    def cut_for(self, seconds: float, *ways: tuple[int, int]) -> None:
+    def cut_for(self, seconds: float, *ways: tuple[int, ...]) -> None:
+        """From one host to another, or only on connections to one port."""
         cut = self.world.loop.sockets.cut
         cut |= set(ways)
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import shutil
 from collections.abc import Coroutine
+from contextlib import suppress
 from contextvars import Context, copy_context
 from pathlib import Path
 from random import Random
@@ -33,6 +34,7 @@ from ottla.simulation.mayfly import Graves, Mayfly
 from ottla.simulation.nature import Synced, replaced
 from ottla.simulation.power import cut_power
 from ottla.simulation.quorum_world import Violation
+from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
@@ -40,8 +42,10 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ottla.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 CLIENTS = 0
+ELECT = 2
 TOPIC = "story"
 PARTITIONS = 2
 STORY_LINES = 120
@@ -60,8 +64,9 @@ SETTINGS = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "1000",
     "replica.lag.time.max.ms": "3000",
-    "replica.fetch.wait.max.ms": "1000",
+    "replica.fetch.wait.max.ms": "1500",
     "metadata.max.idle.interval.ms": "5000",
+    "controller.quorum.retry.backoff.ms": "100",
     "log.cleaner.enable": "false",
 }
 """Kafka's time-outs, shorter, so that more happens in a minute; and less idle talk."""
@@ -77,6 +82,7 @@ class Member:
     def __init__(self, node_id: int, port: int, settings: Settings, path: Path) -> None:
         self.id = node_id
         self.port = port
+        self.controller_port = port + 100
         self.settings = settings
         self.path = path
         self.host = Host(node_id)
@@ -140,7 +146,7 @@ class ClusterWorld:
             liar.host.disk_lies = True
         for member in self.members.values():
             self.loop.sockets.hosts[member.port] = member.host
-            self.loop.sockets.hosts[9100 + member.id] = member.host
+            self.loop.sockets.hosts[member.controller_port] = member.host
             self.start(member)
         self._as_client(self._live())
         self.faults.begin(after=2.0)
@@ -249,6 +255,24 @@ class ClusterWorld:
         member.lost_something = True
         cut_power(member.path, self.synced, self.rng, holes=not member.host.disk_lies)
 
+    def replace_disk(self, member: Member, topic: str) -> None:
+        """Of a dead node: that with the records of a topic, not that with the metadata."""
+        self.tell(f"node {member.id} gets an empty disk")
+        for directory in sorted(member.path.glob(f"{topic}-*")):
+            shutil.rmtree(directory)
+
+    def move_leads(self) -> None:
+        """An operator asks for the preferred leaders."""
+        self.tell("the leads are to be with the preferred replicas")
+        self._as_client(self._elect_preferred())
+
+    async def _elect_preferred(self) -> None:
+        ports = {member.id: member.port for member in self.members.values()}
+        operator = Cluster(ports, TOPIC, Random(self.rng.random()))
+        with suppress(LinkLost, MalformedMessage):
+            request = ElectLeadersRequest(topic_partitions=None, timeout_ms=1000)
+            await operator.ask_any(request, ELECT, ElectLeadersResponse)
+
     def heal(self) -> None:
         self.tell("all is mended")
         self.calm = True
@@ -297,8 +321,8 @@ class ClusterWorld:
                 self.graves.look_at(member.id, member.node)
             except KafkaError as error:
                 self.violated(f"a log of node {member.id} cannot be read: {error}")
-            if self.faults.growth.armed:
-                self.faults.growth.look_at(member)
+            if self.faults.traps.watch is not None:
+                self.faults.traps.look_at(member)
 
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -29,6 +29,7 @@ from ottla.wire.record_batch import NewRecord, build_batch, iterate_batches, ite
 TOPIC = "mayfly"
 CREATE, DELETE, PRODUCE = 7, 5, 13
 READ_BYTES = 1 << 20
+LIFE_S_MAX = 10.0
 
 
 class Mayfly(Client):
@@ -50,7 +51,7 @@ class Mayfly(Client):
             return await self.pause()
         for _ in range(self.rng.randint(1, 3)):
             await self._write()
-        await asyncio.sleep(6 * self.rng.random())
+        await asyncio.sleep(LIFE_S_MAX * self.rng.random())
         await self.cluster.ask_any(
             DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1000), DELETE, DeleteTopicsResponse
         )

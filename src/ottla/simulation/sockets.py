@@ -51,7 +51,8 @@ class Listening:
 
 class Connector:
     def __init__(self, loop: "VirtualLoop", rng: Random) -> None:
-        self.cut: set[tuple[int, int]] = set()  # hosts: (from, to)
+        self.cut: set[tuple[int, ...]] = set()
+        """Hosts: (from, to); or (from, to, port) for connections to one port alone."""
         self.slow: float = 0.0  # the chance of a delay that is a hundred times longer
         self.listeners: dict[int, Listening] = {}
         self.hosts: dict[int, Any] = {}  # port → host, for ports that nobody listens on just now
@@ -68,23 +69,27 @@ class Connector:
         self.hosts[port] = listening.life.host
         return listening
 
-    def is_cut(self, source: Life, target: Life) -> bool:
-        there, here = target.host.id, source.host.id
-        return (here, there) in self.cut
+    def is_cut(self, source: Life, target: Life, port: int) -> bool:
+        cut = self.cut
+        if not cut:
+            return False
+        here, there = source.host.id, target.host.id
+        return (here, there) in cut or (here, there, port) in cut
 
     async def connect(self, factory: Callable[[], Any], port: int) -> tuple["Wire", Any]:
         life, host = LIFE.get(), self.hosts[port]
         while True:
             await asyncio.sleep(2 * self.delay())
-            pair = {(life.host.id, host.id), (host.id, life.host.id)}
-            if host.up and not pair & self.cut:
+            here, there = life.host.id, host.id
+            ways = {(here, there), (there, here), (here, there, port), (there, here, port)}
+            if host.up and not ways & self.cut:
                 break
             await asyncio.sleep(CONNECT_AGAIN_S)
         listening = self.listeners.get(port)
         if listening is None or not listening.serving or not listening.life.alive:
             raise ConnectionRefusedError(111, f"nobody listens on {port}")
-        near = Wire(self._loop, self, copy_context())
-        far = Wire(self._loop, self, listening.context)
+        near = Wire(self._loop, self, port, copy_context())
+        far = Wire(self._loop, self, port, listening.context)
         near.peer, far.peer = far, near
         self._ends = [end for end in self._ends if not end.over]
         self._ends += [near, far]
@@ -111,8 +116,11 @@ class Wire(asyncio.Transport):
     peer: "Wire"
     protocol: Any
 
-    def __init__(self, loop: "VirtualLoop", connector: Connector, context: Context) -> None:
+    def __init__(
+        self, loop: "VirtualLoop", connector: Connector, port: int, context: Context
+    ) -> None:
         super().__init__()
+        self.port = port
         self.context = context
         self.life: Life = context.get(LIFE, LIFE.get())
         self.over = False
@@ -190,7 +198,7 @@ class Wire(asyncio.Transport):
         self._pumping = False
         if self._lost or self.protocol is None or not self._reading or not self._arriving:
             return
-        if self._connector.is_cut(self.peer.life, self.life):
+        if self._connector.is_cut(self.peer.life, self.life, self.port):
             self._pump_at(self._loop.now + RETRANSMIT_S)
             return
         due, data = self._arriving[0]
@@ -225,7 +233,7 @@ class Wire(asyncio.Transport):
         self._loop.call_later(self._connector.delay(), self._reset, context=self.context)
 
     def _reset(self) -> None:
-        if self._connector.is_cut(self.peer.life, self.life):
+        if self._connector.is_cut(self.peer.life, self.life, self.port):
             self._loop.call_later(RETRANSMIT_S, self._reset, context=self.context)
         elif not self._lost:
             self.over = True

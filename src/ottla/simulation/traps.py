@@ -22,7 +22,7 @@ DELAY_S = 0.9
 """Of a leader's word: its follower is back and registered by then, and nobody is suspected."""
 OUTDATED_S = 5.0
 """The same, until another leads."""
-LAG_S = 5.0  # until a replica does not count any more
+LAG_S = 5.5  # until a replica does not count any more
 STANDSTILL_S = 8.0  # longer than an election of a controller and a session together
 
 Watch = Callable[["Member"], bool]
@@ -76,26 +76,33 @@ class Traps:
         """One replica is sent away for a moment; back again it catches up, and its leader asks
         the controller to count it. In this moment somebody dies."""
         leader, joining, _ = self._cast()
-        if self.rng.random() < 0.7:
+        if self.rng.random() < 0.5:
             self.faults.strike_anyway(joining, 0.5 + self.rng.random(), power=False)
         else:
-            self.world.tell(f"what node {joining.id} fetches from {leader.id} is stuck")
-            self.faults.cut_for(LAG_S, *fetching(joining, leader))
+            self._hold_up(joining, leader)
         ending = self.rng.choice((self._leave_behind, self._empty, self._outdate))
         self._wait(lambda member: self._grows(member, ending), SPAN_S)
 
     def _succeed(self) -> None:
-        """One replica is away; the leader dies with the first word of what is committed since; its
-        heir, which may not have heard that word, counts the one that comes back."""
+        """Until one replica does not count any more nothing is committed. The leader dies with the
+        first word of what is then; its heir, which may not have heard it, is asked to count the
+        one that lacks all of it."""
         leader, joining, _ = self._cast()
         where = self._led_by(leader)
-        self.faults.strike_anyway(joining, 1.0, power=False)
-        self._mourned = where
+        self._hold_up(joining, leader)
+
+        def lie_in_wait() -> None:
+            self._mourned = where
 
         def forget() -> None:
             self._mourned = None
 
-        self.world.loop.call_later(0.8, forget)
+        self.world.loop.call_later(0.1, lie_in_wait)
+        self.world.loop.call_later(LAG_S, forget)
+
+    def _hold_up(self, joining: "Member", leader: "Member") -> None:
+        self.world.tell(f"what node {joining.id} fetches from {leader.id} is stuck")
+        self.faults.cut_for(LAG_S, *fetching(joining, leader))
 
     def acknowledged(self, where: TopicPartition) -> None:
         if where != self._mourned or self.world.calm:
@@ -169,7 +176,7 @@ class Traps:
         return None
 
     def _strand_heir(self, growth: Growth) -> None:
-        """All have died once: this one only stands still."""
+        """After a death that is not forgotten yet this one only stands still."""
         _, heir, joining, _ = growth
         self.world.tell(f"node {joining.id} is left behind by {heir.id}, which wants to count it")
         self.faults.cut_for(STANDSTILL_S, *fetching(joining, heir))
@@ -178,7 +185,7 @@ class Traps:
 
     def _bereave(self, leader: "Member", third: "Member", after: float) -> None:
         """The leader dies; often the third is no help, for it stands still."""
-        alone = self.rng.random() < 0.6
+        alone = self.rng.random() < 0.75
 
         def strike() -> None:
             if self.faults.is_whole(third) and not third.life.paused:

@@ -5,7 +5,6 @@ from typing import NamedTuple, NoReturn, Protocol
 
 from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
-from ottla.node.node import Node
 from ottla.replication.leader import Leader
 from ottla.replication.partitions import Replica
 from ottla.wire.record_batch import iterate_batches
@@ -50,9 +49,8 @@ class Acknowledged(NamedTuple):
 
 
 class ClusterInvariants:
-    def __init__(self, world: Teller, topic: str) -> None:
+    def __init__(self, world: Teller) -> None:
         self.world = world
-        self.topic = topic
         self.leaders: dict[tuple[TopicPartition, int], int] = {}
         self.truncations = 0
         self.acknowledged: defaultdict[TopicPartition, dict[int, Acknowledged]] = defaultdict(dict)
@@ -68,12 +66,8 @@ class ClusterInvariants:
         self._copies.pop(node_id, None)
         self._watched.pop(node_id, None)
 
-    def look_at(self, node_id: int, node: Node) -> None:
+    def look_at(self, node_id: int, table: dict[int, Replica]) -> None:
         """After every step, so cheap where nothing has changed."""
-        partitions = getattr(node, "partitions", None)
-        table = None if partitions is None else partitions._by_name.get(self.topic)
-        if table is None:
-            return
         watched = self._watched.get(node_id)
         if watched is None or len(watched) != len(table):
             watched = self._watched[node_id] = self._watch(node_id, table)

@@ -101,7 +101,7 @@ class ClusterWorld:
         )
         self.loop.after_step = self._look
         self.synced = Synced()
-        self.invariants = ClusterInvariants(self, TOPIC)
+        self.invariants = ClusterInvariants(self)
         self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
         flushes = {"log.flush.interval.ms": "1500"} if self.rng.random() < 0.5 else {}
@@ -315,14 +315,19 @@ class ClusterWorld:
         if self._violation is not None:
             raise self._violation
         member = self.members.get(life.host.id)
-        if member is not None and member.node is not None:
-            try:
-                self.invariants.look_at(member.id, member.node)
-                self.graves.look_at(member.id, member.node)
-            except KafkaError as error:
-                self.violated(f"a log of node {member.id} cannot be read: {error}")
-            if self.faults.traps.watch is not None:
-                self.faults.traps.look_at(member)
+        node = None if member is None else member.node
+        if member is None or node is None or "partitions" not in node.__dict__:
+            return
+        tables = node.partitions._by_name
+        try:
+            if TOPIC in tables:
+                self.invariants.look_at(member.id, tables[TOPIC])
+            if mayfly.TOPIC in tables:
+                self.graves.look_at(member.id, tables[mayfly.TOPIC])
+        except KafkaError as error:
+            self.violated(f"a log of node {member.id} cannot be read: {error}")
+        if self.faults.traps.watch is not None:
+            self.faults.traps.look_at(member)
 
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -27,14 +27,17 @@ class Step:
     """What is to be done, at once or at a moment: asyncio's handles, as far as they are used."""
 
     __slots__ = ("_when", "args", "callback", "context", "is_cancelled", "life")
+    life: Life
 
     def __init__(
         self, callback: Callable[..., object], args: Any, context: Context | None, when: float
     ) -> None:
         self.callback = callback
         self.args = args
-        self.context = context = context or copy_context()
-        self.life: Life = context.get(LIFE, NATURE)
+        if context is None:
+            self.context, self.life = copy_context(), LIFE.get()
+        else:
+            self.context, self.life = context, context.get(LIFE, NATURE)
         self.is_cancelled = False
         self._when = when
 
@@ -75,12 +78,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def _run_until(self, end: float) -> None:
         """A hot path: most of what a simulation costs is steps that are small."""
-        agenda, ready = self._agenda, self._ready
+        agenda, ready, after_step = self._agenda, self._ready, self.after_step
         while True:
             if not ready:
                 if not agenda or agenda[0][0] > end:
                     return
-                self.now = max(self.now, agenda[0][0])
+                if agenda[0][0] > self.now:
+                    self.now = agenda[0][0]
             while agenda and agenda[0][0] <= self.now:
                 ready.append(heappop(agenda)[2])
             step = ready.popleft()
@@ -98,7 +102,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 raise
             except BaseException as error:
                 self._failed({"message": f"{step.callback} failed", "exception": error})
-            self.after_step(life)
+            after_step(life)
 
     def resume(self, life: Life) -> None:
         """As by SIGCONT: what came meanwhile is done now."""
@@ -128,7 +132,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         *args: Any,
         context: Context | None = None,
     ) -> Step:
-        return self.call_at(self.now + delay, callback, *args, context=context)
+        step = Step(callback, args, context, self.now + delay)
+        if not self._closed:
+            heappush(self._agenda, (step._when, next(self._order), step))
+        return step
 
     def call_at(  # type: ignore[override]
         self,

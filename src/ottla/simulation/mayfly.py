@@ -7,8 +7,8 @@ an old log under the new topic's name, and must not take it for that topic's.
 import asyncio
 
 from ottla.log.partition_log import PartitionLog
-from ottla.node.node import Node
 from ottla.ports.network import LinkLost
+from ottla.replication.partitions import Replica
 from ottla.simulation.clients import ALL, Client
 from ottla.simulation.cluster_invariants import Teller
 from ottla.wire.codec import MalformedMessage
@@ -76,11 +76,7 @@ class Graves:
         self.records = 0
         self._ends: dict[int, tuple[PartitionLog, int]] = {}
 
-    def look_at(self, node_id: int, node: Node) -> None:
-        partitions = getattr(node, "partitions", None)
-        table = partitions._by_name.get(TOPIC) if partitions is not None else None
-        if not table:
-            return
+    def look_at(self, node_id: int, table: dict[int, Replica]) -> None:
         replica = table[0]
         log = replica.log
         known = self._ends.get(node_id)

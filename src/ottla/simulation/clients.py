@@ -131,7 +131,7 @@ class Client:
         self.stopped = True
 
     async def pause(self) -> None:
-        await asyncio.sleep(0.02 + 0.1 * self.rng.random())
+        await asyncio.sleep(0.03 + 0.2 * self.rng.random())
 
     async def find_leaders(self) -> None:
         while not await self.cluster.refresh():
@@ -253,7 +253,7 @@ class Consumer(Client):
             except (LinkLost, MalformedMessage):
                 await self.pause()
                 await self.find_leaders()
-            await asyncio.sleep(0.5 * self.rng.random())
+            await asyncio.sleep(self.rng.random())
 
     async def _fetch(self) -> bool:
         partition = self.where.partition

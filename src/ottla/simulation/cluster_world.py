@@ -104,7 +104,7 @@ class ClusterWorld:
         self.invariants = ClusterInvariants(self)
         self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
-        flushes = {"log.flush.interval.ms": "1500"} if self.rng.random() < 0.5 else {}
+        flushes = {"log.flush.interval.ms": "2500"} if self.rng.random() < 0.5 else {}
         self.members = {n: self._member(n, nodes, flushes) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
         self.client_life = Life(Host(CLIENTS))

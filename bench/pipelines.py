@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -179,10 +179,10 @@ class FirstBatch(Listener):
 
     began = 0.0
 
-    def onQueryProgress(self, event: Any) -> None:
-        if not self.began and event.progress.numInputRows:
-            self.began = datetime.fromisoformat(event.progress.timestamp).timestamp()
-        super().onQueryProgress(event)
+    def take(self, progress: Mapping[str, Any]) -> None:
+        if not self.began and progress["numInputRows"]:
+            self.began = datetime.fromisoformat(progress["timestamp"]).timestamp()
+        super().take(progress)
 
 
 def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: bool) -> Measure:

@@ -41,7 +41,8 @@ numbers.with_columns(bucket="n % 7").group_by("bucket").agg(
 """
 JOINED = """
 names = app.table("names", value=json("name STRING"))
-named = numbers.with_columns(bucket="n % 7").key_by("bucket").join(names)
+buckets = numbers.with_columns(bucket="n % 7").peek(lambda row: None)  # a Python worker to kill
+named = buckets.key_by("bucket").join(names)
 named.group_by("name").agg(n="count(*)", total="sum(n)").to("by-name")
 """
 NAMES = ("zero", "one", "two", "three", "four", "five", None)  # the last is a tombstone

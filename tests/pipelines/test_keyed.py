@@ -16,12 +16,9 @@ from ottla.pipelines.keyed import (
     ForeignJoiner,
     SlidingFolder,
     Subscriber,
-    TableJoiner,
     by_time,
     fold,
 )
-from ottla.pipelines.packed import RESULTS_MAX, STREAM, TABLE, Item, json_arrays, pack_rows
-from ottla.pipelines.packed import by_time as unpacked
 
 
 class Memory:
@@ -78,60 +75,7 @@ def cut(items: list[Any], sizes: list[int]) -> Iterable[list[Any]]:
     yield items[start:]
 
 
-def join(joiner: TableJoiner, batch: list[tuple[str, int | None, int]]) -> Iterable[Any]:
-    """What the joiner makes of a batch of (side, value, number), as it comes packed from Spark."""
-    items = [
-        Item(n, STREAM if side == "l" else TABLE, 0, n, None if v is None else str(v))
-        for side, v, n in batch
-    ]
-    rows = [
-        SimpleNamespace(_rows=blob) for _, blob in pack_rows(["k"] * len(items), map(tuple, items))
-    ]
-    for made in joiner.handleInputRows(("k",), iter(rows), None) if rows else ():
-        yield from json.loads(made["_out"])
-
-
-UPDATES = st.lists(st.tuples(st.sampled_from("lr"), st.none() | st.integers(0, 5)), max_size=30)
 CUTS = st.lists(st.integers(0, 7), max_size=8)
-
-
-@given(UPDATES, CUTS, st.sampled_from(["inner", "left", "outer"]))
-def test_joined_tables_end_as_the_tables_do(
-    updates: list[tuple[str, int | None]], cuts: list[int], kind: str
-) -> None:
-    joiner = TableJoiner(kind, left_is_table=True)
-    joiner.init(Memory())  # type: ignore[arg-type]
-    result: tuple[Any, Any] | None = None
-    history = [(side, value, n) for n, (side, value) in enumerate(updates)]
-    for batch in cut(history, cuts):
-        for made in join(joiner, batch):
-            result = None if made["d"] else (made["l"], made["r"])
-    latest = {"l": None, "r": None} | dict(updates)
-    left, right = latest["l"], latest["r"]
-    there = {
-        "inner": left is not None and right is not None,
-        "left": left is not None,
-        "outer": left is not None or right is not None,
-    }[kind]
-    assert result == ((left, right) if there else None)
-
-
-@given(UPDATES, CUTS)
-def test_each_stream_row_meets_the_table_as_it_was(
-    updates: list[tuple[str, int | None]], cuts: list[int]
-) -> None:
-    joiner = TableJoiner("left", left_is_table=False)
-    joiner.init(Memory())  # type: ignore[arg-type]
-    events = [(side, 0 if side == "l" and v is None else v) for side, v in updates]
-    history = [(side, value, n) for n, (side, value) in enumerate(events)]
-    made = [(one["l"], one["r"]) for batch in cut(history, cuts) for one in join(joiner, batch)]
-    expected, table = [], None
-    for side, value in events:
-        if side == "r":
-            table = value
-        else:
-            expected.append((value, table))
-    assert made == expected
 
 
 MOVES = st.lists(
@@ -238,33 +182,6 @@ def test_the_oldest_head_of_all_partitions_goes_first_and_the_table_at_a_tie() -
         ("l", 1, 4),
         ("l", 0, 5),
     ]
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from((TABLE, STREAM)), st.integers(0, 2))))
-def test_packed_rows_come_out_as_unpacked_ones_would(
-    drawn: list[tuple[int, int, int]],
-) -> None:
-    items = [Item(time, rank, partition, n, "x") for n, (time, rank, partition) in enumerate(drawn)]
-    blobs = [
-        blob
-        for part in cut(items, [3, 5])
-        for _, blob in pack_rows(["k"] * len(part), map(tuple, part))
-    ]
-    out = [Item(*item) for item in unpacked(reversed(blobs))] if blobs else []
-    assert sorted(out, key=lambda item: item.offset) == items
-    for place in {(item.rank, item.partition) for item in items}:
-        offsets = [item.offset for item in out if (item.rank, item.partition) == place]
-        assert offsets == sorted(offsets)
-    rows = [
-        row(side="r" if rank == TABLE else "l", partition=partition, offset=n, time=time)
-        for n, (time, rank, partition) in enumerate(drawn)
-    ]
-    assert [item.offset for item in out] == [one._offset for one in by_time(rows)]
-
-
-def test_results_are_cut_into_arrays_of_bounded_length() -> None:
-    arrays = list(json_arrays(str(number) for number in range(RESULTS_MAX + 1)))
-    assert [json.loads(array) for array in arrays] == [list(range(RESULTS_MAX)), [RESULTS_MAX]]
 
 
 def test_folds_leave_out_nulls_as_spark_does() -> None:

@@ -74,10 +74,11 @@ def test_a_cached_jar_whose_bytes_changed_is_fetched_again(
 
 def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ottla.pipelines.spark.connector_jars", lambda: (Path("/a.jar"),))
+    monkeypatch.setattr("ottla.pipelines.spark.compiled_jar", lambda: Path("/ours.jar"))
     chosen = configuration(SparkSettings(parallelism=3, master="spark://host:7077"))
     assert chosen["spark.sql.shuffle.partitions"] == "3"
     assert chosen["spark.sql.adaptive.enabled"] == "false"
-    assert chosen["spark.jars"] == "/a.jar"  # shipped to executors that are elsewhere
+    assert chosen["spark.jars"] == "/a.jar,/ours.jar"  # shipped to executors that are elsewhere
 
 
 def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ from ottla.pipelines.definitions import (
     Subscribe,
     TableJoin,
 )
-from ottla.pipelines.plan import Mode
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ class Builder:
     """Builds the frames of one stage. `read` opens a topic; tests and replays pass their own."""
 
     spark: "SparkSession"
-    mode: Mode
     read: Callable[[Source], "DataFrame"]
     read_now: Callable[[Source], "DataFrame"]  # a topic as it is, for global tables
     dead: frozenset[str] = frozenset()  # topics whose bad rows travel along
@@ -94,8 +92,7 @@ class Builder:
                 right = self.source(node.right, now=True)
                 return joins.global_join(node, self.frame(node.left), right)
             case TableJoin():
-                join = joins.row_by_row if self.mode == "real-time" else stateful.table_join
-                return join(node, self.frame(node.left), self.frame(node.right))
+                return joins.table_join(node, self.frame(node.left), self.frame(node.right))
             case Subscribe():
                 return stateful.subscribe(node, self.frame(node.input))
             case ForeignKeyJoin():

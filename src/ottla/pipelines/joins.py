@@ -1,22 +1,15 @@
-"""Joins that Spark runs by itself: streams within a time, global tables, tables in real time."""
+"""Joins that run in the JVM: streams within a time, global tables, tables by key."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.decoding import NO_ORIGIN
-from ottla.pipelines.definitions import (
-    Changes,
-    GlobalJoin,
-    Node,
-    Schema,
-    StreamJoin,
-    TableJoin,
-    walk,
-)
+from ottla.pipelines.definitions import GlobalJoin, Node, Schema, StreamJoin, TableJoin
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+TABLE, STREAM = 0, 1  # ranks: at the same time the right side, a table, goes first
 SPARK_KIND = {"inner": "inner", "left": "left_outer", "outer": "full_outer"}
 
 
@@ -67,70 +60,48 @@ def global_join(node: GlobalJoin, left: "DataFrame", right: "DataFrame") -> "Dat
     )
 
 
-def row_by_row(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":
-    """A join by key as an aggregate over the tagged union of both sides.
+def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":
+    """A stream with a table's latest row, or two tables: a state machine of ours in the JVM.
 
-    Real-time mode updates an aggregate for every input row, so each row meets the state as it is:
-    the newest row of each table by its offset, and the row that has just come.
+    Spark has no such join, and Python state would cost several times as much. Rows of both sides go
+    there tagged, each side's fields as a struct, and come back joined, in both engines alike.
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql import DataFrame
 
-    lefts = _tagged(node.left, left, "l")
-    union = lefts.unionByName(_tagged(node.right, right, "r"), allowMissingColumns=True)
-    folded = union.groupBy("_key").agg(
-        F.expr(_newest(node.left, "l") if node.left.is_table else "last(l) AS l"),
-        F.expr(_newest(node.right, "r")),
-        F.expr("last(_side) AS _side"),
-        F.expr("last(_timestamp) AS _timestamp"),
-        F.expr("last(_from) AS _from"),
+    origin = not node.is_table  # a stream's row keeps where it comes from
+    union = _tagged(node.left, left, STREAM, "l", origin).unionByName(
+        _tagged(node.right, right, TABLE, "r", False), allowMissingColumns=True
     )
-    fields = [f"{_if_there('l', name)} AS `{name}`" for name in _plain(node.left.schema)]
-    fields += [f"{_if_there('r', name)} AS `{name}`" for name in _plain(node.right.schema)]
-    if node.is_table:
-        origin = [*NO_ORIGIN[:-1], f"{_gone(node.kind)} AS _deleted"]
-        return folded.selectExpr(*fields, "_key", "_timestamp", *origin)
-    kept = folded.where("_side = 'l'")
-    if node.kind == "inner":
-        kept = kept.where("r IS NOT NULL AND NOT r._deleted")
-    origin = [f"_from.{name} AS {name}" for name in ("_headers", "_topic", "_partition", "_offset")]
-    return kept.selectExpr(*fields, "_key", "_timestamp", *origin, "false AS _deleted")
+    jvm: Any = left.sparkSession._jvm
+    joined = jvm.ottla.TableJoiner.join(union._jdf, node.kind, node.left.is_table)
+    return DataFrame(joined, left.sparkSession).selectExpr(
+        *(f"l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
+        *(f"r.`{field.name}` AS `{field.name}`" for field in node.right.schema),
+        "_key",
+        "timestamp_millis(time) AS _timestamp",
+        "headers AS _headers",
+        "topic AS _topic",
+        "partition AS _partition",
+        "offset AS _offset",
+        "gone AS _deleted",
+    )
 
 
-def _tagged(node: Node, frame: "DataFrame", side: str) -> "DataFrame":
-    """The side's rows as structs in a column of their own."""
-    row = f"struct({', '.join([*_names(node.schema), '_deleted'])})"
+def _tagged(node: Node, frame: "DataFrame", rank: int, side: str, origin: bool) -> "DataFrame":
+    """The side's rows as TableJoiner takes them: the row is a struct, null for a deletion."""
+    row = f"if(_deleted, NULL, struct({', '.join(_names(node.schema))}))"
+    headers = "array<struct<key: string, value: binary>>"
     return frame.where("_key IS NOT NULL").selectExpr(
         "cast(_key AS string) AS _key",
-        f"'{side}' AS _side",
+        "unix_millis(_timestamp) AS time",
+        f"{rank} AS rank",
+        "coalesce(_partition, 0) AS partition",
+        "coalesce(_offset, 0L) AS offset",
+        f"{'_topic' if origin else 'cast(NULL AS string)'} AS topic",
+        f"{'_headers' if origin else f'cast(NULL AS {headers})'} AS headers",
         f"{row} AS {side}",
-        "_timestamp",
-        "_offset AS _order",
-        "struct(_headers, _topic, _partition, _offset) AS _from",
     )
-
-
-def _newest(table: Node, side: str) -> str:
-    """The table's row that counts: by offset, or as it came where a key has several partitions."""
-    rekeyed = any(isinstance(at, Changes) and not at.input.is_table for at in walk(table))
-    fold = f"last({side})" if rekeyed else f"max_by({side}, _order)"
-    return f"{fold} FILTER (WHERE _side = '{side}') AS {side}"
-
-
-def _if_there(side: str, name: str) -> str:
-    return f"if({side}._deleted, NULL, {side}.`{name}`)"
-
-
-def _gone(kind: str) -> str:
-    """Whether the joined table has no row for this key (any more)."""
-    left, right = (f"({side} IS NULL OR {side}._deleted)" for side in ("l", "r"))
-    if kind == "inner":
-        return f"({left} OR {right})"
-    return left if kind == "left" else f"({left} AND {right})"
 
 
 def _names(schema: Schema) -> list[str]:
     return [f"`{field.name}`" for field in schema]
-
-
-def _plain(schema: Schema) -> list[str]:
-    return [field.name for field in schema]

@@ -1,7 +1,7 @@
 """What runs inside Python workers: state by key for joins, sliding windows and processors.
 
-Rows of both sides of a join travel as JSON text, which Python stores and passes on but never
-reads; `stateful` writes it before and reads it after. Times are milliseconds since 1970.
+Rows of both sides of a foreign-key join travel as JSON text, which Python stores and passes on but
+never reads; `stateful` writes it before and reads it after. Times are milliseconds since 1970.
 """
 
 import heapq
@@ -12,12 +12,10 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from ottla.pipelines import packed
 from ottla.pipelines.processors import Processor
 
 ONE_ROW = "row string"
 # What each class answers with, in the order of the schemas in `stateful`.
-JOINED = Row("_key", "_out")
 SUBSCRIBED = Row("_key", "pk", "row", "silent", "version", "_time")
 FOREIGN = Row("_key", "_l", "_r", "_time", "_version", "_deleted")
 SLID = Row("_g", "_result", "_start", "_end", "_time")
@@ -37,52 +35,6 @@ def by_time(rows: Iterable[Any]) -> Iterator[Any]:
         *(partitions[place] for place in sorted(partitions)),
         key=lambda row: (row._time, row._side == "l"),
     )
-
-
-class TableJoiner(StatefulProcessor):
-    """A stream with a table's latest row, or two tables. Rows come and go in pieces (`packed`)."""
-
-    def __init__(self, kind: str, left_is_table: bool) -> None:
-        self.kind = kind
-        self.left_is_table = left_is_table
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self.left = handle.getValueState("left", ONE_ROW)
-        self.right = handle.getValueState("right", ONE_ROW)
-
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
-        for results in packed.json_arrays(self._join(packed.by_time(row._rows for row in rows))):
-            yield JOINED(key[0], results)
-
-    def _join(self, items: "Iterator[packed.Item]") -> Iterator[str]:
-        left = left_before = _get(self.left) if self.left_is_table else None
-        right = right_before = _get(self.right)
-        for time, rank, partition, offset, row in items:
-            if rank == packed.TABLE:
-                right = row
-                if not self.left_is_table:
-                    continue
-            else:
-                left = row
-            if self._there(left, right):
-                sides = f'"l":{left or "null"},"r":{right or "null"},"d":false'
-            elif self.left_is_table:
-                sides = '"l":null,"r":null,"d":true'
-            else:
-                continue
-            yield f'{{{sides},"t":{time},"p":{partition},"o":{offset}}}'
-        if right != right_before:
-            _put(self.right, right)
-        if self.left_is_table and left != left_before:
-            _put(self.left, left)
-
-    def _there(self, left: str | None, right: str | None) -> bool:
-        if self.kind == "inner":
-            return left is not None and right is not None
-        return left is not None or (self.kind == "outer" and right is not None)
-
-    def close(self) -> None:
-        pass
 
 
 class Subscriber(StatefulProcessor):

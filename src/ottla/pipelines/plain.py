@@ -30,7 +30,7 @@ def frame_of(application: Application, node: Node) -> "DataFrame":
     )
     spark = session(settings)
     reading = Reading(spark, application)
-    return Builder(spark, "micro-batch", reading.stream, reading.now).frame(node)
+    return Builder(spark, reading.stream, reading.now).frame(node)
 
 
 def output_mode_of(frame: "DataFrame") -> OutputMode:

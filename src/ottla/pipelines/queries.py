@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from ottla.pipelines.build import Builder
 from ottla.pipelines.definitions import (
+    Aggregate,
     Application,
     Field,
     Schema,
@@ -18,8 +19,7 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.plan import Plan, Stage
-from ottla.pipelines.sinks import records, write_batch
-from ottla.pipelines.transactional import Target
+from ottla.pipelines.sinks import at_least_once, exactly_once, records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,6 +65,8 @@ class Reading:
             "startingOffsets": "earliest" if from_start else self.application.start,
             "includeHeaders": "true",
             "kafka.isolation.level": "read_committed",
+            # Spark asks for the partition's both ends after each poll, so polls should be few.
+            "kafka.max.poll.records": "50000",
         }
         return options | {f"kafka.{name}": v for name, v in self.application.client.items()}
 
@@ -92,16 +94,11 @@ class Starter:
             .outputMode(mode)
             .option("checkpointLocation", str(self.checkpoint(stage)))
         )
+        application = self.plan.application
         if stage.delivery == "exactly_once":
-            query = query.foreachBatch(write_batch(self._target(stage)))
+            query = exactly_once(query, application, self.names[stage.sink.topic])
         else:
-            query = query.format("kafka").options(
-                **{
-                    "kafka.bootstrap.servers": self.plan.application.bootstrap,
-                    "kafka.compression.type": "lz4",
-                    **{f"kafka.{n}": v for n, v in self.plan.application.client.items()},
-                }
-            )
+            query = at_least_once(query, application)
         if real_time:
             # PySpark's types do not list the trigger that its code has.
             triggered = query.trigger(realTime=REAL_TIME_INTERVAL)  # type: ignore[call-overload]
@@ -115,12 +112,13 @@ class Starter:
     def frame(self, stage: Stage, phase: Phase) -> DataFrame:
         """The stage's records; remembers the schema of what an intermediate topic will carry."""
         self.spark.conf.set("spark.sql.shuffle.partitions", str(self.plan.application.parallelism))
+        idle_batches = "spark.sql.streaming.noDataMicroBatches.enabled"
+        self.spark.conf.set(idle_batches, str(phase != "live" or waits_for_time(stage)).lower())
         held = held_topics(stage) if phase == "load" else frozenset()
         most = CATCH_UP_ROWS if phase == "catch-up" else None
         reading = Reading(self.spark, self.plan.application, self.names, held, most)
         builder = Builder(
             self.spark,
-            stage.mode,
             reading.stream,
             reading.now,
             dead=frozenset(source.topic for source in stage.dead),
@@ -137,11 +135,6 @@ class Starter:
         )
         return records(stage, frame, self.names)
 
-    def _target(self, stage: Stage) -> Target:
-        application = self.plan.application
-        marker = self.names[stage.sink.topic]
-        return Target(application.bootstrap, marker, dict(application.client))
-
 
 def held_topics(stage: Stage) -> frozenset[str]:
     """The streams that wait while the tables they are joined with are loaded."""
@@ -149,6 +142,16 @@ def held_topics(stage: Stage) -> frozenset[str]:
     if not isinstance(node, TableJoin) or node.is_table:
         return frozenset()
     return frozenset(at.topic for at in walk(node.left) if isinstance(at, Source))
+
+
+def waits_for_time(stage: Stage) -> bool:
+    """Whether the passing of time alone makes rows: then a batch without records has its use.
+
+    An aggregate that is written whenever it changes would only forget old windows in it, which the
+    next batch with records does as well, and the next record would have to wait for it. (What is
+    late is told one batch later then: live, a window takes a few tenths of a second more.)
+    """
+    return not isinstance(stage.stateful, Aggregate) or stage.output_mode == "append"
 
 
 def loads_tables(stage: Stage) -> bool:

@@ -16,7 +16,6 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
-from ottla.pipelines.definitions import TableJoin
 from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
@@ -146,32 +145,15 @@ class Runner:
         for stage in self.plan.stages:
             if self._stopping.is_set():
                 return
-            goal = self.group.ends(self._partitions(stage))
-            self.status.ends = goal
-            if must_be_real_time(stage):
-                self._run_until(starter, stage, goal)
-            else:
-                query = starter.start(stage, "catch-up")
-                self._wait(query.awaitTermination, query)
-                if (error := query.exception()) is not None:
-                    raise OttlaError(f"{stage.name} failed: {cause(error)}")
+            self.status.ends = self.group.ends(self._partitions(stage))
+            query = starter.start(stage, "catch-up")
+            self._wait(query.awaitTermination, query)
+            if (error := query.exception()) is not None:
+                raise OttlaError(f"{stage.name} failed: {cause(error)}")
             written = self.status.names[stage.sink.topic]
             partitions = {written: self.cluster.partitions.get(written, 1)}
             wait_until_stable(self.plan.application, partitions)  # the next stage reads all of it
             self._publish()
-
-    def _run_until(self, starter: Starter, stage: Stage, goal: Offsets) -> None:
-        """A stage that only real-time mode can run: live until it is where the topics ended."""
-        query = starter.start(stage)
-        self._queries[stage.name] = query
-        while not self._stopping.is_set() and query.isActive:
-            if not any(lag(goal, self.recorder.of(stage.name).offsets).values()):
-                break
-            self._turn()
-        self._stop_at_boundary(stage, query)
-        self._queries.clear()
-        if (error := query.exception()) is not None:
-            raise OttlaError(f"{stage.name} failed: {cause(error)}")
 
     def _live(self, starter: Starter) -> None:
         self.status.phase = "live"
@@ -305,11 +287,6 @@ class _BackOff:
         if now - self.started > HEALTHY_AFTER_S:
             self.attempts = 0
         return True
-
-
-def must_be_real_time(stage: Stage) -> bool:
-    """A row-by-row join answers every row only in real-time mode."""
-    return stage.mode == "real-time" and isinstance(stage.stateful, TableJoin)
 
 
 def cause(error: BaseException) -> str:

@@ -1,11 +1,11 @@
 """From rows to records, and the three ways they are written.
 
-Exactly once: a transaction per task (`transactional`). At least once: Spark's own Kafka sink, in
-micro-batches or in real time; it sets no timestamps, so the event time travels in a header.
+Exactly once: a transaction per task (`jvm/ExactlyOnceSink.java`). At least once: Spark's own Kafka
+sink, in micro-batches or in real time; it sets no timestamps, so event time travels in a header.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.decoding import (
     COORDINATES,
@@ -14,12 +14,12 @@ from ottla.pipelines.decoding import (
     encoded_value,
     header,
 )
-from ottla.pipelines.definitions import ForeignKeyJoin, walk
+from ottla.pipelines.definitions import Application, ForeignKeyJoin, walk
 from ottla.pipelines.plan import Stage
-from ottla.pipelines.transactional import BATCH_SCHEMA, Target, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 REASON_HEADER = "ottla.reason"
 
@@ -53,16 +53,23 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     )
 
 
-def write_batch(target: Target) -> Callable[["DataFrame", int], None]:
-    """What foreachBatch calls: every task writes its rows and the batch's number, or neither."""
+def exactly_once(
+    query: "DataStreamWriter", application: Application, marker: str
+) -> "DataStreamWriter":
+    """Rows and the batch's number in one transaction; `marker` is a topic that is there."""
+    settings = {"bootstrap.servers": application.bootstrap, **application.client}
+    jvm: Any = query._spark._jvm
+    query._jwrite.foreachBatch(jvm.ottla.ExactlyOnceSink(settings, marker))
+    return query
 
-    def write(frame: "DataFrame", batch_id: int) -> None:
-        if "_version" in frame.columns:
-            # Two groups may speak about one row in a batch: the newer version goes last.
-            frame = frame.repartition("key").sortWithinPartitions("_version").drop("_version")
-        frame.mapInArrow(writer(target, batch_id), BATCH_SCHEMA).collect()
 
-    return write
+def at_least_once(query: "DataStreamWriter", application: Application) -> "DataStreamWriter":
+    settings = {
+        "bootstrap.servers": application.bootstrap,
+        "compression.type": "lz4",
+        **application.client,
+    }
+    return query.format("kafka").options(**{f"kafka.{n}": v for n, v in settings.items()})
 
 
 def _moves_rows(stage: Stage) -> bool:

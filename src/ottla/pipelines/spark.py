@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
+from ottla.pipelines.compiled import compiled_jar, tag
 from ottla.pipelines.jars import cache_folder, connector_jars
 from ottla.pipelines.java import find_java
 
@@ -39,9 +40,12 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
     "spark.sql.ansi.enabled": "false",  # a bad cast is a null, not the end of the query
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.datetime.java8API.enabled": "true",  # times pass through our classes as they are
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     # From the first run on, else a checkpoint cannot pass between micro-batches and real time.
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # A commit writes what changed; otherwise it would write the database out, and be waited for.
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
@@ -151,7 +155,7 @@ def _make(settings: SparkSettings) -> "SparkSession":
 
 def configuration(settings: SparkSettings) -> dict[str, str]:
     """Every setting of the session. Pure but for the jars' paths."""
-    jars = [str(path) for path in connector_jars()]
+    jars = [str(path) for path in (*connector_jars(), compiled_jar())]
     chosen = dict(STREAMING) | {
         "spark.app.name": settings.name,
         "spark.master": settings.master,
@@ -167,6 +171,7 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
     }
     if _is_local(settings.master):
         chosen["spark.python.daemon.module"] = "ottla.pipelines.daemon"
+        chosen["spark.hadoop.fs.AbstractFileSystem.file.impl"] = "ottla.LocalFiles"
     else:
         chosen["spark.jars"] = ",".join(jars)
     return chosen | dict(settings.extra)
@@ -187,11 +192,9 @@ def java_options() -> str:
 
 
 def archive_path() -> Path:
-    """The archive belongs to one Java and one PySpark: another of either ignores it."""
-    import pyspark
-
-    tag = find_java().name.replace(" ", "_")
-    return cache_folder() / f"classes-{pyspark.__version__}-{tag}.jsa"
+    """The archive belongs to one Java and one class path: another of either ignores it."""
+    java = find_java().name.replace(" ", "_")
+    return cache_folder() / f"classes-{tag()}-{java}.jsa"
 
 
 def make_archive_in_background() -> "subprocess.Popen[bytes] | None":

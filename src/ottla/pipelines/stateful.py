@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines import packed
-from ottla.pipelines.decoding import NO_ORIGIN, parsed_once
+from ottla.pipelines.decoding import NO_ORIGIN
 from ottla.pipelines.definitions import (
     Aggregate,
     ForeignKeyJoin,
@@ -13,11 +12,10 @@ from ottla.pipelines.definitions import (
     PythonMap,
     Schema,
     Subscribe,
-    TableJoin,
 )
 from ottla.pipelines.folds import parse_fold
 from ottla.pipelines.formats import ddl, parse_schema
-from ottla.pipelines.keyed import Custom, ForeignJoiner, SlidingFolder, Subscriber, TableJoiner
+from ottla.pipelines.keyed import Custom, ForeignJoiner, SlidingFolder, Subscriber
 from ottla.pipelines.processors import uses_timers
 from ottla.pipelines.windows import interval
 
@@ -28,31 +26,6 @@ if TYPE_CHECKING:
 TIME = "unix_millis(_timestamp) AS _time"
 # Microseconds, so that a row that passes through text comes out as it went in.
 JSON_OPTIONS = "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
-
-
-def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":
-    union = _items(node.left, left, packed.STREAM).union(_items(node.right, right, packed.TABLE))
-    made = (
-        union.mapInArrow(packed.pack, packed.PACKED)
-        .groupBy("_key")
-        .transformWithState(
-            TableJoiner(node.kind, node.left.is_table), "_key string, _out string", "Update", "None"
-        )
-    )
-    lefts = _frame_ddl(left, node.left.schema)
-    rights = _frame_ddl(right, node.right.schema)
-    result = f"l struct<{lefts}>, r struct<{rights}>, d boolean, t bigint, p int, o bigint"
-    rows = parsed_once(f"from_json(_out, 'array<struct<{result}>>', {JSON_OPTIONS})")
-    return made.selectExpr("_key", f"explode({rows}) AS _j").selectExpr(
-        *(f"_j.l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
-        *(f"_j.r.`{field.name}` AS `{field.name}`" for field in node.right.schema),
-        "_key",
-        "timestamp_millis(_j.t) AS _timestamp",
-        *NO_ORIGIN[:2],
-        "_j.p AS _partition",
-        "_j.o AS _offset",
-        "_j.d AS _deleted",
-    )
 
 
 def subscribe(node: Subscribe, frame: "DataFrame") -> "DataFrame":
@@ -229,18 +202,6 @@ def _side(node: Node, frame: "DataFrame", side: str) -> "DataFrame":
         TIME,
         "_partition",
         "_offset",
-    )
-
-
-def _items(node: Node, frame: "DataFrame", rank: int) -> "DataFrame":
-    """The side's rows as `packed` takes them."""
-    return frame.where("_key IS NOT NULL").selectExpr(
-        "cast(_key AS string) AS _key",
-        "unix_millis(_timestamp) AS time",
-        f"{rank} AS rank",
-        "coalesce(_partition, 0) AS partition",
-        "coalesce(_offset, 0L) AS offset",
-        f"if(_deleted, NULL, {_row(node.schema)}) AS row",
     )
 
 

@@ -34,8 +34,8 @@ class BadRequest(Exception):
 
 
 def api_of(frame: memoryview) -> int:
-    """The API key of a frame, before anything else is known of it."""
-    return int.from_bytes(frame[:2], "big", signed=True)
+    """The API key of a frame, before anything else is known of it; -1 where it has none."""
+    return frame[0] << 8 | frame[1] if len(frame) > 1 else -1
 
 
 class Dispatcher:

@@ -98,6 +98,7 @@ class Dispatcher:
         reply = Later()
 
         def answer(done: "asyncio.Future[Message]") -> None:
+            self._tasks.discard(done)
             try:
                 try:
                     message = done.result()
@@ -110,7 +111,6 @@ class Dispatcher:
         if not isinstance(response, asyncio.Future):  # coordinators answer with futures: no task
             response = asyncio.ensure_future(response)
             self._tasks.add(response)
-            response.add_done_callback(self._tasks.discard)
         response.add_done_callback(answer)
         return reply
 

@@ -121,7 +121,9 @@ class Peers:
     async def _send(self, send: Send) -> None:
         may_wait = isinstance(send.request, Fetch | FetchSnapshot)
         place = (*send.address, may_wait)
-        connection = self._connections.setdefault(place, Connection(*send.address))
+        connection = self._connections.get(place)
+        if connection is None:
+            connection = self._connections[place] = Connection(*send.address)
         try:
             message = await connection.ask(outgoing(send.request, self._config), send.timeout)
             self._tell(Answered(send.number, response(send.request, message)))

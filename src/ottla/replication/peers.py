@@ -39,10 +39,13 @@ class Peers:
         self._clients.clear()
 
     async def _client(self, node_id: int) -> Client:
+        known = self._open_client(node_id)
+        if known is not None:
+            return known
         async with self._connecting.setdefault(node_id, asyncio.Lock()):
-            known = self._clients.get(node_id)
-            if known is not None and known[0].is_open:
-                return known[1]
+            known = self._open_client(node_id)
+            if known is not None:  # somebody else has opened it meanwhile
+                return known
             address = self._address(node_id)
             if address is None:
                 raise LinkLost(f"no address of node {node_id} is known")
@@ -50,6 +53,10 @@ class Peers:
             client = Client(link, self._client_id)
             self._clients[node_id] = link, client
             return client
+
+    def _open_client(self, node_id: int) -> Client | None:
+        link, client = self._clients.get(node_id, (None, None))
+        return client if link is not None and link.is_open else None
 
     def _drop(self, node_id: int) -> None:
         """A link on which an answer is overdue would hold up everything behind it."""

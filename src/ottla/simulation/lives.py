@@ -18,8 +18,8 @@ class World(StrEnum):
 SECONDS = {World.CLUSTER: 45.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
 """Virtual seconds of faults, where nothing else is said. Those of clusters are mended after that
 for another fifteen."""
-GARBAGE_OBJECTS = 200_000
-"""Between two searches for garbage: most of what a life makes goes by itself."""
+LIVES_PER_COLLECTION = 5
+"""Of garbage: most of what a life makes goes by itself, the rest is some megabytes."""
 
 
 class Life(NamedTuple):
@@ -68,15 +68,23 @@ def living(
     )
     try:
         chunk = 1 if prepare else 1 + count // 200
-        yield pool.map(live, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
+        yield pool.map(_live_apart, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
     finally:
         pool.shutdown(cancel_futures=True)  # whoever found what was searched for needs no more
 
 
 def _begin(prepare: Callable[[], None] | None) -> None:
-    gc.set_threshold(GARBAGE_OBJECTS, 20, 20)
+    gc.disable()
     if prepare is not None:
         prepare()
+
+
+def _live_apart(kind: World, seed: int, seconds: float | None) -> Life:
+    """Garbage is looked for between lives: what is left of one must not end within another."""
+    life = live(kind, seed, seconds)
+    if seed % LIVES_PER_COLLECTION == 0:
+        gc.collect()
+    return life
 
 
 def live_in_cluster(seed: int, seconds: float) -> Life:

@@ -160,11 +160,12 @@ class Builder:
         return self.frame(node.input).selectExpr(*kept, made, *self.carried)
 
     def _merge(self, parts: tuple[Node, ...]) -> "DataFrame":
+        """Each part reads its topics by itself: real-time mode refuses to meet a source twice."""
         names = [f"`{field.name}`" for field in parts[0].schema]
-        frames = [self.frame(part).selectExpr(*names, *self.carried) for part in parts]
-        merged = frames[0]
-        for frame in frames[1:]:
-            merged = merged.unionByName(frame)
+        merged = self.frame(parts[0]).selectExpr(*names, *self.carried)
+        for part in parts[1:]:
+            frame = replace(self, frames={}).frame(part)
+            merged = merged.unionByName(frame.selectExpr(*names, *self.carried))
         return merged
 
     def _aggregate(self, node: Aggregate) -> "DataFrame":

@@ -183,7 +183,8 @@ def java_options() -> str:
     if not logging.exists() or logging.read_text() != LOGGING:
         logging.parent.mkdir(parents=True, exist_ok=True)
         logging.write_text(LOGGING)
-    options = [f"-Dlog4j2.configurationFile={logging.as_uri()}"]
+    # Spark's pages of 1 MiB would be humongous in a small heap's regions, each a reason to collect.
+    options = [f"-Dlog4j2.configurationFile={logging.as_uri()}", "-XX:G1HeapRegionSize=8m"]
     if making := os.environ.get("OTTLA_MAKE_ARCHIVE"):
         options.append(f"-XX:ArchiveClassesAtExit={making}")
     elif (archive := archive_path()).exists():

@@ -57,7 +57,7 @@ class Registration:
         self._lost_directories = lost_directories
         self._heart: asyncio.Task[None] | None = None
         self._hurrying = asyncio.Event()
-        self._answered_at = float("inf")  # the first heartbeat is still to come
+        self._answered_at = float("inf")  # a broker that is still fenced waits for ever
 
     def controller_silent_s(self) -> float:
         """How long ago the controller last took a heartbeat."""
@@ -114,7 +114,9 @@ class Registration:
             if not response.error_code and not response.is_fenced:
                 break
             await asyncio.sleep(RETRY_S)
-        self._heart = asyncio.get_running_loop().create_task(self._keep_alive())
+        loop = asyncio.get_running_loop()
+        self._answered_at = loop.time()  # from now on silence counts
+        self._heart = loop.create_task(self._keep_alive())
 
     @staticmethod
     async def _patiently(ask: Callable[[], Awaitable[M]]) -> M:

@@ -1,0 +1,45 @@
+"""What a broker knows of its controller from its heartbeats."""
+
+import asyncio
+from typing import Any, cast
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.node.active_controller import ActiveController
+from ottla.node.registration import Registration
+from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
+
+
+class AnswersOnce:
+    """A controller that lets a broker in, and is not heard of again."""
+
+    def __init__(self) -> None:
+        self.asked_again = asyncio.Event()
+        self._has_answered = False
+
+    async def ask(self, *_: Any) -> BrokerHeartbeatResponse:
+        if self._has_answered:
+            self.asked_again.set()
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        self._has_answered = True
+        return BrokerHeartbeatResponse(is_caught_up=True, is_fenced=False)
+
+
+def test_silence_counts_from_the_moment_a_broker_is_let_in() -> None:
+    """One that is cut off before its second heartbeat must notice too."""
+
+    async def live() -> None:
+        controller = AnswersOnce()
+        registration = Registration(
+            cast(ActiveController, controller),
+            node_id=1,
+            interval_s=0.01,
+            metadata_offset=lambda: 0,
+            lost_directories=list,
+        )
+        assert registration.controller_silent_s() < 0
+        await registration.unfence()
+        await controller.asked_again.wait()
+        assert registration.controller_silent_s() > 0
+        await registration.leave()
+
+    asyncio.run(live())

@@ -49,7 +49,11 @@ NAMES = ("zero", "one", "two", "three", "four", "five", None)  # the last is a t
 KEYS = 50
 PARTITIONS = 2
 WITHIN_S = 240.0
-PROCESSES = {"jvm": "SparkSubmit", "worker": "daemon", "executor": "CoarseGrainedExecutorBackend"}
+PROCESSES = {
+    "jvm": "SparkSubmit",
+    "worker": "-m ottla.pipelines.daemon",
+    "executor": "CoarseGrainedExecutorBackend",
+}
 
 
 class Fire:

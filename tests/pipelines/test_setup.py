@@ -78,6 +78,7 @@ def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -
     chosen = configuration(SparkSettings(parallelism=3, master="spark://host:7077"))
     assert chosen["spark.sql.shuffle.partitions"] == "3"
     assert chosen["spark.sql.adaptive.enabled"] == "false"
+    assert chosen["spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"] == "false"
     assert chosen["spark.jars"] == "/a.jar,/ours.jar"  # shipped to executors that are elsewhere
 
 

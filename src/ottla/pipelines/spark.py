@@ -46,6 +46,9 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     # A commit writes what changed; otherwise it would write the database out, and be waited for.
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Who is killed while the first batch is being committed leaves a file behind, and must start
+    # again all the same. Checkpoints are named after the application: nobody shares them.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TURN_S = 0.25
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 HEALTHY_AFTER_S = 120.0  # a stage that ran this long starts its back-off anew
+SETTLED_AFTER_S = 60.0  # until then the first results need the processor more than an archive
 BATCH_WAIT_S = 8.0  # a real-time batch ends every five seconds
 
 
@@ -116,8 +117,6 @@ class Runner:
         )
         self.view.say("Starting Spark.")
         spark = sessions.session(settings)
-        if self.options.archive:
-            sessions.make_archive_in_background()
         self.status.ui = sessions.ui_address(spark)
         listener = Listener(application.name, self.recorder)
         spark.streams.addListener(listener)
@@ -163,7 +162,11 @@ class Runner:
         self.view.say(f"Running {len(self._queries)} queries.")
         with contextlib.closing(self._watcher()) as watcher:
             watcher.start()
+            settled = time.monotonic() + SETTLED_AFTER_S
             while not self._stopping.is_set():
+                if self.options.archive and time.monotonic() > settled:
+                    settled = float("inf")
+                    sessions.make_archive_in_background()
                 for stage in self.plan.stages:
                     self._mend(starter, stage)
                 self.status.latencies_ms = watcher.latencies_ms()

@@ -6,6 +6,7 @@ producer like any other, the application is one that anybody could have written.
 
 import json
 import random
+import signal
 import threading
 import time
 from collections import deque
@@ -57,7 +58,7 @@ def run_showcase(
     options: RunOptions | None = None,
     on_result: Callable[[dict[str, Any]], None] | None = None,
 ) -> int:
-    """Feed and run the shop until `seconds` have passed or `KeyboardInterrupt`; returns results.
+    """Feed and run the shop until `seconds` have passed or Ctrl-C; returns results.
 
     `on_result` is called with every row of the turnover as it arrives.
     """
@@ -91,7 +92,7 @@ def run_showcase(
 
 
 def _run_interruptibly(runner: Runner) -> None:
-    """Run in a thread of its own, so that the first Ctrl-C asks it to stop cleanly."""
+    """Run in a thread of its own: Ctrl-C asks it to stop cleanly, however often it comes."""
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -101,12 +102,13 @@ def _run_interruptibly(runner: Runner) -> None:
             failed.append(error)
 
     thread = threading.Thread(target=run)
-    thread.start()
-    while thread.is_alive():
-        try:
+    before = signal.signal(signal.SIGINT, lambda *_: runner.stop())
+    try:
+        thread.start()
+        while thread.is_alive():
             thread.join(0.5)
-        except KeyboardInterrupt:
-            runner.stop()
+    finally:
+        signal.signal(signal.SIGINT, before)
     if failed:
         raise failed[0]
 

@@ -14,6 +14,7 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,pipelines]'
 	$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
+# Spark's connector and our classes for it; where Java is still to come, the first run fetches them.
 	@if command -v java >/dev/null; then $(BIN)/python -c "from ottla.pipelines import compiled; compiled.compiled_jar()" || true; fi
 	@touch $@
 

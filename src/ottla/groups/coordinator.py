@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
-    from ottla.coordination.machine import Decision, Producer
+    from ottla.coordination.machine import Decision, Instant, Producer
     from ottla.groups.machine import Groups
     from ottla.groups.outcome import Caller
     from ottla.groups.share.starting import Started
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         TxnOffsetCommitResponse,
     )
 
+    Commit = Callable[[Groups, Instant, OffsetCommitRequest, int], Decision[OffsetCommitResponse]]
+
 TOPIC = "__consumer_offsets"
 
 
@@ -68,7 +70,7 @@ def wall_clock_ms() -> int:
 
 
 @cache
-def _commit() -> Callable[..., Decision[OffsetCommitResponse]]:
+def _commit() -> Commit:
     """The one decision that is asked for so often that an `import` for each would be felt."""
     from ottla.groups.offsets.committing import commit
 

@@ -3,6 +3,7 @@
 This is what an application writes. How Spark runs it is in `stateful`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
@@ -29,7 +30,7 @@ class Context(Protocol):
     def cancel_timer(self, when_ms: int) -> None: ...
 
 
-class Processor:
+class Processor(ABC):
     """Subclass it, say what it returns and which state it keeps, and write `process`.
 
     `returns` and the values of `state` are schemas in Spark's DDL; each state is one row per key.
@@ -40,9 +41,9 @@ class Processor:
     returns: ClassVar[str]
     state: ClassVar[Mapping[str, str]] = {}
 
+    @abstractmethod
     def process(self, key: str, row: Row, context: Context) -> Iterable[Row]:
         """Called for each row; what it yields goes on down the stream under the same key."""
-        raise NotImplementedError
 
     def on_timer(self, key: str, when_ms: int, context: Context) -> Iterable[Row]:
         """Called when a timer that was set for this key has come."""

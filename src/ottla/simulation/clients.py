@@ -6,6 +6,7 @@ they were told to the invariants.
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from random import Random
 from typing import TypeVar
@@ -114,7 +115,7 @@ class Cluster:
         return all(each.leader_id >= 0 for each in self.partitions.values())
 
 
-class Client:
+class Client(ABC):
     def __init__(
         self, world: Teller, invariants: ClusterInvariants, cluster: Cluster, rng: Random
     ) -> None:
@@ -124,8 +125,9 @@ class Client:
         self.rng = rng
         self.stopped = False
 
+    @abstractmethod
     async def run(self) -> None:
-        raise NotImplementedError
+        """Live until it is stopped."""
 
     def stop(self) -> None:
         self.stopped = True

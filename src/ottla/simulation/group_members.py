@@ -1,5 +1,6 @@
 """Members of a group as client libraries play them, over a network that loses and repeats."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ GONE = (
 )
 
 
-class GroupMember:
+class GroupMember(ABC):
     """What both kinds have: one request under way at a time, and commits of what it owns."""
 
     def __init__(self, world: "GroupWorld", number: int) -> None:
@@ -73,8 +74,9 @@ class GroupMember:
     def first_id(self) -> str:
         return ""
 
+    @abstractmethod
     def act(self) -> None:
-        raise NotImplementedError
+        """Ask the coordinator what its protocol asks next."""
 
     def forget(self) -> None:
         """It is not a member any more: it owns nothing, and starts anew."""

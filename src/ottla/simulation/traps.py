@@ -5,13 +5,14 @@ it is what hosts, networks and operators do: one connection stalls while others 
 dies or stands still, a disk is replaced, somebody moves a lead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Partition as State
 
 if TYPE_CHECKING:
+    from ottla.replication.partitions import Replica
     from ottla.simulation.cluster_faults import Faults
     from ottla.simulation.cluster_world import ClusterWorld, Member
 
@@ -116,15 +117,15 @@ class Traps:
 
     def _grows(self, member: "Member", ending: Ending) -> bool:
         """Whether it wants to count somebody again; then the end begins."""
-        partitions = getattr(member.node, "partitions", None)
-        for replica in () if partitions is None else partitions._by_name.get(TOPIC, {}).values():
+        for replica in self._replicas(member):
             in_sync = None if replica.leader is None else replica.leader.in_sync
             if in_sync is None or in_sync.proposed is None:
                 continue
-            others = [m for m in self.world.members.values() if m is not member]
-            others.sort(key=lambda m: m.id not in in_sync.proposed - in_sync.committed)
-            joining, third = others
-            if joining.id in in_sync.proposed - in_sync.committed and joining.life.alive:
+            new = in_sync.proposed - in_sync.committed
+            joining, third = (m for m in self.world.members.values() if m is not member)
+            if joining.id not in new:
+                joining, third = third, joining
+            if joining.id in new and joining.life.alive:
                 ending(Growth(replica.topic_partition, member, joining, third))
                 return True
         return False
@@ -203,8 +204,7 @@ class Traps:
     def _is_waited_for(self, member: "Member") -> bool:
         """Whether a record waits for others on a node that is not the preferred leader: it gets
         no further, and an operator moves the lead."""
-        partitions = getattr(member.node, "partitions", None)
-        for replica in () if partitions is None else partitions._by_name.get(TOPIC, {}).values():
+        for replica in self._replicas(member):
             log, preferred = replica.log, replica.state.preferred
             if (
                 replica.leader is not None
@@ -231,6 +231,12 @@ class Traps:
         if self.rng.random() < 0.8:
             others.sort(key=lambda m: m is controller)
         return leader, others[0], others[1]
+
+    @staticmethod
+    def _replicas(member: "Member") -> "Iterable[Replica]":
+        """Those of the topic; none while the node starts."""
+        partitions = getattr(member.node, "partitions", None)
+        return () if partitions is None else partitions._by_name.get(TOPIC, {}).values()
 
     def _led_by(self, leader: "Member") -> TopicPartition:
         index = next(i for i, state in self._states().items() if state.leader == leader.id)

@@ -33,7 +33,7 @@ def main() -> None:
         stopping.set()
         for worker in workers:
             worker.join()
-    console.save_svg(str(PICTURE), title="make run")
+    console.save_svg(str(PICTURE), title="ottla demo")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Where an application is cut, which engine each stage gets, and how that reads."""
 
+from collections.abc import Iterable
+
 import pytest
 
-from ottla.pipelines import App, DefinitionError, Processor, json, session, tumbling
+from ottla.pipelines import App, Context, DefinitionError, Processor, json, session, tumbling
 from ottla.pipelines.explain import explain
 from ottla.pipelines.plan import Plan, make_plan
+from ottla.pipelines.processors import Row
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.topics import Cluster, topic_names, wanted
 
@@ -55,6 +58,9 @@ def test_what_it_cannot_run_gets_micro_batches_and_the_reason(build, why: str) -
 
 class Nothing(Processor):
     returns = "x INT"
+
+    def process(self, key: str, row: Row, context: Context) -> Iterable[Row]:
+        return ()
 
 
 def test_asking_for_low_latency_where_it_cannot_be_had_is_an_error_with_its_line() -> None:

@@ -3,8 +3,8 @@
 Three nodes with default settings and kill -9 again and again: how long nothing was acknowledged,
 each time, and whether anything was lost, repeated or out of order at the end. Dies the leader of
 the partition, the active controller, the coordinator of a group (then commits are what counts) or
-of a transactional id (committed transactions; with -wire, without a client library, whose own
-timers are long). The victim is started again and back in sync before
+of a transactional id (committed transactions; with -aiokafka through that library, with -wire
+through none: librdkafka's own timers are long). The victim is started again and back in sync before
 the next kill, which meets new clients unless `--one-client` says otherwise: librdkafka waits longer
 each time for a broker that went away within the last ten seconds (reconnect.backoff.max.ms), and
 that is not what is measured here.
@@ -22,6 +22,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.failover_aiokafka import AioCommits, AioTransactions
 from bench.failover_loads import (
     GROUP,
     QUIET,
@@ -55,6 +56,8 @@ LOADS: dict[str, type[Load]] = {
     "controller": Sends,
     "group": Commits,
     "transaction": Transactions,
+    "group-aiokafka": AioCommits,
+    "transaction-aiokafka": AioTransactions,
     "group-wire": WireCommits,
     "transaction-wire": WireTransactions,
 }
@@ -73,7 +76,7 @@ class Story:
         load.finish()
         self.acknowledged += load.acknowledged
         self.failures.update(load.failures)
-        if isinstance(load, Commits):
+        if isinstance(load, Commits | AioCommits):
             self.delivered += load.consumed
 
 
@@ -136,12 +139,12 @@ def create_topic(cluster: Cluster) -> None:
 
 def find(cluster: Cluster, victim: str) -> int:
     """The node that plays the part."""
-    match victim:
+    match victim.partition("-")[0]:
         case "controller":
             return cluster.active_controller()
-        case "group" | "group-wire":
+        case "group":
             return coordinator(cluster, GROUP, 0)
-        case "transaction" | "transaction-wire":
+        case "transaction":
             return coordinator(cluster, TRANSACTIONAL_ID, 1)
     leader, _ = cluster.partition(TOPIC)
     return leader
@@ -155,7 +158,7 @@ def coordinator(cluster: Cluster, key: str, kind: int) -> int:
 def internal(victim: str) -> list[tuple[str, int]]:
     """What has to be in sync before the next kill; of internal topics, some partitions."""
     topics = {"group": "__consumer_offsets", "transaction": "__transaction_state"}
-    topic = topics.get(victim.removesuffix("-wire"))
+    topic = topics.get(victim.partition("-")[0])
     return [(TOPIC, 0), *((topic, index) for index in range(0, 50, 7) if topic is not None)]
 
 

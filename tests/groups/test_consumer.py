@@ -3,6 +3,7 @@
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.limits import Pace
+from support.committing import committing, committing_in_transaction
 from support.consumers import Consumer, settle
 from support.group_driver import Driver
 
@@ -171,6 +172,24 @@ def test_an_old_epoch_is_fenced_unless_the_answer_was_lost() -> None:
     settle(one, two)
     assert error_of(one.send(one.epoch + 1)) is ErrorCode.FENCED_MEMBER_EPOCH
     assert error_of(one.send(1, topic_partitions=[])) is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+def test_who_missed_an_epoch_may_commit_what_it_still_has_and_nothing_beside_it() -> None:
+    driver = driver_with(t=2)
+    one = Consumer(driver, "a", "t").join()
+    old = one.epoch
+    two = Consumer(driver, "b", "t").join()
+    settle(one, two)
+    (kept,), (given,) = one.has, two.has
+    assert committing(driver, "a", old, kept) is ErrorCode.NONE, "it has had it since then"
+    assert committing(driver, "a", old, kept, given) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing(driver, "a", one.epoch + 1, kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing(driver, "a", -1, kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing_in_transaction(driver, "a", old, kept) is ErrorCode.NONE
+    assert committing_in_transaction(driver, "a", old, kept, given) is ErrorCode.ILLEGAL_GENERATION
+    assert committing_in_transaction(driver, "a", old, ("gone", 0)) is ErrorCode.ILLEGAL_GENERATION
+    assert committing_in_transaction(driver, "x", old, kept) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert committing_in_transaction(driver, "", -1, given) is ErrorCode.NONE, "not of the group"
 
 
 def test_strangers_are_unknown() -> None:

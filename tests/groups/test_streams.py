@@ -6,24 +6,14 @@ from hypothesis import strategies as st
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.limits import Pace
-from ottla.groups.offsets.committing import commit, commit_in_transaction
 from ottla.groups.offsets.fetching import fetch
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.streams.describing import describe
 from ottla.groups.streams.group import NOTHING, MemberState, Task
 from ottla.groups.streams.topics import Status
-from ottla.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from ottla.wire.messages.streams_group_heartbeat import RequestTaskIds
-from ottla.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from support.committing import committing, committing_in_transaction
 from support.group_driver import Driver
 from support.streams_members import (
     StreamsMember,
@@ -315,35 +305,6 @@ def test_endpoints_are_told_with_their_partitions() -> None:
 # -- offsets and the group as a whole ---------------------------------------------------------
 
 
-def committing(member: StreamsMember, epoch: int, partition: int) -> ErrorCode:
-    driver = member.driver
-    part = OffsetCommitRequestPartition(partition_index=partition, committed_offset=1)
-    request = OffsetCommitRequest(
-        group_id="g",
-        member_id=member.id,
-        generation_id_or_member_epoch=epoch,
-        topics=[OffsetCommitRequestTopic(name="lines", partitions=[part])],
-    )
-    reply = driver.ask(lambda _: commit(driver.groups, driver.now, request, 9)).reply
-    if isinstance(reply, KafkaError):
-        return reply.code
-    return ErrorCode(reply.topics[0].partitions[0].error_code)
-
-
-def committing_in_transaction(member: StreamsMember, epoch: int, partition: int) -> ErrorCode:
-    driver = member.driver
-    part = TxnOffsetCommitRequestPartition(partition_index=partition, committed_offset=1)
-    request = TxnOffsetCommitRequest(
-        group_id="g",
-        member_id=member.id,
-        generation_id=epoch,
-        producer_id=1,
-        topics=[TxnOffsetCommitRequestTopic(name="lines", partitions=[part])],
-    )
-    reply = driver.ask(lambda _: commit_in_transaction(driver.groups, driver.now, request)).reply
-    return reply.code if isinstance(reply, KafkaError) else ErrorCode.NONE
-
-
 def test_zombies_do_not_commit() -> None:
     driver = driver_with(lines=2)
     one = StreamsMember(driver, "a").join()
@@ -351,14 +312,15 @@ def test_zombies_do_not_commit() -> None:
     old = one.epoch
     two = StreamsMember(driver, "b").join()
     settle(one, two)
-    (kept,) = (index for _, index in one.has.active)
-    assert committing(one, one.epoch, kept) is ErrorCode.NONE
-    assert committing(one, old, kept) is ErrorCode.NONE, "it has had it since then"
-    assert committing(one, old, 1 - kept) is ErrorCode.STALE_MEMBER_EPOCH
-    assert committing(one, one.epoch + 1, kept) is ErrorCode.STALE_MEMBER_EPOCH
-    assert committing(one, -1, kept) is ErrorCode.STALE_MEMBER_EPOCH
-    assert committing_in_transaction(one, old, kept) is ErrorCode.NONE
-    assert committing_in_transaction(one, old, 1 - kept) is ErrorCode.ILLEGAL_GENERATION
+    (index,) = (index for _, index in one.has.active)
+    kept, given = ("lines", index), ("lines", 1 - index)
+    assert committing(driver, "a", one.epoch, kept) is ErrorCode.NONE
+    assert committing(driver, "a", old, kept) is ErrorCode.NONE, "it has had it since then"
+    assert committing(driver, "a", old, given) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing(driver, "a", one.epoch + 1, kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing(driver, "a", -1, kept) is ErrorCode.STALE_MEMBER_EPOCH
+    assert committing_in_transaction(driver, "a", old, kept) is ErrorCode.NONE
+    assert committing_in_transaction(driver, "a", old, given) is ErrorCode.ILLEGAL_GENERATION
     stale = OffsetFetchRequestGroup(group_id="g", member_id="a", member_epoch=old, topics=None)
     reply = driver.ask(lambda _: fetch(driver.groups, stale, require_stable=False)).reply
     assert error_of(reply) is ErrorCode.STALE_MEMBER_EPOCH
@@ -368,7 +330,7 @@ def test_only_an_empty_group_is_deleted_and_nothing_is_left_of_it() -> None:
     driver = driver_with(lines=1)
     one = StreamsMember(driver, "a").join()
     settle(one)
-    committing(one, one.epoch, 0)
+    committing(driver, "a", one.epoch, ("lines", 0))
     refused = driver.ask(lambda _: delete_group(driver.groups, "g")).reply
     assert error_of(refused) is ErrorCode.NON_EMPTY_GROUP
     one.leave()
@@ -382,7 +344,7 @@ def test_an_empty_group_expires_with_its_offsets() -> None:
     driver = driver_with(lines=1)
     one = StreamsMember(driver, "a").join()
     settle(one)
-    committing(one, one.epoch, 0)
+    committing(driver, "a", one.epoch, ("lines", 0))
     one.leave()
     driver.pass_time(8 * 24 * 3600)
     assert not driver.groups.groups

@@ -12,7 +12,7 @@ from ottla.simulation.lives import World, living
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
 
-SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "400"))
+SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "1000"))
 MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50

@@ -51,7 +51,7 @@ PARTITIONS = 2
 STORY_LINES = 120
 HEAL_S = 15.0
 WRITING_S = 10.0  # of that
-PACE_S = 0.8
+PACE_S = 1.2
 LIARS = 0.3
 """The share of lives in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")

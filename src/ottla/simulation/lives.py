@@ -18,7 +18,7 @@ class World(StrEnum):
 SECONDS = {World.CLUSTER: 45.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
 """Virtual seconds of faults, where nothing else is said. Those of clusters are mended after that
 for another fifteen."""
-LIVES_PER_COLLECTION = 5
+LIVES_PER_COLLECTION = 10
 """Of garbage: most of what a life makes goes by itself, the rest is some megabytes."""
 
 

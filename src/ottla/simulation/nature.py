@@ -28,7 +28,7 @@ LESS_OFTEN: dict[tuple[Any, str], float] = {
     (active_controller, "RETRY_S"): 0.1,
     (node, "CATCH_UP_S"): 0.05,
     (node, "LOOK_S"): 1.0,
-    (upkeep, "FLUSH_CHECK_S"): 0.5,
+    (upkeep, "FLUSH_CHECK_S"): 1.0,
     (upkeep, "CHECKPOINT_S"): 8.0,
 }
 """How long nodes wait before they look again, where nothing is to be seen mostly: a third of all

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 GROUP_ID_NOT_FOUND_SINCE = 9
 MEMBER_EPOCHS_SINCE = 9
-IsStale = Callable[[str, Uuid, int], bool]
-"""Whether a topic's partition was not the member's in the epoch it knows."""
+Check = Callable[[str, Uuid, int], None]
+"""Refuses the commit when this topic's partition was not the member's in the epoch it knows."""
 TOO_LARGE = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
@@ -40,7 +40,7 @@ def commit(
     groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int
 ) -> Decision[OffsetCommitResponse]:
     """The topics exist: the caller has seen to that."""
-    stale = _check(groups, now, request, api_version)
+    check = _check(groups, now, request, api_version)
     group_id, now_ms = request.group_id, now.wall_ms
     limit = groups.limits.offset_metadata_max_bytes
     expires = now_ms + request.retention_time_ms if request.retention_time_ms >= 0 else -1
@@ -59,9 +59,8 @@ def commit(
             if metadata and len(metadata) > limit:
                 answer.error_code = TOO_LARGE
                 continue
-            if stale is not None and stale(name, topic_id, index):
-                answer.error_code = ErrorCode.STALE_MEMBER_EPOCH
-                continue
+            if check is not None:
+                check(name, topic_id, index)
             key = OffsetCommitKey(group=group_id, topic=name, partition=index)
             value = commit_value(
                 part.committed_offset, part.committed_leader_epoch, metadata, now_ms, topic_id
@@ -73,7 +72,7 @@ def commit(
 
 def _check(
     groups: "Groups", now: Instant, request: OffsetCommitRequest, api_version: int
-) -> IsStale | None:
+) -> Check | None:
     generation = request.generation_id_or_member_epoch
     group = groups.find(request.group_id)
     if group is None:
@@ -87,16 +86,16 @@ def _check(
             ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} is a share group: it has no offsets."
         )
     if isinstance(group, ConsumerGroup):
-        stale = _check_consumer(group, request.member_id, generation, api_version)
+        check = _check_consumer(group, request.member_id, generation, api_version)
         member = group.members.get(request.member_id)
         if member is not None:
             groups.expect_member(group.id, member.id, now, member)
-        return stale
+        return check
     if isinstance(group, StreamsGroup):
-        stale = _check_streams(group, request.member_id, generation, api_version)
+        check = _check_streams(group, request.member_id, generation, api_version)
         if request.member_id in group.members:
             expect_streams_member(groups, group.id, request.member_id, now)
-        return stale
+        return check
     _check_classic(group, request.member_id, request.group_instance_id, generation)
     committer = group.members.get(request.member_id)
     if committer is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
@@ -125,94 +124,99 @@ def _check_classic(
 
 
 def _check_consumer(
-    group: ConsumerGroup, member_id: str, epoch: int, api_version: int
-) -> IsStale | None:
+    group: ConsumerGroup, member_id: str, epoch: int, api_version: int = MEMBER_EPOCHS_SINCE
+) -> Check | None:
     """A member in its epoch may commit what it likes. One that has not yet heard of its newest
     epoch may commit what it has had since the epoch it knows; zombies have nothing (KIP-1251)."""
     if epoch < 0 and group.is_empty:
         return None
     member = group.member(member_id)
+    stale = ErrorCode.STALE_MEMBER_EPOCH
     if member.classic is not None:
-        if epoch != member.epoch:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return None
-    if api_version < MEMBER_EPOCHS_SINCE:
+        stale = ErrorCode.ILLEGAL_GENERATION
+    elif api_version < MEMBER_EPOCHS_SINCE:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
             "OffsetCommit version 9 or above must be used by members of the consumer protocol.",
         )
-    if epoch > member.epoch or epoch < 0:
-        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+    if epoch > member.epoch:
+        raise KafkaError(stale)
     if epoch == member.epoch:
         return None
     held, revoking = member.held, member.revoking
 
-    def is_stale(name: str, topic_id: Uuid, partition: int) -> bool:
+    def check(name: str, topic_id: Uuid, partition: int) -> None:
         since = held.get(topic_id, {}).get(partition)
         if since is None:
             since = revoking.get(topic_id, {}).get(partition)
-        return since is None or since > epoch
+        if since is None or since > epoch:
+            raise KafkaError(stale, f"{name}-{partition} was not the member's in epoch {epoch}.")
 
-    return is_stale
+    return check
 
 
 def _check_streams(
     group: StreamsGroup, member_id: str, epoch: int, api_version: int = MEMBER_EPOCHS_SINCE
-) -> IsStale | None:
+) -> Check | None:
     """As for members of the consumer protocol; a partition belongs to who has its task."""
     if epoch < 0 and group.is_empty:
         return None
     member = group.member(member_id)
+    stale = ErrorCode.STALE_MEMBER_EPOCH
     if api_version < MEMBER_EPOCHS_SINCE:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION,
             "OffsetCommit version 9 or above must be used by members of the streams protocol.",
         )
-    if epoch > member.epoch or epoch < 0 or group.topology is None:
-        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+    if epoch > member.epoch or group.topology is None:
+        raise KafkaError(stale)
     if epoch == member.epoch:
         return None
     topology, since = group.topology, member.since
 
-    def is_stale(name: str, topic_id: Uuid, partition: int) -> bool:
+    def check(name: str, topic_id: Uuid, partition: int) -> None:
         subtopology = topology.reader_of(name)
-        return subtopology is None or since.get((subtopology, partition), epoch + 1) > epoch
+        if subtopology is None or since.get((subtopology, partition), epoch + 1) > epoch:
+            raise KafkaError(stale, f"{name}-{partition} was not the member's in epoch {epoch}.")
 
-    return is_stale
-
-
-def _check_streams_in_transaction(group: StreamsGroup, request: TxnOffsetCommitRequest) -> None:
-    if request.generation_id < 0 and not request.member_id:
-        return
-    try:
-        stale = _check_streams(group, request.member_id, request.generation_id)
-    except KafkaError as error:
-        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION) from None
-        raise
-    if stale is not None and any(
-        stale(topic.name, ZERO_UUID, part.partition_index)
-        for topic in request.topics
-        for part in topic.partitions
-    ):
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    return check
 
 
-def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> None:
+def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> Check | None:
     group = groups.find(request.group_id)
     member_id, generation = request.member_id, request.generation_id
     if group is None:
         if generation >= 0:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    elif isinstance(group, ClassicGroup):
+        return None
+    if isinstance(group, ClassicGroup):
         instance_id = request.group_instance_id
         _check_classic(group, member_id, instance_id, generation, transactional=True)
-    elif isinstance(group, ShareGroup):
+        return None
+    if isinstance(group, ShareGroup):
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-    elif isinstance(group, StreamsGroup):
-        _check_streams_in_transaction(group, request)
-    elif (generation >= 0 or member_id) and group.member(member_id).epoch != generation:
-        raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    if generation < 0 and not member_id:
+        return None  # a producer that commits for a group without being of it
+    if isinstance(group, StreamsGroup):
+        return _check_streams(group, member_id, generation)
+    return _check_consumer(group, member_id, generation)
+
+
+def _check_whole_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> None:
+    """Producers know generations, not epochs."""
+    try:
+        check = _check_in_transaction(groups, request)
+        if check is None:
+            return
+        known = groups.image().topics_by_name
+        for topic in request.topics:
+            topic_id = known[topic.name].id if topic.name in known else ZERO_UUID
+            for part in topic.partitions:
+                check(topic.name, topic_id, part.partition_index)
+    except KafkaError as error:
+        if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, error.message) from None
+        raise
 
 
 def commit_in_transaction(
@@ -220,7 +224,7 @@ def commit_in_transaction(
 ) -> Decision[TxnOffsetCommitResponse]:
     """The offsets count when the transaction's marker comes. Who may write in it is checked by
     the transaction's coordinator before."""
-    _check_in_transaction(groups, request)
+    _check_whole_transaction(groups, request)
     limit = groups.limits.offset_metadata_max_bytes
     records: list[Entry] = []
     response = TxnOffsetCommitResponse(topics=[])

@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from ottla.pipelines.app import App
 from ottla.pipelines.decoding import COORDINATES
@@ -72,6 +79,7 @@ class Fire:
         self.master = master
         self.readers = {topic: Reader(self.bootstrap, topic) for topic in topics}
         self.sent = 0
+        self._refused: list[str] = []  # what the broker did not take of the feeder
         self._stopping = threading.Event()
         self._feeder = threading.Thread(target=self._feed)
         self._process: subprocess.Popen[bytes] | None = None
@@ -137,6 +145,7 @@ class Fire:
         """Stop feeding, let the application take all that is there, and stop it cleanly."""
         self._stopping.set()
         self._feeder.join()
+        assert not self._refused, self._refused[:5]
         self._until(done)
         assert self._process is not None
         self._process.terminate()
@@ -160,7 +169,11 @@ class Fire:
                 reader.refresh()
             if condition():
                 return
-            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
+            if time.monotonic() >= deadline:
+                read = {topic: len(reader.rows) for topic, reader in self.readers.items()}
+                last = {topic: reader.rows[-7:] for topic, reader in self.readers.items()}
+                told = self.log.read_text()[-2000:]
+                pytest.fail(f"{self.sent} sent, {read} read, at the end {last}\n{told}")
             time.sleep(0.1)
 
     def _feed(self) -> None:
@@ -181,10 +194,15 @@ class Fire:
         while not self._stopping.wait(0.02):
             for _ in range(10):
                 row = json.dumps({"n": self.sent})
-                producer.produce("numbers", row, key=str(self.sent % KEYS))
+                key = str(self.sent % KEYS)
+                producer.produce("numbers", row, key=key, on_delivery=self._delivered)
                 self.sent += 1
             producer.poll(0)
         assert producer.flush(60) == 0
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self._refused.append(f"{(message.value() or b'').decode()}: {error}")
 
 
 class Reader:

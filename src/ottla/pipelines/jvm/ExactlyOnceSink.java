@@ -18,21 +18,32 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
+import org.apache.spark.Dependency;
+import org.apache.spark.NarrowDependency;
+import org.apache.spark.Partition;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.VoidFunction;
 import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceRDDPartition;
+import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What foreachBatch calls: every task writes its rows and the batch's number, or neither.
  *
  * The number of the last written batch is a group offset, committed in the same transaction as the
  * rows: a batch that is replayed after a crash finds its own number and writes nothing. Both the
- * transactional id and the group are named after the checkpoint's query and the task's partition,
- * so that a second attempt fences the first, and a fresh checkpoint starts with a clean slate.
+ * transactional id and the group are named after the checkpoint's query and what the task reads, so
+ * that a second attempt fences the first, and a fresh checkpoint starts with a clean slate. Not
+ * after the task's index: in a batch that is replayed Spark reads the same ranges of its topics, but
+ * in the order of the offset log, not in that of the first time. Were a kill to come between the
+ * commits of two such tasks, one range would be written twice and the other one never.
  *
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
@@ -54,8 +65,56 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
             frame = frame.repartition(key).sortWithinPartitions(version).drop("_version");
         }
         long batchId = ((Long) number).longValue();
-        TaskWriter task = new TaskWriter(this.settings, this.marker, batchId);
-        frame.queryExecution().toRdd().toJavaRDD().foreachPartition(task);
+        RDD rows = frame.queryExecution().toRdd();
+        TaskWriter task = new TaskWriter(this.settings, this.marker, batchId, origins(rows));
+        rows.toJavaRDD().foreachPartition(task);
+    }
+
+    /** What each task reads, as a name that is the same whenever the batch is replayed. */
+    static String[] origins(RDD rows) {
+        String[] names = new String[rows.getNumPartitions()];
+        Map seen = new HashMap();
+        for (int index = 0; index < names.length; index++) {
+            String name = origin(rows, index);
+            Integer before = (Integer) seen.get(name);
+            int count = before == null ? 0 : before.intValue();
+            seen.put(name, Integer.valueOf(count + 1));
+            // Parts of one range, where an option splits it: Spark keeps these in their order.
+            names[index] = count == 0 ? name : name + "." + count;
+        }
+        return names;
+    }
+
+    /** Behind a shuffle it is the index, which rows get by their keys; else a topic's partition. */
+    private static String origin(RDD rdd, int index) {
+        Partition partition = rdd.partitions()[index];
+        if (partition instanceof DataSourceRDDPartition) {
+            Option input = ((DataSourceRDDPartition) partition).inputPartition();
+            if (input.isDefined() && input.get() instanceof KafkaBatchInputPartition) {
+                KafkaBatchInputPartition range = (KafkaBatchInputPartition) input.get();
+                return range.offsetRange().topicPartition().toString();
+            }
+        }
+        List dependencies = CollectionConverters.asJava(rdd.dependencies());
+        List names = new ArrayList();
+        for (int at = 0; at < dependencies.size(); at++) {
+            Dependency dependency = (Dependency) dependencies.get(at);
+            if (!(dependency instanceof NarrowDependency)) {
+                return String.valueOf(index);
+            }
+            String branch = dependencies.size() > 1 ? at + "/" : ""; // one topic may be read twice
+            Iterator parents = CollectionConverters.asJava(
+                ((NarrowDependency) dependency).getParents(index)).iterator();
+            while (parents.hasNext()) {
+                int parent = ((Integer) parents.next()).intValue();
+                names.add(branch + origin(dependency.rdd(), parent));
+            }
+        }
+        if (names.isEmpty()) {
+            return String.valueOf(index);
+        }
+        Collections.sort(names);
+        return String.join("+", names);
     }
 
     /** Runs in the executors, once for each partition that has rows. */
@@ -63,11 +122,13 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
         private final Map settings;
         private final String marker;
         private final long batchId;
+        private final String[] origins;
 
-        TaskWriter(Map settings, String marker, long batchId) {
+        TaskWriter(Map settings, String marker, long batchId, String[] origins) {
             this.settings = settings;
             this.marker = marker;
             this.batchId = batchId;
+            this.origins = origins;
         }
 
         public void call(Object partition) {
@@ -76,7 +137,8 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
                 return;
             }
             TaskContext task = TaskContext.get();
-            String name = task.getLocalProperty("sql.streaming.queryId") + "." + task.partitionId();
+            String query = task.getLocalProperty("sql.streaming.queryId");
+            String name = query + "." + this.origins[task.partitionId()];
             Writer writer = Writer.take(this.settings, this.marker, name, task.attemptNumber());
             boolean written = false;
             try {

@@ -23,6 +23,11 @@ def test_events_flow_through_the_group_until_the_time_is_over() -> None:
     assert last.endswith("The broker has stopped.")
 
 
+def heed_interrupts() -> None:
+    """As in a terminal, even where the tests run in the background, which ignores Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_stops_everything_cleanly() -> None:
     demo = subprocess.Popen(
         [sys.executable, "-m", "ottla", "demo"],
@@ -30,6 +35,7 @@ def test_ctrl_c_stops_everything_cleanly() -> None:
         stderr=subprocess.PIPE,
         text=True,
         process_group=0,
+        preexec_fn=heed_interrupts,
     )
     assert demo.stdout is not None
     assert demo.stdout.readline().startswith("broker at")

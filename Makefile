@@ -27,10 +27,14 @@ java: # Spark's only need besides Python, installed where the package manager ma
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
 test: install lint ## Run every check and the tests
-	# Tests of real processes wait more than they compute: two at a time, and virtual time, which only
-	# computes, gets what they leave of the cores. What fails beside others is tried once more, and named.
-	@setsid nice -n 19 $(BIN)/python -m pytest tests/simulation -m "not long" --durations=4 $(ARGS) >.simulation.log 2>&1 & \
-	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; outcome=0; set -x; \
+	# A thousand lives of clusters have both cores first. Tests of real processes wait more than they
+	# compute: two at a time, and the other simulations, which only compute, get what they leave of the
+	# cores. What fails beside others is tried once more, and named.
+	@outcome=0; set -x; \
+	$(BIN)/python -m pytest tests/simulation/test_cluster.py -m "not long" --durations=1 $(ARGS) || outcome=1; \
+	setsid nice -n 19 $(BIN)/python -m pytest tests/simulation --ignore=tests/simulation/test_cluster.py \
+		-m "not long" --durations=3 $(ARGS) >.simulation.log 2>&1 & \
+	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
 	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" \
 		-n 2 --dist loadfile --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
 	$(BIN)/python -m pytest tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \

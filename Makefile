@@ -36,8 +36,8 @@ test: install lint ## Run every check and the tests
 		-m "not long" --durations=3 $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
 	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" \
-		-n 2 --dist loadfile --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
-	$(BIN)/python -m pytest tests/pipelines -m "not long" --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
+		-n 2 --dist loadfile -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
+	$(BIN)/python -m pytest tests/pipelines -m "not long" -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; cat .simulation.log; exit $$outcome
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka

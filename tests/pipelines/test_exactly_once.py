@@ -56,6 +56,7 @@ NAMES = ("zero", "one", "two", "three", "four", "five", None)  # the last is a t
 KEYS = 50
 PARTITIONS = 2
 WITHIN_S = 240.0
+READ_S = 5.0
 PROCESSES = {
     "jvm": "SparkSubmit",
     "worker": "-m ottla.pipelines.daemon",
@@ -225,12 +226,16 @@ class Reader:
         )
 
     def refresh(self) -> None:
-        """Up to the ends, or as far as a broker that is away lets us."""
+        """Up to the ends, or as far as a broker that is away lets us. Where rows keep coming no end
+        may ever be met, so it also stops after a while."""
+        until = time.monotonic() + READ_S
         places = [TopicPartition(self._topic, p, offset) for p, offset in self._next.items()]
         with contextlib.suppress(KafkaException):
             self._consumer.assign(places)
             left = PARTITIONS
-            while left and (message := self._consumer.poll(5)) is not None:
+            while left and time.monotonic() < until:
+                if (message := self._consumer.poll(READ_S)) is None:
+                    break
                 if message.error():
                     left -= 1
                     continue

@@ -59,7 +59,7 @@ pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on 
 	$(BIN)/python bench/pipelines.py $(ARGS)
 
 simulate: install ## Quorums, clusters and coordinators in virtual time: a thousand seeds each, all mutants
-	OTTLA_SEEDS=1000 OTTLA_CLUSTER_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
+	OTTLA_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
 
 jepsen: install ## Three real nodes, clients and every fault for three minutes; a checker judges
 	PYTHONPATH=tests $(BIN)/python -m faults.jepsen --seconds 180 $(ARGS)

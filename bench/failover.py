@@ -76,8 +76,7 @@ class Story:
         load.finish()
         self.acknowledged += load.acknowledged
         self.failures.update(load.failures)
-        if isinstance(load, Commits | AioCommits):
-            self.delivered += load.consumed
+        self.delivered += load.consumed
 
 
 def measure(cluster: Cluster, kills: int, victim: str, pause_s: float | None) -> dict[str, object]:

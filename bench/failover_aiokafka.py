@@ -26,7 +26,6 @@ class AioCommits(Load):
     def __init__(self, bootstrap: str, first: int) -> None:
         super().__init__(bootstrap, first)
         self._sends = Sends(bootstrap, first)
-        self.consumed: list[int] = []
 
     def run(self) -> None:
         self._sends.start()

@@ -34,6 +34,8 @@ class Load(threading.Thread, ABC):
         self.moments: list[float] = []
         """When something was acknowledged."""
         self.acknowledged: list[int] = []
+        self.consumed: list[int] = []
+        """By a group, where the load has one."""
         self.failures: list[str] = []
         self.done = threading.Event()
 
@@ -95,7 +97,6 @@ class Commits(Load):
     def __init__(self, bootstrap: str, first: int) -> None:
         super().__init__(bootstrap, first)
         self._sends = Sends(bootstrap, first)
-        self.consumed: list[int] = []
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,

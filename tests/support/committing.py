@@ -6,11 +6,13 @@ from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from support.group_driver import Driver
 
@@ -30,8 +32,7 @@ def committing(driver: Driver, member_id: str, epoch: int, *places: Place) -> Er
     request = OffsetCommitRequest(
         group_id="g", member_id=member_id, generation_id_or_member_epoch=epoch, topics=topics
     )
-    reply = driver.ask(lambda _: commit(driver.groups, driver.now, request, 9)).reply
-    return reply.code if isinstance(reply, KafkaError) else ErrorCode.NONE
+    return _told(driver.ask(lambda _: commit(driver.groups, driver.now, request, 9)).reply)
 
 
 def committing_in_transaction(
@@ -47,5 +48,14 @@ def committing_in_transaction(
     request = TxnOffsetCommitRequest(
         group_id="g", member_id=member_id, generation_id=epoch, producer_id=1, topics=topics
     )
-    reply = driver.ask(lambda _: commit_in_transaction(driver.groups, driver.now, request)).reply
-    return reply.code if isinstance(reply, KafkaError) else ErrorCode.NONE
+    return _told(
+        driver.ask(lambda _: commit_in_transaction(driver.groups, driver.now, request)).reply
+    )
+
+
+def _told(reply: OffsetCommitResponse | TxnOffsetCommitResponse | KafkaError) -> ErrorCode:
+    """The refusal, or the first error of a partition."""
+    if isinstance(reply, KafkaError):
+        return reply.code
+    codes = [part.error_code for topic in reply.topics for part in topic.partitions]
+    return ErrorCode(next((code for code in codes if code), ErrorCode.NONE))

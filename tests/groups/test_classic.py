@@ -122,6 +122,17 @@ def test_a_restart_needs_no_rebalance() -> None:
     assert driver.groups.groups["g"].members == {}
 
 
+def test_after_a_restart_a_member_asks_for_what_it_asked_for_last() -> None:
+    driver = Driver()
+    (member,) = driver.settle(1, metadata=b"\x00\x00first")
+    driver.join(member.member_id, metadata=b"\x00\x00second")
+    driver.pass_time(0)
+    driver.sync(member.member_id, 2, {member.member_id: b"part"})
+    driver.restart()
+    group = driver.groups.groups["g"]
+    assert group.members[member.member_id].metadata(group.protocol) == b"\x00\x00second"
+
+
 def test_a_static_member_that_comes_back_keeps_its_part_without_a_rebalance() -> None:
     driver = Driver()
     (old,) = driver.settle(1, instance="i")

@@ -59,15 +59,25 @@ def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:
     for gone in group.members.keys() - {member.member_id for member in value.members}:
         group.remove(gone)
     for data in value.members:
+        written = _member(data, value.protocol)
         member = group.members.get(data.member_id)
         if member is None:
-            group.add(_member(data, value.protocol))
+            group.add(written)
         else:
-            member.assignment = data.assignment
+            _update(member, written, value.protocol)
     group.leader = value.leader
     group.previous_state = group.state
     group.state = State.STABLE if value.members else State.EMPTY
     group.note_subscriptions()
+
+
+def _update(member: Member, written: Member, protocol: str | None) -> None:
+    member.assignment = written.assignment
+    member.client_id, member.client_host = written.client_id, written.client_host
+    member.rebalance_timeout_ms = written.rebalance_timeout_ms
+    member.session_timeout_ms = written.session_timeout_ms
+    if member.metadata(protocol) != written.metadata(protocol):  # of an earlier record
+        member.protocols = written.protocols
 
 
 def _member(data: MemberMetadata, protocol: str | None) -> Member:

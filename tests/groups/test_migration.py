@@ -136,6 +136,37 @@ def test_a_silent_classic_member_loses_its_session_in_a_consumer_group_too() -> 
     assert len(new.has) == 4
 
 
+def test_a_classic_member_that_was_thrown_out_gives_up_what_it_has_before_it_joins() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    old = ClassicConsumer(driver).start()
+    new = Consumer(driver, "new", "t").join()
+    driver.pass_time(11)
+    settle(new)
+    refused = driver.join(old.id, metadata=subscription("t", *old.has))
+    assert code(refused) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert len(new.has) == 4
+    old.has = []
+    old.rejoin()
+    assert not {("t", index) for index in old.has} & new.has
+
+
+def test_what_a_classic_member_may_not_have_given_up_yet_is_given_to_nobody_else() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    old = ClassicConsumer(driver).start()
+    joined = driver.join(old.id, metadata=subscription("t", *old.has)).reply
+    unheard = driver.sync(old.id, joined.generation_id, {old.id: assignment("t", 0, 1)})
+    assert read(unheard.reply.assignment) == [0, 1]
+    new = Consumer(driver, "new", "t").join()
+    settle(new)
+    assert new.has == set()
+    old.generation = joined.generation_id
+    assert old.beat() is ErrorCode.REBALANCE_IN_PROGRESS
+    settle(new)
+    assert len(old.has) == len(new.has) == 2
+
+
 def test_a_closed_way_is_refused() -> None:
     driver = Driver()
     driver.limits = type(driver.limits)(initial_rebalance_delay_ms=0, consumer_migration="disabled")

@@ -15,9 +15,9 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import CONSUMER, subscription_of
 from ottla.groups.consumer import heartbeats, leaving, migration, records, targets
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import ConsumerGroup, Held, Member, MemberState
+from ottla.groups.consumer.group import ConsumerGroup, Held, Member, MemberState, Target
+from ottla.groups.consumer.topics import owned_partitions
 from ottla.groups.outcome import Caller, Outcome
-from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.codec import MalformedMessage, encode
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -53,7 +53,8 @@ def join(
         code = ErrorCode.MEMBER_ID_REQUIRED
         return Decision((), JoinGroupResponse(error_code=code, member_id=member_id))
     draft = Draft(group)
-    member = _known_or_new(groups, draft, request, member_id)
+    owned = owned_partitions(groups.image(), subscription)
+    member = _known_or_new(groups, draft, request, member_id, owned)
     updated = replace(
         member,
         instance_id=instance_id,
@@ -74,7 +75,6 @@ def join(
         draft.write(records.member_metadata(group.id, updated))
     reason = f"{updated.id} joined with the classic protocol"
     targets.refresh(groups, draft, now, reason, at_once=True)  # it would only join again and again
-    owned = _owned(subscription, groups.image())
     updated = heartbeats.step(groups, draft, draft.member(updated.id), owned, now)
     groups.timers.cancel(("join", group.id, updated.id))
     _expect_session(groups, group, updated, now)
@@ -107,7 +107,7 @@ def _subscription(group: ConsumerGroup, request: JoinGroupRequest) -> ConsumerPr
 
 
 def _known_or_new(
-    groups: "Groups", draft: Draft, request: JoinGroupRequest, member_id: str
+    groups: "Groups", draft: Draft, request: JoinGroupRequest, member_id: str, owned: Target
 ) -> Member:
     group, instance_id = draft.group, request.group_instance_id
     if instance_id is not None:
@@ -119,17 +119,13 @@ def _known_or_new(
     known = group.members.get(member_id)
     if known is not None:
         return known
+    if any(
+        owned.values()
+    ):  # it was thrown out and has not heard of it: others may have them by now
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     if len(group.members) >= groups.limits.consumer_max_size:
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
     return Member(id=member_id)
-
-
-def _owned(subscription: ConsumerProtocolSubscription, image: Image) -> dict[Uuid, frozenset[int]]:
-    return {
-        image.topics_by_name[one.topic].id: frozenset(one.partitions)
-        for one in subscription.owned_partitions
-        if one.topic in image.topics_by_name
-    }
 
 
 def sync(

@@ -6,6 +6,8 @@ classic one again when the last of them goes. Nobody stops reading for it.
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ottla.coordination.machine import Entry, Instant
 from ottla.errors import ErrorCode
 from ottla.groups.classic.group import CONSUMER, ClassicGroup, subscription_of
@@ -14,9 +16,10 @@ from ottla.groups.classic.records import tombstone
 from ottla.groups.consumer import records
 from ottla.groups.consumer.draft import Draft
 from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
-from ottla.groups.consumer.topics import metadata_hash
+from ottla.groups.consumer.topics import metadata_hash, owned_partitions
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
+from ottla.metadata.image import Image
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.messages.join_group import JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
@@ -46,6 +49,7 @@ def upgrade(
         members = [_upgraded(groups, classic, member) for member in classic.members.values()]
     except (MalformedMessage, ValueError):
         return None
+    members = _with_what_they_may_still_have(groups.image(), members, classic.generation)
     draft = Draft(ConsumerGroup(classic.id))
     for member in members:
         draft.write(records.member_metadata(classic.id, member))
@@ -61,6 +65,29 @@ def upgrade(
     _part_with(groups, classic, out)
     out.records += [tombstone(classic.id), *draft.records]
     return draft.group
+
+
+def _with_what_they_may_still_have(image: Image, members: list[Member], epoch: int) -> list[Member]:
+    """Cooperative members were told with their last assignment to give something up. Whether all
+    have heard of it nobody knows, so it is theirs until they join again without it."""
+    given = {
+        (topic, index)
+        for member in members
+        for topic, partitions in member.held.items()
+        for index in partitions
+    }
+    whole = []
+    for member in members:
+        assert member.classic is not None
+        said = subscription_of(member.classic.supported_protocols[0].metadata)
+        held = {topic: dict(partitions) for topic, partitions in member.held.items()}
+        for topic, indexes in owned_partitions(image, said).items():
+            for index in indexes:
+                if (topic, index) not in given:
+                    given.add((topic, index))
+                    held.setdefault(topic, {})[index] = epoch
+        whole.append(replace(member, held=held))
+    return whole
 
 
 def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> Member:

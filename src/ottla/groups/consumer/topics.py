@@ -11,6 +11,7 @@ from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 from ottla.ids import Uuid
 from ottla.metadata.image import Image, Topic
+from ottla.wire.records.consumer_protocol import ConsumerProtocolSubscription
 
 MAGIC = 0
 
@@ -19,6 +20,17 @@ def partition_counts(image: Image, names: Iterable[str]) -> dict[Uuid, int]:
     """Of those that exist, in the order of their names."""
     topics = (image.topics_by_name.get(name) for name in sorted(names))
     return {topic.id: len(topic.partitions) for topic in topics if topic is not None}
+
+
+def owned_partitions(
+    image: Image, subscription: ConsumerProtocolSubscription
+) -> dict[Uuid, frozenset[int]]:
+    """What a classic member says it still has when it joins."""
+    return {
+        image.topics_by_name[one.topic].id: frozenset(one.partitions)
+        for one in subscription.owned_partitions
+        if one.topic in image.topics_by_name
+    }
 
 
 def metadata_hash(image: Image, names: Iterable[str]) -> int:

@@ -184,6 +184,8 @@ MUTANTS: list[Mutant] = [
     sessions_end_at_once_after_a_move_of_the_coordinator,
     assignments_are_lost_with_the_coordinator,
     time_outs_are_forgotten,
+]
+STREAMS_MUTANTS: list[Mutant] = [
     tasks_are_given_while_another_still_has_them,
     nobody_waits_for_a_member_to_close_its_tasks,
     old_epochs_may_commit_for_tasks,

@@ -2,13 +2,15 @@
 
 import logging
 import os
+from collections.abc import Callable
 from random import SystemRandom
 
 import pytest
 
-from ottla.simulation.group_world import GroupWorld
+from ottla.simulation.group_world import KINDS, GroupWorld
 from ottla.simulation.lives import SECONDS, World, living
-from simulation.group_mutants import MUTANTS, Mutant
+from ottla.simulation.streams_member import StreamsMember
+from simulation.group_mutants import MUTANTS, STREAMS_MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
 MUTANT_SEEDS = 1000
@@ -33,13 +35,28 @@ def test_the_same_seed_tells_the_same_story() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    logging.disable(logging.CRITICAL)
     mutant(monkeypatch)
     draw = SystemRandom()
+    _find(lambda: draw.randrange(2**32))
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("mutant", STREAMS_MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_a_mutant_of_streams_groups_is_found(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    draw = SystemRandom()
+    streams = KINDS.index([StreamsMember])
+    _find(lambda: draw.randrange(2**30) * len(KINDS) + streams)
+
+
+def _find(draw_seed: Callable[[], int]) -> None:
+    logging.disable(logging.CRITICAL)
     for number in range(1, MUTANT_SEEDS + 1):
         try:
-            GroupWorld(draw.randrange(2**32)).run(SECONDS[World.GROUPS])
+            GroupWorld(draw_seed()).run(SECONDS[World.GROUPS])
         except Exception:
-            print(f"{mutant.__name__} was found after {number} seeds")
+            print(f"found after {number} seeds")
             return
     pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")

@@ -146,7 +146,7 @@ class ClassicMember(GroupMember):
         if code is not ErrorCode.NONE:
             self._plan(0.1, self._join)
             return
-        given = _given(reply.assignment)
+        given = given_in(reply.assignment)
         gave_up = not self.owned <= given
         self.world.classic_assigned(self, given)
         self.own(self.owned & given)
@@ -159,7 +159,7 @@ def _assignment(partitions: set[int]) -> bytes:
     return pack(">h", 1) + encode(ConsumerProtocolAssignment(assigned_partitions=[place]), 1)
 
 
-def _given(assignment: bytes) -> set[int]:
+def given_in(assignment: bytes) -> set[int]:
     if not assignment:
         return set()
     message, _ = decode(ConsumerProtocolAssignment, 1, assignment, 2)

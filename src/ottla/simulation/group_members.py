@@ -55,6 +55,7 @@ class GroupMember(ABC):
         self.id = ""
         self.epoch = 0
         self.owned: set[int] = set()
+        self.joined_life = 0  # of the group: epochs of another one say nothing
         self.frozen_until = 0.0  # a stopped process: it notices nothing, and goes on later
         self._awaited = 0  # the request whose answer counts
         self._coordinator = world.coordinator
@@ -107,8 +108,16 @@ class GroupMember(ABC):
                 answered(reply)
 
         coordinator = self._coordinator
+        if not self.epoch:
+            self.joined_life = self.world.group_lives
+        served = False
 
         def serve() -> None:
+            """As over TCP: once, and not when the client has closed the connection."""
+            nonlocal served
+            if served or self._awaited != awaited:
+                return
+            served = True
             coordinator.submit(
                 decide, lambda reply: network.carry(0, self.number, lambda: arrive(reply))
             )
@@ -138,13 +147,14 @@ class GroupMember(ABC):
         self.world.last_offset += 1
         offset = self.world.last_offset
         coordinator, member_id, epoch = self._coordinator, self.id, self.epoch
+        joined_life = self.joined_life
         transactional = self.world.rng.random() < TRANSACTIONAL
         decide_commit = self._in_transaction if transactional else self._plainly
         decided = decide_commit(partition, offset)
 
         def decide(groups: Any, now: Any, _: Any) -> Decision[Any]:
             decision = decided(groups, now)
-            if decision.records:
+            if decision.records and joined_life == self.world.group_lives:
                 self.world.commit_accepted(coordinator, member_id, epoch, partition)
             return decision
 
@@ -154,6 +164,8 @@ class GroupMember(ABC):
                 self.world.commit_promised(offset)
                 if transactional:
                     self.world.end_transaction(Producer(offset, 0))
+                else:
+                    self.world.onlooker.expect(partition)
 
         self.world.network.carry(self.number, 0, lambda: coordinator.submit(decide, told))
 
@@ -206,6 +218,7 @@ def commit_from_outside(world: "GroupWorld", partition: int) -> None:
     def told(reply: object) -> None:
         if not isinstance(reply, KafkaError):
             world.commit_promised(offset)
+            world.onlooker.expect(partition)
 
     world.coordinator.submit(lambda groups, now, _: commit(groups, now, request, 9), told)
 

@@ -6,7 +6,8 @@ Checked at every step:
 - a commit that was answered survives every move of the coordinator;
 - no offset expires while its group has members, or before its time;
 - in one generation of a classic group nobody is given what another was given, nor anything else
-  than the coordinator before gave.
+  than the coordinator before gave;
+- tools that look on see every offset that was committed, and what every member was given.
 At the end all faults stop, and the group must settle with every partition owned.
 """
 
@@ -33,6 +34,7 @@ from ottla.simulation.group_members import (
     commit_from_outside,
     topic_id_of,
 )
+from ottla.simulation.group_onlooker import Onlooker
 from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
 from ottla.simulation.network import CALM, Network, Weather
 from ottla.simulation.streams_member import SUBTOPOLOGY, StreamsMember
@@ -103,13 +105,15 @@ class GroupWorld:
         self.topics_version = 0
         self.last_offset = 0
         self.moves = self.commits = 0
+        self.group_lives = 1  # one that was forgotten begins anew with the first epoch
         self.image = Image()
         self.members: list[GroupMember] = []
         self.clock: LoopClock
         self.network: Network
         self.coordinator: GroupCoordinator
+        self.onlooker: Onlooker
         self._promised: set[int] = set()  # commits that were answered and not looked for since
-        self._given: dict[int, dict[str, set[int]]] = {}  # of classic generations
+        self.given: dict[int, dict[str, set[int]]] = {}  # of classic generations
         self._ids = 0
         self._trouble: BaseException | None = None
 
@@ -123,6 +127,7 @@ class GroupWorld:
         asyncio.get_running_loop().set_exception_handler(self._went_wrong)
         self._grow(self.rng.randint(3, 6))
         self._lead(GroupLog(self.rng, 0, [], 0))
+        self.onlooker = Onlooker(self)
         await self._go_on(0.5)
         for partition in range(self.partitions):
             commit_from_outside(self, partition)
@@ -219,10 +224,10 @@ class GroupWorld:
             for partition in member.owned:
                 other = owners.setdefault(partition, member)
                 if other is not member:
-                    self._fail(f"{other.id} and {member.id} both own partition {partition}")
+                    self.fail(f"{other.id} and {member.id} both own partition {partition}")
 
     def _is_member(self, member: GroupMember) -> bool:
-        group = self._group()
+        group = self.group()
         if isinstance(group, ConsumerGroup | StreamsGroup):
             known = group.members.get(member.id)
             return known is not None and member.epoch in (known.epoch, known.previous_epoch)
@@ -243,16 +248,16 @@ class GroupWorld:
         if isinstance(group, ConsumerGroup):
             owner = group.owners.get((self.topic_id, partition), member_id)
             if owner != member_id:
-                self._fail(f"{member_id} commits for {partition}, which {owner} owns")
+                self.fail(f"{member_id} commits for {partition}, which {owner} owns")
         elif isinstance(group, StreamsGroup):
             task = SUBTOPOLOGY, partition
             for other in group.members.values():
                 if other.id != member_id and task in other.held.active | other.revoking.active:
-                    self._fail(f"{member_id} commits for {partition}, which {other.id} owns")
+                    self.fail(f"{member_id} commits for {partition}, which {other.id} owns")
         elif isinstance(group, ClassicGroup) and (
             member_id not in group.members or epoch != group.generation
         ):
-            self._fail(f"{member_id} commits in generation {epoch}, which is over")
+            self.fail(f"{member_id} commits in generation {epoch}, which is over")
 
     def commit_promised(self, offset: int) -> None:
         self.commits += 1
@@ -268,7 +273,7 @@ class GroupWorld:
         whole = b"".join(log)
         gone = [offset for offset in self._promised if self.token(offset).encode() not in whole]
         if gone:
-            self._fail(f"commits {sorted(gone)} were answered and are gone")
+            self.fail(f"commits {sorted(gone)} were answered and are gone")
         self._promised.clear()
 
     def end_transaction(self, producer: Producer) -> None:
@@ -286,27 +291,31 @@ class GroupWorld:
         group = groups.groups.get(GROUP)
         for key, value in (Entry(*record) for record in records):
             if value is None and isinstance(key, GROUP_KEYS):
-                self._given.clear()  # the next group begins with its first generation
-            if value is not None or group is None or not isinstance(key, OffsetCommitKey):
+                self.given.clear()
+                self.group_lives += 1
+            if value is not None or not isinstance(key, OffsetCommitKey):
+                continue
+            self.onlooker.forget(key.partition)
+            if group is None:
                 continue
             if group.members:
-                self._fail(f"the offset of {key.partition} expires, and there are members")
+                self.fail(f"the offset of {key.partition} expires, and there are members")
             age_ms = now.wall_ms - groups.offsets.of(GROUP)[key.topic, key.partition].commit_ms
             if age_ms < RETENTION_MS:
-                self._fail(f"the offset of {key.partition} expires after {age_ms} ms")
+                self.fail(f"the offset of {key.partition} expires after {age_ms} ms")
 
     def classic_assigned(self, member: GroupMember, partitions: set[int]) -> None:
-        if not isinstance(self._group(), ClassicGroup) or not self._is_member(member):
+        if not isinstance(self.group(), ClassicGroup) or not self._is_member(member):
             return
         generation = member.epoch
-        given = self._given.setdefault(generation, {})
+        given = self.given.setdefault(generation, {})
         if given.setdefault(member.id, partitions) != partitions:
-            self._fail(f"{member.id} is told another assignment of generation {generation}")
+            self.fail(f"{member.id} is told another assignment of generation {generation}")
         for other, theirs in given.items():
             if other != member.id and theirs & partitions:
-                self._fail(f"{other} and {member.id} share partitions in generation {generation}")
+                self.fail(f"{other} and {member.id} share partitions in generation {generation}")
 
-    def _group(self) -> object:
+    def group(self) -> object:
         groups = self.coordinator.machine
         return None if groups is None else groups.groups.get(GROUP)
 
@@ -315,7 +324,7 @@ class GroupWorld:
         deadline, calm_s, before = self.clock.now + SETTLED_WITHIN, 0, self._owned()
         while calm_s < SETTLED_FOR:
             if self.clock.now > deadline:
-                self._fail(f"not settled: {self._owned()} of {self.partitions} partitions")
+                self.fail(f"not settled: {self._owned()} of {self.partitions} partitions")
             await self._go_on(1.0)
             owned = self._owned()
             whole = sorted(partition for _, has in owned for partition in has)
@@ -325,7 +334,7 @@ class GroupWorld:
     def _owned(self) -> list[tuple[str, list[int]]]:
         return [(member.id, sorted(member.owned)) for member in self.members]
 
-    def _fail(self, what: str) -> None:
+    def fail(self, what: str) -> None:
         story = "\n".join(self.story[-40:])
         violation = Violation(f"seed {self.seed} at {self.clock.now:.3f}: {what}\n{story}")
         self._trouble = self._trouble or violation

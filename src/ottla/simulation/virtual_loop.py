@@ -71,12 +71,11 @@ def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     loop = VirtualLoop()
     asyncio.set_event_loop(loop)
     try:
-        result = loop.run_until_complete(main)
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        return result
+        return loop.run_until_complete(main)
     finally:
+        while left := asyncio.all_tasks(loop):
+            for task in left:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         asyncio.set_event_loop(None)
         loop.close()

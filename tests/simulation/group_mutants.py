@@ -145,6 +145,15 @@ def assignments_are_lost_with_the_coordinator(patch: pytest.MonkeyPatch) -> None
     patch.setattr(classic_records, "_member", member)
 
 
+def later_records_of_a_member_are_half_read(patch: pytest.MonkeyPatch) -> None:
+    """After a restart it asks for what it asked for when it came."""
+
+    def update(member: Member, written: Member, protocol: str | None) -> None:
+        member.assignment = written.assignment
+
+    patch.setattr(classic_records, "_update", update)
+
+
 def time_outs_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     right = Groups.tick
 
@@ -183,6 +192,7 @@ MUTANTS: list[Mutant] = [
     sessions_do_not_survive_a_move_of_the_coordinator,
     sessions_end_at_once_after_a_move_of_the_coordinator,
     assignments_are_lost_with_the_coordinator,
+    later_records_of_a_member_are_half_read,
     time_outs_are_forgotten,
 ]
 STREAMS_MUTANTS: list[Mutant] = [

@@ -7,7 +7,8 @@ Checked at every step:
 - no offset expires while its group has members, or before its time;
 - in one generation of a classic group nobody is given what another was given, nor anything else
   than the coordinator before gave;
-- tools that look on see every offset that was committed, and what every member was given.
+- tools that look on see every offset that was committed, and what every member was given;
+- what a coordinator knows is what another would know that has its log.
 At the end all faults stop, and the group must settle with every partition owned.
 """
 
@@ -36,6 +37,7 @@ from ottla.simulation.group_members import (
 )
 from ottla.simulation.group_onlooker import Onlooker
 from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
+from ottla.simulation.group_successor import forgotten_by_a_successor
 from ottla.simulation.network import CALM, Network, Weather
 from ottla.simulation.streams_member import SUBTOPOLOGY, StreamsMember
 from ottla.simulation.virtual_loop import run_virtually
@@ -140,6 +142,7 @@ class GroupWorld:
             self._fault(0.5)
         self._heal()
         await self._settle()
+        self._check_successor()
         self._check_promises(self.coordinator.log.batches)
 
     async def _go_on(self, seconds: float) -> None:
@@ -185,6 +188,7 @@ class GroupWorld:
         notices_after_s = NOTICED_WITHIN_S * self.rng.random() if self.rng.random() < 0.7 else 0.0
         self.note(f"the coordinator moves, and the old one knows it in {notices_after_s:.1f} s")
         self.moves += 1
+        self._check_successor()
         old.depose(notices_after_s)
         batches = old.log.for_successor()
         self._check_promises(batches)
@@ -262,6 +266,11 @@ class GroupWorld:
     def commit_promised(self, offset: int) -> None:
         self.commits += 1
         self._promised.add(offset)
+
+    def _check_successor(self) -> None:
+        groups = self.coordinator.machine
+        if groups is not None and (what := forgotten_by_a_successor(groups, self.coordinator.log)):
+            self.fail(f"what is known is not in the log: {what}")
 
     @staticmethod
     def token(offset: int) -> str:

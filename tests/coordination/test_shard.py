@@ -248,6 +248,33 @@ def test_records_too_large_for_a_batch_are_refused_before_they_are_applied() -> 
     in_a_loop(body)
 
 
+def test_records_that_need_not_be_one_are_laid_into_as_many_batches_as_they_need() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        log.max_batch_bytes = 300
+        many = [note(f"name {number}", number) for number in range(20)]
+        await shard.submit(lambda notes, now, _: Decision(many, None, is_atomic=False))
+        assert shard.machine.numbers == {f"name {number}": number for number in range(20)}
+        assert len(log.batches) > 1
+        assert all(len(batch) <= 300 for batch in log.batches)
+
+    in_a_loop(body)
+
+
+def test_who_asks_a_new_leader_that_cannot_commit_is_refused_in_time() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        put = shard.submit(lambda notes, now, _: notes.put("a", 7))
+        await asyncio.sleep(0)
+        other = Shard("notes-0", Notebook, lambda: 1_000, commit_timeout_s=0.05)
+        await other.load(log.reopened())
+        with pytest.raises(KafkaError) as refusal:
+            await asyncio.wait_for(other.submit(lambda notes, now, _: notes.put("b", 1)), 5)
+        assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        other.unload()
+        put.cancel()
+
+    in_a_loop(body, replicated=True)
+
+
 def test_a_name_hashes_as_in_java() -> None:
     assert java_hash("abc") == 96354
     assert java_hash("my-group") == 1906497762

@@ -105,6 +105,20 @@ def test_the_last_member_leaves_an_empty_group_behind() -> None:
     assert (last.generation, last.members, last.protocol_type) == (2, [], "consumer")
 
 
+def test_who_comes_after_the_first_has_left_again_is_let_in() -> None:
+    driver = Driver(initial_rebalance_delay_ms=3000)
+    first = driver.join(version=3)
+    driver.leave(first.reply.member_id if first.reply else next(iter(_members(driver))))
+    second = driver.join(version=3)
+    driver.pass_time(10)
+    assert code(second) is ErrorCode.NONE
+    assert second.reply.leader == second.reply.member_id
+
+
+def _members(driver: Driver) -> list[str]:
+    return list(driver.groups.groups["g"].members)
+
+
 def test_unknown_members_cannot_leave() -> None:
     driver = Driver()
     driver.settle(1)

@@ -1,5 +1,7 @@
 """The consumer protocol: members are led from what they have to what they should have."""
 
+from msgspec.structs import replace
+
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.limits import Pace
@@ -248,6 +250,17 @@ def test_an_assignor_nobody_has_is_refused() -> None:
         server_assignor="mine",
     )
     assert error_of(reply) is ErrorCode.UNSUPPORTED_ASSIGNOR
+
+
+def test_members_who_want_an_assignor_that_is_no_longer_offered_get_the_first_one() -> None:
+    driver = driver_with(t=4)
+    one, two = (Consumer(driver, name, "t", assignor="uniform").join() for name in "ab")
+    driver.limits = replace(driver.limits, consumer_assignors=("range",))
+    driver.restart()
+    driver.pass_time(1)
+    two.leave()
+    settle(one)
+    assert one.has == places("t", 0, 1, 2, 3)
 
 
 def test_ranges_give_equal_topics_equal_cuts() -> None:

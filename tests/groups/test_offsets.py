@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from ottla.coordination.machine import Decision
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.offsets import committing, fetching, removal
@@ -259,3 +261,28 @@ def test_offsets_of_deleted_topics_go_with_them() -> None:
     driver.ask(lambda _: decision)
     driver.groups.replay_marker(5, 0, True)
     assert fetch(driver) == -1
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_topic_deleted_within_a_transaction_leaves_nothing_behind(committed: bool) -> None:
+    driver = Driver()
+    commit(driver, 7, topic="u")
+    commit_in_transaction(driver, 5, 10)
+    driver.ask(lambda _: removal.topics_deleted(driver.groups, frozenset({"t"})))
+    driver.groups.replay_marker(5, 0, committed)
+    assert not driver.groups.offsets.has_open_transactions("g")
+    assert fetch(driver, topic="u", stable=True) == 7
+    assert delete(driver, "u") is ErrorCode.NONE
+    assert removal.topics_deleted(driver.groups, frozenset({"u"})).records == []
+
+
+def test_more_offsets_than_a_batch_holds_expire_one_batch_after_another() -> None:
+    driver = Driver(offsets_retention_ms=DAY_S * 1000)
+    for number in range(2_500):
+        commit(driver, 7, topic=f"t{number}")
+    driver.seconds += 1.1 * DAY_S
+    first = driver.groups.tick(driver.now)
+    assert len(first.records) == 1_000
+    driver.ask(lambda _: first)
+    driver.pass_time(1)
+    assert driver.groups.groups == {}

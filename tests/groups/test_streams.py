@@ -57,6 +57,15 @@ def test_the_first_tasks_wait_for_more_members() -> None:
     assert group_of(driver).state == "Stable"
 
 
+def test_a_clock_that_went_back_keeps_nobody_from_new_tasks() -> None:
+    driver = driver_with(lines=4)
+    one, two = two_settled(driver)
+    group_of(driver).assigned_at_ms = driver.now.wall_ms + 86_400_000
+    two.leave()
+    settle(one)
+    assert len(one.has.active) == 4
+
+
 def test_missing_changelogs_are_made_with_a_partition_for_each_task() -> None:
     driver = driver_with(lines=3)
     one = StreamsMember(driver, "a").join()

@@ -46,12 +46,13 @@ class Answer(NamedTuple):
 
 
 class Decision(NamedTuple, Generic[R]):
-    """Records to be written as one, and what to reply once they are committed."""
+    """Records to be written, and what to reply once they are committed."""
 
     records: Sequence[Entry]
     reply: R | Later
     answers: Sequence[Answer] = ()  # to requests that waited
     producer: Producer | None = None  # the records are part of its transaction
+    is_atomic: bool = True  # else the records may come to lie in several batches
 
 
 class RecordTypes(NamedTuple):

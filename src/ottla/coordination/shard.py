@@ -178,8 +178,10 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision[Any], ticket: "asyncio.Future[Any] | None") -> None:
         machine = self.machine
         if decision.records:
+            records = decision.records
             try:
-                self._apply(machine, decision.records, decision.producer)
+                for part in [records] if decision.is_atomic else [[one] for one in records]:
+                    self._apply(machine, part, decision.producer)
             except KafkaError as error:
                 self._refuse(decision.answers, error)
                 raise
@@ -230,7 +232,7 @@ class Shard(Generic[M]):
         elif self._in_flight:
             last = self._in_flight[-1]
             if not last.answers:
-                last.deadline = self._loop.time() + self._commit_timeout_s
+                last.deadline = self._commit_deadline()
             last.answers.extend(answers)
         else:
             self._resolve(answers)
@@ -265,9 +267,11 @@ class Shard(Generic[M]):
         self._sent(end_offset, answers)
 
     def _sent(self, end_offset: int, answers: list[Answer]) -> None:
-        deadline = self._loop.time() + self._commit_timeout_s
-        self._in_flight.append(_Batch(end_offset, answers, deadline))
+        self._in_flight.append(_Batch(end_offset, answers, self._commit_deadline()))
         self._settle()
+
+    def _commit_deadline(self) -> float:
+        return self._loop.time() + self._commit_timeout_s
 
     def _settle(self) -> None:
         """Answer what the high watermark has reached; wait for the rest in one task."""
@@ -284,7 +288,7 @@ class Shard(Generic[M]):
                 first = self._in_flight[0]
                 waiting = [batch.deadline for batch in self._in_flight if batch.answers]
                 try:
-                    async with asyncio.timeout_at(min(waiting, default=None)):
+                    async with asyncio.timeout_at(min(waiting, default=self._commit_deadline())):
                         await log.committed(first.end_offset)
                 except TimeoutError:
                     self._refuse_late()

@@ -9,6 +9,7 @@ The decisions are imported with the first request that needs them: a start has n
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from functools import cache
 from typing import TYPE_CHECKING
@@ -61,6 +62,8 @@ if TYPE_CHECKING:
     )
 
     Commit = Callable[[Groups, Instant, OffsetCommitRequest, int], Decision[OffsetCommitResponse]]
+
+logger = logging.getLogger(__name__)
 
 TOPIC = "__consumer_offsets"
 
@@ -135,7 +138,10 @@ class GroupCoordinator:
         from ottla.groups.offsets.removal import topics_deleted
 
         for shard in self._active():
-            shard.submit(lambda groups, now, _: topics_deleted(groups, gone))
+            try:
+                shard.submit(lambda groups, now, _: topics_deleted(groups, gone))
+            except KafkaError as error:  # they expire in time
+                logger.warning("%s: offsets of deleted topics stay: %s", shard.name, error)
 
     def configure(self, group_id: str, options: Mapping[str, str]) -> None:
         """What was set for this one group; nothing takes it back to the broker's options."""

@@ -327,7 +327,11 @@ class Groups:
             group = self.groups.get(self._to_check.pop())
             if group is not None:
                 looked_at += 1 + len(self.offsets.of(group.id))
-                out.records += removal.expire(self, group, now)
+                records = removal.expire(self, group, now)
+                if len(records) > OFFSETS_PER_TICK:  # too many for one batch; the group goes last
+                    del records[OFFSETS_PER_TICK:]
+                    self._to_check.append(group.id)
+                out.records += records
         if self._to_check:
             self.timers.set(("retention", "", ""), now.seconds + BREATH_S)
         else:

@@ -158,6 +158,8 @@ class ClassicGroup:
     def supports(self, protocol_type: str, names: Sequence[str]) -> bool:
         if self.is_empty:
             return bool(protocol_type) and bool(names)
+        if not self.members:  # all who began this rebalance are gone again
+            return self.protocol_type == protocol_type and bool(names)
         return self.protocol_type == protocol_type and not self.candidates().isdisjoint(names)
 
     def candidates(self) -> set[str]:

@@ -118,8 +118,8 @@ def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
 
 def preferred_assignor(groups: "Groups", group: ConsumerGroup) -> str:
     """The one most members ask for; the broker's first where nobody asks."""
-    votes = Counter(m.assignor for m in group.members.values() if m.assignor is not None)
     offered = groups.limits.consumer_assignors
+    votes = Counter(m.assignor for m in group.members.values() if m.assignor in offered)
     if not votes:
         return offered[0]
     return max(votes, key=lambda name: (votes[name], -offered.index(name)))

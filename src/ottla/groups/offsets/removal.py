@@ -67,7 +67,7 @@ def delete_group(groups: "Groups", group_id: str) -> Decision[None]:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     places = {*groups.offsets.of(group_id), *groups.offsets.pending_places(group_id)}
     records = [tombstone(group_id, place) for place in sorted(places)]
-    return Decision([*records, *_tombstones_of(group)], None)
+    return Decision([*records, *_tombstones_of(group)], None, is_atomic=False)
 
 
 def _tombstones_of(group: "Group") -> list[Entry]:
@@ -88,7 +88,7 @@ def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
         for place in {*groups.offsets.of(group_id), *groups.offsets.pending_places(group_id)}
         if place[0] in topics
     ]
-    return Decision(records, None)
+    return Decision(records, None, is_atomic=False)
 
 
 def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:

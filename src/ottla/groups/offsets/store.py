@@ -94,7 +94,12 @@ class Offsets:
             if not known:
                 del self._by_group[group_id]
         for producer in list(self._open.get(group_id, ())):
-            self._pending[producer].pop((group_id, place), None)
+            pending = self._pending[producer]
+            pending.pop((group_id, place), None)
+            if not any(owner == group_id for owner, _ in pending):
+                self._close(group_id, producer)
+            if not pending:
+                del self._pending[producer]
 
     def _close(self, group_id: str, producer_id: int) -> None:
         producers = self._open.get(group_id)

@@ -59,7 +59,8 @@ def delay(groups: "Groups", group: StreamsGroup, now: Instant) -> str | None:
     if initial_delay(group.id) in groups.timers:
         return "more members may join within the initial rebalance delay"
     since_ms = now.wall_ms - group.assigned_at_ms
-    if group.assigned_at_ms and since_ms < groups.pace_of(group.id).streams_assignment_interval_ms:
+    interval_ms = groups.pace_of(group.id).streams_assignment_interval_ms
+    if group.assigned_at_ms and 0 <= since_ms < interval_ms:  # a clock may have gone back
         return "the last assignment is younger than the assignment interval"
     return None
 

@@ -20,6 +20,13 @@ def batch(*values: bytes) -> bytes:
     return build_batch([NewRecord(now_ms, None, value) for value in values or (b"x",)])
 
 
+def idempotent_batch(*, transactional: bool = False) -> bytes:
+    record = NewRecord(int(time.time() * 1000), None, b"x")
+    return build_batch(
+        [record], producer_id=7, producer_epoch=0, base_sequence=0, transactional=transactional
+    )
+
+
 def produce(asking: Any, records: bytes, *, acks: int = -1, partition: int = 0) -> ProduceRequest:
     return ProduceRequest(
         acks=acks,
@@ -196,6 +203,54 @@ def test_with_flush_messages_1_an_acknowledged_record_is_on_disk(serving: Any, r
             answers = await asyncio.gather(*replies)
             assert [only(answer).base_offset for answer in answers] == [0, 1, 2, 3]
             assert asking.broker.partitions.leader(TOPIC, 0).log.recovery_point == 4
+
+    run(scenario())
+
+
+def test_with_flush_messages_1_a_repeated_batch_waits_for_the_disk_too(
+    serving: Any, run: Any
+) -> None:
+    async def scenario() -> None:
+        async with serving(log_flush_interval_messages="1") as asking:
+            await asking.make_topic(TOPIC)
+            once = idempotent_batch()
+            first = asking.take(produce(asking, once), 9)
+            again = asking.take(produce(asking, once), 9)
+            assert isinstance(first, Later)
+            assert isinstance(again, Later)
+            answer = await asking.ask(produce(asking, once), 9)
+            assert only(answer).base_offset == 0
+            assert asking.broker.partitions.leader(TOPIC, 0).log.recovery_point == 1
+
+    run(scenario())
+
+
+def test_a_batch_of_a_transaction_needs_the_transactions_name(serving: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with serving() as asking:
+            await asking.make_topic(TOPIC)
+            stray = idempotent_batch(transactional=True)
+            answer = await asking.ask(produce(asking, stray), 9)
+            code = ErrorCode(only(answer).error_code)
+            assert code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            log = asking.broker.partitions.leader(TOPIC, 0).log
+            await asking.ask(produce(asking, batch()), 9)
+            assert log.last_stable_offset == log.high_watermark == 1
+
+    run(scenario())
+
+
+def test_a_fetch_waits_for_no_more_than_a_reply_can_hold(serving: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with serving() as asking:
+            await asking.make_topic(TOPIC)
+            for _ in range(12):
+                await asking.ask(produce(asking, batch(bytes(900_000))), 9)
+            wanted = fetch(asking, max_wait_ms=60_000, max_bytes=50_000_000)
+            wanted.min_bytes = 10_000_000
+            wanted.topics[0].partitions[0].partition_max_bytes = 50_000_000
+            answer = only(await asking.ask(wanted, 12, timeout_s=20))
+            assert 7_000_000 < len(answer.records) < 8 * 1024 * 1024
 
     run(scenario())
 

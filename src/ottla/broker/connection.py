@@ -240,6 +240,10 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
     @property
     def is_awaiting(self) -> bool:
         """A reply is owed: the silence is ours."""

@@ -122,5 +122,5 @@ class Server:
                 continue
             connection.forget_buffer()
             if now - connection.active_at > self._idle_s_max and not connection.is_awaiting:
-                connection.close()
+                connection.abort()  # what it was sent may wait for a reader that never comes
         self._sweeper = loop.call_later(SWEEP_S, self._sweep)

@@ -99,7 +99,8 @@ class PartitionLog(DurableLog):
                 seen = self.producers.find_duplicate(header)
                 if seen is not None:
                     first, last, when = seen.first_offset, seen.last_offset, seen.timestamp
-                    return Appended(first, last, when, self.log_start_offset, duplicate=True)
+                    start, flush_due = self.log_start_offset, self._flush_due(last)
+                    return Appended(first, last, when, start, True, flush_due)
             if header.is_control:
                 marker = read_marker(batch, 0, header)
                 self.producers.check_marker(header, marker, strict=strict)
@@ -120,8 +121,11 @@ class PartitionLog(DurableLog):
         if header.producer_id >= 0:
             stored = BatchHeader(base, header.length, leader_epoch, *header[3:])
             apply_to_producers(self.producers, self.active, stored, marker)
-        flush_due = last_offset + 1 - self.recovery_point >= self.config.flush_messages
+        flush_due = self._flush_due(last_offset)
         return Appended(base, last_offset, append_time, self.log_start_offset, False, flush_due)
+
+    def _flush_due(self, last_offset: int) -> bool:
+        return last_offset + 1 - self.recovery_point >= self.config.flush_messages
 
     def _took(
         self, last_offset: int, timestamp: int, position: int, size: int, kept: bytes | None

@@ -59,7 +59,7 @@ def _describe(
         result.configs = [
             _shown(one, request)
             for one in _told(resource, broker)
-            if wanted is None or one.name in wanted
+            if not wanted or one.name in wanted
         ]
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message

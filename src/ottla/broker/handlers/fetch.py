@@ -95,8 +95,7 @@ class Work:
 
     def begin(self) -> Body | Later:
         self.look()
-        enough = self.bytes_found >= self.min_bytes or self.must_answer
-        if not enough and self.request.max_wait_ms > 0 and self.leaders:
+        if not self.is_enough() and self.request.max_wait_ms > 0 and self.leaders:
             return self.wait()
         if self.cold:
             return self.read_cold()
@@ -111,7 +110,7 @@ class Work:
             if not (expired or self.may_be_enough()):
                 return False
             self.look()
-            if not (expired or self.must_answer or self.bytes_found >= self.min_bytes):
+            if not (expired or self.is_enough()):
                 return False
             if self.cold:
                 self.read_cold()
@@ -122,6 +121,20 @@ class Work:
         timeout_s = min(self.request.max_wait_ms, WAIT_MS_MAX) / 1000
         self.broker.waiting.wait(self.leaders, timeout_s, try_now, later)
         return later
+
+    def is_enough(self) -> bool:
+        return self.must_answer or self.bytes_found >= self.min_bytes or self._is_cut_short()
+
+    def _is_cut_short(self) -> bool:
+        """More is there, and a limit or a segment's end ended a read: waiting brings nothing."""
+        if self.replica >= 0 or self.min_bytes <= 1:
+            return False
+        committed = self.request.isolation_level == READ_COMMITTED
+        return any(
+            end_of(one.data) < (one.last_stable_offset if committed else one.high_watermark)
+            for _, one in self.fetched
+            if len(one.data)
+        )
 
     def may_be_enough(self) -> bool:
         """A cheap first look, so that a large min_bytes does not read again at every append."""

@@ -6,6 +6,7 @@ next to go in tiered storage (-5 from 9, -6 from 11), which there is none of.
 """
 
 import asyncio
+from collections import Counter
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
@@ -72,7 +73,7 @@ class Search:
             for topic in request.topics
             for partition in topic.partitions
         ]
-        self.twice = {name for name in names if names.count(name) > 1} if len(names) > 1 else set()
+        self.twice = {name for name, times in Counter(names).items() if times > 1}
 
     async def partition(
         self, topic: str, wanted: ListOffsetsPartition

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.later import Body, Broken, Later
+from ottla.broker.later import Body, Broken, Buffer, Later
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Admission, Codes
 from ottla.errors import ErrorCode, KafkaError
@@ -30,6 +30,7 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from ottla.wire.record_batch import TRANSACTIONAL
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
+_ATTRIBUTES_AT = 22  # the lower byte, in a batch
 
 # One topic, one partition, no error: nearly every request of a busy producer.
 _PLAIN = Struct(">ihqqq")
@@ -155,6 +157,11 @@ class Work:
                 raise KafkaError(code, "The partition is not part of the transaction.")
             if data.records is None:
                 raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records.")
+            if self.request.transactional_id is None and _is_transactional(data.records):
+                raise KafkaError(
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    "A batch of a transaction comes without a transactional id.",
+                )
             proven = self.proven.get((topic.name, topic.topic_id, data.index))
             if isinstance(proven, KafkaError):
                 raise proven
@@ -307,6 +314,10 @@ class Work:
             NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
             for node_id, host, port, rack in self.broker.endpoints(ids, self.listener_name)
         ]
+
+
+def _is_transactional(records: Buffer) -> bool:
+    return len(records) > _ATTRIBUTES_AT and bool(records[_ATTRIBUTES_AT] & TRANSACTIONAL)
 
 
 def _records_at_fault(error: KafkaError) -> list[BatchIndexAndErrorMessage]:

@@ -38,7 +38,10 @@ async def handle(
 async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
     shards = broker.groups.shards
     partition = TopicPartition(shards.topic, shards.partition_of(request.group_id))
-    leader = broker.partitions.leader(*partition)
+    try:
+        leader = broker.partitions.leader(*partition)
+    except KafkaError as error:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR, error.message) from None
     producer = (request.producer_id, request.producer_epoch)
     producers = leader.log.producers
     if producers.has_ongoing_transaction(*producer):

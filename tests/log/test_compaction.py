@@ -132,6 +132,30 @@ def test_records_of_aborted_transactions_go_and_their_markers_follow(open_orders
     assert kinds == [b"a", b"b", b"\0\0\0\1", b"z"], "the marker of what is left stays"
 
 
+def test_a_transaction_that_was_aborted_in_the_clean_part_takes_no_later_one_with_it(
+    open_orders: Open,
+) -> None:
+    log = open_orders(COMPACTED)
+    begun = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    put(log, (b"k", b"old"))
+    put(log, (b"x", b"aborted"), base_sequence=0, **begun)
+    end_transaction(log, 7, commit=False)
+    put(log, (b"z", b"1"))
+    log.roll(NOW)
+    upto = compact(log)
+    assert log.aborted_transactions(0, 100) == [(7, 1)]
+    put(log, (b"k", None), base_sequence=1, **begun)
+    end_transaction(log, 7, commit=True)
+    put(log, (b"z", b"2"))
+    log.roll(NOW)
+    for now in (NOW, NOW + 5000):
+        upto = compact(log, cleaned_upto=upto, now_ms=now)
+        put(log, (b"z", b"3"))
+        log.roll(NOW)
+        assert b"old" not in [r.value for r in everything(log)], "what was deleted stays deleted"
+    assert b"k" not in [r.key for r in everything(log)], "nor is the deletion for ever"
+
+
 def test_the_last_batch_of_an_active_producer_stays_if_only_empty(open_orders: Open) -> None:
     log = open_orders(COMPACTED)
     put(log, (b"a", b"1"), producer_id=1, producer_epoch=0, base_sequence=7)

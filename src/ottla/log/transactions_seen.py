@@ -13,7 +13,7 @@ from ottla.wire.record_batch import (
 
 
 class TransactionsSeen:
-    """Told of every batch in order of offsets, says which have no use any more.
+    """Told of every batch from some offset on, in order, says which have no use any more.
 
     Records of aborted transactions have none, nor has a marker whose transaction has no records
     left in the log.
@@ -30,7 +30,8 @@ class TransactionsSeen:
     def discards(self, data: bytes, header: BatchHeader) -> bool:
         while self._upcoming and self._upcoming[-1].first_offset <= header.last_offset:
             one = self._upcoming.pop()
-            self._aborted.setdefault(one.producer_id, (one, False))
+            if one.last_offset >= header.base_offset:  # else it ended before the first batch shown
+                self._aborted.setdefault(one.producer_id, (one, False))
         if header.is_control:
             return self._discards_marker(data, header)
         if not header.is_transactional:

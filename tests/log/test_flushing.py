@@ -10,7 +10,7 @@ import pytest
 from ottla.log.config import LogConfig
 from ottla.log.flushing import GroupCommit
 from ottla.log.partition_log import PartitionLog
-from support.log_batches import NOW, append, values_from
+from support.log_batches import NOW, append, batch, values_from
 
 Open = Callable[..., PartitionLog]
 SMALL = LogConfig(segment_bytes=500, index_interval_bytes=100)
@@ -83,6 +83,66 @@ def test_a_flush_that_a_truncation_overtook_counts_for_nothing(open_orders: Open
     log.end_flush(job)
     assert log.recovery_point <= 4
     assert not (log.path / "00000000000000000010.snapshot").exists()
+
+
+def test_a_flush_proves_nothing_of_batches_that_replaced_what_it_saw(open_orders: Open) -> None:
+    log = open_orders(SMALL)
+    append(log, b"a")
+    log.flush()
+    append(log, b"x", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    job = log.begin_flush()
+    log.truncate_to(1, now_ms=NOW)
+    for value in (b"b", b"c"):
+        log.append_as_follower(
+            batch(value, base_offset=log.log_end_offset, leader_epoch=1), now_ms=NOW
+        )
+    log.roll(NOW)
+    job.run()
+    log.end_flush(job)
+    assert log.recovery_point == 1
+    log.flush()
+    assert log.recovery_point == 3
+    log.abandon()
+    again = open_orders(SMALL, clean=False, recovery_point=3)
+    assert values_from(again, 0) == [b"a", b"b", b"c"]
+    again.advance_high_watermark(3)
+    assert again.last_stable_offset == 3, "nobody has an open transaction"
+
+
+def test_a_snapshot_of_a_log_that_was_cut_is_removed_wherever_it_came_to_lie(
+    open_orders: Open,
+) -> None:
+    log = open_orders(SMALL)
+    append(log, b"a")
+    append(log, b"x", producer_id=7, producer_epoch=0, base_sequence=0)
+    job = log.begin_flush()
+    log.truncate_to(1, now_ms=NOW)
+    append(log, b"b")
+    log.roll(NOW)
+    assert log.snapshots.offsets == [2]
+    job.run()  # overwrites the one of the roll
+    log.end_flush(job)
+    assert log.snapshots.offsets == []
+    log.truncate_to(2, now_ms=NOW)
+    log.flush()
+    log.abandon()
+    assert open_orders(SMALL, clean=False, recovery_point=2).producers.states == {}
+
+
+def test_nobody_waits_for_a_flush_of_what_was_cut_off(open_orders: Open) -> None:
+    log = open_orders(LogConfig(flush_messages=1))
+    append(log, b"a")
+    append(log, b"b")
+
+    async def cut_while_it_waits() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            waiting = asyncio.ensure_future(GroupCommit(log, executor).flushed(2))
+            await asyncio.sleep(0)
+            log.truncate_to(1, now_ms=NOW)
+            await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(cut_while_it_waits())
+    assert log.recovery_point == 1
 
 
 def test_old_snapshots_make_room_for_the_newest(open_orders: Open) -> None:

@@ -112,16 +112,21 @@ class DurableLog(SegmentedLog):
             self.snapshots.path(offset) if offset > self.log_start_offset else None,
             encode_snapshot(self.producers.states),
             self.path,
+            self.truncations,
         )
         self._flushing.append(job)
         return job
 
     def end_flush(self, job: FlushJob) -> None:
-        """The job has run: recovery may start where it began."""
+        """The job has run: recovery may start where it began, unless the log was cut meanwhile.
+
+        Then other batches may have come to lie at the offsets that were flushed, and the snapshot
+        tells of a log that is no more.
+        """
         self._flushing.remove(job)
-        if job.offset > self.log_end_offset:  # truncated meanwhile
+        if job.truncations != self.truncations:
             if job.snapshot_path is not None:
-                job.snapshot_path.unlink(missing_ok=True)
+                self.snapshots.remove(job.offset)
             return
         self.recovery_point = max(self.recovery_point, job.offset)
         if job.snapshot_path is not None:

@@ -20,6 +20,7 @@ class FlushJob(NamedTuple):
     snapshot_path: Path | None
     snapshot: bytes
     directory: Path
+    truncations: int  # of the log, when it was begun
 
     def run(self) -> None:
         """Blocks; an OSError means that the directory can no longer be trusted: never retry it."""
@@ -57,6 +58,7 @@ def _sync_file(path: str) -> None:
 
 class Flushable(Protocol):
     recovery_point: int
+    log_end_offset: int
     abandoned: bool
     health: DirectoryHealth
 
@@ -73,8 +75,11 @@ class GroupCommit:
         self._running: asyncio.Future[None] | None = None
 
     async def flushed(self, offset: int) -> None:
-        """Returns once everything below `offset` is on disk; OSError if the directory failed."""
-        while self._log.recovery_point < offset:
+        """Returns once everything below `offset` is on disk; OSError if the directory failed.
+
+        What was cut off meanwhile is waited for by nobody.
+        """
+        while self._log.recovery_point < min(offset, self._log.log_end_offset):
             self._log.health.refuse(client=False)
             if self._running is None:
                 self._running = asyncio.ensure_future(self._flush())

@@ -244,6 +244,7 @@ class PartitionLog(DurableLog):
         self.producers.replace({}, offset)
 
     def _ends_at(self, offset: int) -> None:
+        self.truncations += 1
         self.log_end_offset = offset
         self.high_watermark = min(self.high_watermark, offset)
         self.high_watermark = max(self.high_watermark, self.log_start_offset)

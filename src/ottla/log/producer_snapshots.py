@@ -99,7 +99,8 @@ class ProducerSnapshots:
         return None
 
     def remove(self, offset: int) -> None:
-        self.offsets.remove(offset)
+        if offset in self.offsets:
+            self.offsets.remove(offset)
         self.path(offset).unlink(missing_ok=True)
 
     def remove_outside(self, log_start_offset: int, log_end_offset: int) -> None:

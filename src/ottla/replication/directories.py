@@ -25,6 +25,7 @@ class Directories:
         self.directories = list(directories)
         self.ids = list(ids)
         self._now_ms = now_ms
+        self._left: set[tuple[LogDirectory, TopicPartition]] = set()  # deleted, but not the files
 
     def find(self, topic_partition: TopicPartition) -> PartitionLog | None:
         for directory in self.directories:
@@ -43,22 +44,42 @@ class Directories:
                     f"{topic_partition} could not be opened when the broker started "
                     f"({one.unusable[topic_partition]}).",
                 )
+            self._clear_the_way(one, topic_partition)
         chosen = self._choose(directory)
         return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
 
     def assign(self, partition_log: PartitionLog, topic_id: Uuid) -> None:
+        try:
+            make_directory(str(partition_log.path), topic_id)
+        except OSError as error:
+            raise partition_log.health.report(error) from error
         partition_log.topic_id = topic_id
-        make_directory(str(partition_log.path), topic_id)
 
     def delete(self, partition_log: PartitionLog) -> None:
         for directory in self.directories:
             if directory.logs.get(partition_log.topic_partition) is partition_log:
-                directory.delete(partition_log.topic_partition, now_ms=self._now_ms())
+                self._delete_from(directory, partition_log.topic_partition)
 
     def delete_unusable(self, topic_partition: TopicPartition) -> None:
         for directory in self.directories:
             if topic_partition in directory.unusable:
-                directory.delete(topic_partition, now_ms=self._now_ms())
+                self._delete_from(directory, topic_partition)
+
+    def _delete_from(self, directory: LogDirectory, topic_partition: TopicPartition) -> None:
+        """A disk that refuses changes nothing: the partition is gone, and a node that starts finds
+        its files to be strays."""
+        try:
+            directory.delete(topic_partition, now_ms=self._now_ms())
+        except KafkaError as error:
+            self._left.add((directory, topic_partition))
+            log.error("the files of %s are left behind: %s", topic_partition, error.message)
+
+    def _clear_the_way(self, directory: LogDirectory, topic_partition: TopicPartition) -> None:
+        """A new topic must not find what one of the same name left behind in a full directory."""
+        left = directory, topic_partition
+        if left in self._left and directory.health.failure is None:
+            directory.delete(topic_partition, now_ms=self._now_ms())
+            self._left.discard(left)
 
     def set_aside_strays(self, known: Callable[[TopicPartition], bool]) -> None:
         """Logs that the cluster does not place here any more: kept, under another name."""

@@ -38,7 +38,7 @@ class Logs(Protocol):
         """Write down whose it is, where that was not known."""
 
     def delete(self, partition_log: PartitionLog) -> None:
-        """Away at once; its files go in the background."""
+        """Away at once; its files go in the background, or stay if the disk refuses."""
 
     def delete_unusable(self, topic_partition: TopicPartition) -> None:
         """The same for files that could not be opened, if there are any."""
@@ -188,6 +188,8 @@ class Partitions:
         if self.node_id not in state.replicas:
             if replica is not None:
                 self._remove(replica)
+            elif self._offline.pop((topic.id, index), None) is not None:
+                self._logs.delete_unusable(TopicPartition(topic.name, index))
             return
         if replica is None:
             try:

@@ -13,6 +13,7 @@ from ottla.wire.messages.alter_partition import (
     RequestPartitionData,
     RequestTopicData,
 )
+from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 from ottla.wire.records.metadata import (
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
@@ -192,6 +193,53 @@ def test_replicas_that_left_below_the_least_number_stay_eligible_unless_they_may
     cluster.register(2, previous_epoch=cluster.image.brokers[2].epoch)
     cluster.heartbeat(2)
     assert cluster.partition("alpha").leader == 2
+
+
+def test_a_broker_that_was_unregistered_and_comes_back_empty_is_not_eligible(
+    cluster: Cluster,
+) -> None:
+    cluster.broker(1)
+    cluster.broker(2)
+    cluster.create("alpha", replication_factor=2, configs={"min.insync.replicas": "2"})
+    cluster.wait(cluster.controller.broker_lost(2))
+    cluster.wait(cluster.controller.unregister_broker(UnregisterBrokerRequest(broker_id=2)))
+    cluster.wait(cluster.controller.broker_lost(1))
+    assert cluster.partition("alpha").elr == (1, 2)
+    cluster.register(2, directories=[b"n" * 16])
+    assert cluster.partition("alpha").elr == (1,)
+    cluster.heartbeat(2)
+    assert cluster.partition("alpha").leader == NO_LEADER
+
+
+@pytest.mark.parametrize("eligible_leaders", [True, False])
+def test_who_registers_with_another_disk_is_in_sync_nowhere_though_its_last_life_was_not_fenced_yet(
+    cluster: Cluster, eligible_leaders: bool
+) -> None:
+    cluster.broker(1)
+    cluster.broker(2)
+    if not eligible_leaders:
+        cluster.downgrade("eligible.leader.replicas.version")
+    cluster.create("alpha", partitions=4, replication_factor=2)
+    cluster.now = 10.0
+    cluster.heartbeat(2)
+    cluster.register(1, directories=[b"n" * 16])
+    for index in range(4):
+        partition = cluster.partition("alpha", index)
+        assert (partition.leader, partition.isr, partition.elr) == (2, (2,), ())
+
+
+def test_without_eligible_leaders_the_last_in_sync_stays_in_sync_and_leads_again(
+    cluster: Cluster,
+) -> None:
+    cluster.broker(1)
+    cluster.downgrade("eligible.leader.replicas.version")
+    cluster.create("alpha")
+    cluster.now = 10.0
+    cluster.register(1, previous_epoch=-1)
+    partition = cluster.partition("alpha")
+    assert (partition.leader, partition.isr) == (NO_LEADER, (1,))
+    cluster.heartbeat(1)
+    assert cluster.partition("alpha").leader == 1
 
 
 def test_a_second_broker_with_the_same_id_is_refused_while_the_first_lives(

@@ -24,6 +24,7 @@ from ottla.wire.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
 )
+from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
 T = TypeVar("T")
 CLUSTER = "qxMSOLpFR9-f3GtICWzutw"
@@ -156,6 +157,12 @@ class Cluster:
         )
         ask = CreateTopicsRequest(topics=[topic])
         return self.wait(self.controller.create_topics(ask)).topics[0]
+
+    def downgrade(self, feature: str) -> None:
+        """To level 0, which is to do without it."""
+        update = FeatureUpdateKey(feature=feature, max_version_level=0, upgrade_type=2)
+        ask = UpdateFeaturesRequest(feature_updates=[update])
+        assert self.wait(self.controller.update_features(ask)).error_code == 0
 
     def partition(self, name: str, index: int = 0) -> Partition:
         return self.image.topics_by_name[name].partitions[index]

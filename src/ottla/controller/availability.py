@@ -66,8 +66,6 @@ def _append_without(
 
 def lost_unflushed(image: Image, settings: Settings, broker_id: int) -> list[Record]:
     """The broker died without a clean stop: it may lack what it had acknowledged (KIP-966)."""
-    if not image.elr_enabled:
-        return []
     rules = Rules(image, settings, without=broker_id)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):

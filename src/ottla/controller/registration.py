@@ -70,7 +70,9 @@ def register_broker(
         record.broker_epoch = existing.epoch
         record.fenced = existing.fenced
         record.in_controlled_shutdown = existing.in_controlled_shutdown
-    elif existing is not None and ask.previous_broker_epoch != existing.epoch:
+    elif existing is not None and existing.epoch == ask.previous_broker_epoch:
+        records += leave_in_sync(image, settings, ask.broker_id)
+    else:  # also one that was unregistered: nobody can say that it stopped in good order
         records += lost_unflushed(image, settings, ask.broker_id)
     records.append(record)
     return Decision(records, record.broker_epoch)

@@ -140,6 +140,23 @@ def test_a_topic_is_led_by_the_living_only() -> None:
     cluster.close()
 
 
+def test_a_broker_that_has_stopped_gets_replicas_and_one_that_is_about_to_stop_gets_none() -> None:
+    cluster = Cluster()
+    for broker in (1, 2, 3):
+        cluster.broker(broker)
+    cluster.create("led", partitions=3, replication_factor=3)
+    assert not cluster.heartbeat(3, want_shut_down=True).should_shut_down
+    refused = cluster.create("alpha", replication_factor=3)
+    assert refused.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    for broker in (1, 2):
+        cluster.heartbeat(broker)
+    assert cluster.heartbeat(3, want_shut_down=True).should_shut_down
+    assert cluster.create("alpha", replication_factor=3).error_code == ErrorCode.NONE
+    assert set(cluster.partition("alpha").replicas) == {1, 2, 3}
+    assert set(cluster.partition("alpha").isr) == {1, 2}
+    cluster.close()
+
+
 def test_with_several_directories_the_broker_chooses_later() -> None:
     cluster = Cluster()
     cluster.broker(1, directories=[b"x" * 16, b"y" * 16])

@@ -47,7 +47,7 @@ class Placer:
     """Deals the replicas of new partitions, for one request."""
 
     def __init__(self, image: Image, random: Random) -> None:
-        usable = [one for one in image.brokers.values() if not one.in_controlled_shutdown]
+        usable = [one for one in image.brokers.values() if not _hands_over(one)]
         self.brokers = len(usable)
         self.living = sum(not one.fenced for one in usable)
         by_rack: dict[str, list[Broker]] = {}
@@ -94,6 +94,11 @@ class Placer:
             if self.racks[(self.first + step) % len(self.racks)].living.brokers:
                 return self.first + step
         return self.first
+
+
+def _hands_over(broker: Broker) -> bool:
+    """It is about to stop. One that has stopped is fenced, and will come back."""
+    return broker.in_controlled_shutdown and not broker.fenced
 
 
 def _cannot(why: str) -> KafkaError:

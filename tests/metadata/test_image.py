@@ -153,6 +153,22 @@ def test_clearing_the_eligible_leaders_of_a_topic_leaves_the_others() -> None:
     assert image.topics_by_id[B].partitions[0].elr == (1,)
 
 
+def test_clearing_eligible_leaders_raises_the_partition_epoch_where_there_are_any() -> None:
+    image = Image()
+    apply_all(
+        image,
+        [
+            *topic("alpha", A, partitions=3),
+            PartitionChangeRecord(topic_id=A, partition_id=0, eligible_leader_replicas=[2]),
+            PartitionChangeRecord(topic_id=A, partition_id=1, last_known_elr=[2]),
+            ClearElrRecord(topic_name="alpha"),
+        ],
+    )
+    partitions = image.topics_by_id[A].partitions
+    assert [partitions[index].partition_epoch for index in range(3)] == [2, 2, 0]
+    assert [partitions[index].leader_epoch for index in range(3)] == [0, 0, 0]
+
+
 def test_removing_a_topic_removes_its_settings_and_is_told_to_subscribers() -> None:
     seen: list[Delta] = []
     publisher = Publisher()

@@ -128,7 +128,9 @@ def _clear_elr(image: Image, record: wire.ClearElrRecord, delta: Delta) -> None:
         for index, before in topic.partitions.items():
             if before.elr or before.last_known_elr:
                 delta.partitions.setdefault((topic.id, index), before)
-                topic.partitions[index] = replace(before, elr=(), last_known_elr=())
+                topic.partitions[index] = replace(
+                    before, elr=(), last_known_elr=(), partition_epoch=before.partition_epoch + 1
+                )
 
 
 def _known(image: Image, topic_id: bytes) -> Topic:

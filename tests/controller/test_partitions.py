@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from ottla.config.settings import Settings
+from ottla.controller.draft import Draft
+from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import UNASSIGNED_DIRECTORY
+from ottla.metadata.apply import apply_all
 from ottla.metadata.image import NO_LEADER, RECOVERED, RECOVERING
 from ottla.wire.messages import (
     allocate_producer_ids,
@@ -18,6 +22,7 @@ from ottla.wire.messages import (
     unregister_broker,
     update_features,
 )
+from ottla.wire.records.metadata import PartitionChangeRecord
 from support.metadata import Cluster
 
 PREFERRED, UNCLEAN = 0, 1
@@ -209,6 +214,50 @@ def test_a_replica_moves_when_the_new_one_is_in_sync(cluster: Cluster) -> None:
     assert set(partition.isr) == {first, second, 4}
     assert partition.leader_epoch == 1  # so that the replica that left notices
     assert moving(cluster) == []
+
+
+def test_a_topic_that_shrinks_keeps_its_copies_until_all_that_stay_are_in_sync(
+    cluster: Cluster,
+) -> None:
+    first, second, third = replicas(cluster)
+    propose(cluster, first, [first, second])
+    assert move(cluster, [first, third]) == ErrorCode.NONE
+    assert moving(cluster) == [([], [second])]
+    propose(cluster, first, [first, second, third])
+    assert moving(cluster) == []
+    assert cluster.partition("alpha").replicas == (first, third)
+
+
+def test_more_that_go_than_come_wait_for_all_that_stay(cluster: Cluster) -> None:
+    cluster.broker(4)
+    first, second, third = replicas(cluster)
+    propose(cluster, first, [first, second])
+    move(cluster, [4, third])
+    propose(cluster, first, [first, second, 4])
+    assert moving(cluster) == [([4], sorted([first, second]))]
+    propose(cluster, first, [first, second, third, 4])
+    assert cluster.partition("alpha").replicas == (4, third)
+
+
+def test_a_replica_that_moved_away_is_not_eligible(cluster: Cluster) -> None:
+    cluster.broker(4)
+    first, second, third = replicas(cluster)
+    propose(cluster, first, [first])
+    assert cluster.partition("alpha").elr == tuple(sorted([second, third]))
+    move(cluster, [4, second, third])
+    reply = propose(cluster, first, [first, 4])
+    assert reply.error_code == ErrorCode.NEW_LEADER_ELECTED
+    partition = cluster.partition("alpha")
+    assert (partition.leader, partition.isr) == (4, (4,))
+    assert first not in partition.elr
+
+
+def test_who_led_last_and_has_no_replica_any_more_does_not_lead(cluster: Cluster) -> None:
+    cluster.broker(4)
+    topic = cluster.image.topics_by_name["alpha"]
+    nobody = {"isr": [], "leader": NO_LEADER, "last_known_elr": [4]}
+    apply_all(cluster.image, [PartitionChangeRecord(topic_id=topic.id, partition_id=0, **nobody)])
+    assert Draft(Rules(cluster.image, Settings({})), topic, 0).record() is None
 
 
 def test_a_leader_that_is_moved_away_hands_over(cluster: Cluster) -> None:

@@ -68,12 +68,16 @@ class Draft:
     # Before the election -------------------------------------------------------------------
 
     def _complete_reassignment(self) -> None:
-        """Done when all that shall stay are in sync: then those to be removed go."""
+        """Done when all that are added are in sync: then those to be removed go. Where more go than
+        come, all that stay must be in sync, else copies would be lost before there are others."""
         if not (self.adding or self.removing):
             return
         staying = tuple(one for one in self.isr if one not in self.removing)
         replicas = tuple(one for one in self.replicas if one not in self.removing)
-        if not staying or not replicas or not set(self.adding) <= set(staying):
+        if not staying or not replicas:
+            return
+        awaited = replicas if len(self.adding) < len(self.removing) else self.adding
+        if not set(awaited) <= set(staying):
             return
         self.isr, self.replicas = staying, replicas
         self.removing = self.adding = ()
@@ -84,8 +88,8 @@ class Draft:
         if len(self.isr) >= self.rules.min_isr(self.topic):
             self.elr = ()
             return
-        candidates = {*self.elr, *self.before.isr} - {*self.isr, self.unclean_shutdown}
-        self.elr = tuple(sorted(one for one in candidates if one is not None))
+        held_all = {*self.elr, *self.before.isr} & {*self.replicas}
+        self.elr = tuple(sorted(held_all - {*self.isr, self.unclean_shutdown}))
 
     # The election --------------------------------------------------------------------------
 
@@ -137,6 +141,7 @@ class Draft:
             and not self.elr
             and not self.isr
             and len(known) == 1
+            and known[0] in self.replicas
             and self._may_lead(known[0])
         )
 

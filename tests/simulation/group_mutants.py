@@ -20,6 +20,7 @@ from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, removal
+from ottla.groups.offsets.store import Offsets, Place
 from ottla.groups.streams import reconciling as streams_reconciling
 from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.record_batch import iterate_batches, iterate_records
@@ -118,6 +119,17 @@ def offsets_expire_while_they_are_loaded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Groups, "loaded", loaded)
 
 
+def what_is_deleted_in_a_transaction_is_half_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The producer stays, without its offsets: after the transaction nothing is known of it."""
+
+    def forget(self: Offsets, group_id: str, place: Place) -> None:
+        self._by_group.get(group_id, {}).pop(place, None)
+        for producer in self._open.get(group_id, ()):
+            self._pending[producer].pop((group_id, place), None)
+
+    patch.setattr(Offsets, "_forget", forget)
+
+
 def sessions_do_not_survive_a_move_of_the_coordinator(patch: pytest.MonkeyPatch) -> None:
     """Who dies while the coordinator moves is a member for ever."""
     patch.setattr(Groups, "loaded", lambda self, now: Decision((), None))
@@ -189,6 +201,7 @@ MUTANTS: list[Mutant] = [
     a_new_coordinator_serves_before_it_has_loaded,
     offsets_of_living_groups_expire,
     offsets_expire_while_they_are_loaded,
+    what_is_deleted_in_a_transaction_is_half_forgotten,
     sessions_do_not_survive_a_move_of_the_coordinator,
     sessions_end_at_once_after_a_move_of_the_coordinator,
     assignments_are_lost_with_the_coordinator,

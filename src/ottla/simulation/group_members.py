@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from ottla.simulation.group_world import GroupWorld
 
 GROUP, TOPIC = "g", "t"
+SIDE_TOPIC = "u"  # nobody reads it; offsets of it are committed in transactions, and it is deleted
 HEARTBEAT_S = 1.0
 SESSION_MS, REBALANCE_MS = 10_000, 8_000
 PATIENCE_S = 3.0
 JOIN_PATIENCE_S = 12.0
 TRANSACTIONAL = 0.3  # of commits
+ASIDE = 0.3  # of those
 ELSEWHERE = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -189,6 +191,7 @@ class GroupMember(ABC):
 
     def _in_transaction(self, partition: int, offset: int) -> Callable[[Any, Any], Decision[Any]]:
         """Each in a transaction of its own."""
+        topic = SIDE_TOPIC if self.world.rng.random() < ASIDE else TOPIC
         place = TxnOffsetCommitRequestPartition(
             partition_index=partition,
             committed_offset=offset,
@@ -200,7 +203,7 @@ class GroupMember(ABC):
             generation_id=self.epoch,
             producer_id=offset,
             producer_epoch=0,
-            topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[place])],
+            topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=[place])],
         )
         return lambda groups, now: commit_in_transaction(groups, now, request)
 

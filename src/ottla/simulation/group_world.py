@@ -22,6 +22,7 @@ from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
+from ottla.groups.offsets.removal import topics_deleted
 from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image, Partition, Topic
 from ottla.simulation.clock import LoopClock
@@ -30,6 +31,7 @@ from ottla.simulation.group_consumer_member import ConsumerMember
 from ottla.simulation.group_members import (
     GROUP,
     SESSION_MS,
+    SIDE_TOPIC,
     TOPIC,
     GroupMember,
     commit_from_outside,
@@ -52,7 +54,8 @@ SETTLED_WITHIN = 60.0
 SETTLED_FOR = 12  # seconds: longer than a session
 STORY_LINES = 200
 STORM = Weather(loss=0.2, repeat=0.2, delay=0.02, slow=0.2)
-CRASHES, FREEZES, MOVES, STORMS, GROWTH = 0.15, 0.1, 0.1, 0.15, 0.05  # a second
+CRASHES, FREEZES, MOVES, STORMS = 0.15, 0.1, 0.1, 0.15  # a second
+GROWTH, DELETIONS = 0.05, 0.1
 LONGEST_FREEZE = 15.0
 RETENTION_MS = 4_000
 GROUP_KEYS = (GroupMetadataKey, ConsumerGroupMetadataKey, StreamsGroupMetadataKey)
@@ -181,6 +184,15 @@ class GroupWorld:
             self.clock.after(5 * dice(), self._calm)
         if dice() < GROWTH * seconds and self.partitions < 12:
             self._grow(self.partitions + 1)
+        if dice() < DELETIONS * seconds:
+            self._delete_side_topic()
+
+    def _delete_side_topic(self) -> None:
+        gone = frozenset({SIDE_TOPIC})
+        self.note(f"topic {SIDE_TOPIC} is deleted")
+        self.coordinator.submit(
+            lambda groups, _now, _: topics_deleted(groups, gone), lambda _: None
+        )
 
     def _move(self) -> None:
         """Often the old coordinator does not hear of it for a while."""
@@ -302,7 +314,7 @@ class GroupWorld:
             if value is None and isinstance(key, GROUP_KEYS):
                 self.given.clear()
                 self.group_lives += 1
-            if value is not None or not isinstance(key, OffsetCommitKey):
+            if value is not None or not isinstance(key, OffsetCommitKey) or key.topic != TOPIC:
                 continue
             self.onlooker.forget(key.partition)
             if group is None:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from ottla.coordination.shards import java_hash
 from ottla.groups.share.states import Place
@@ -81,3 +82,29 @@ def test_a_queue_and_its_state_may_be_on_different_brokers(
                 assert kept_elsewhere(cluster) > 0
                 cluster.nodes[3].kill9()  # it led queues, and kept the states of others
         wait_until(lambda: max(log_starts(cluster)) > 0, 20)  # old snapshots are cut off
+
+
+def test_a_group_whose_offsets_were_deleted_begins_anew_wherever_its_queues_are(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with cluster_of(3, tmp_path_factory.mktemp("cluster"), SETTINGS) as cluster:
+        create_topic(cluster.bootstrap, TOPIC, partitions=PARTITIONS, replicas=3)
+        assert len({cluster.partition(TOPIC, index)[0] for index in range(PARTITIONS)}) == 3
+        bootstrap = cluster.nodes[1].bootstrap
+        start_at_the_beginning(bootstrap, GROUP)
+        fill(cluster)
+        member = ShareMember(GROUP, TOPIC)
+        everything = member.take(bootstrap, PARTITIONS * EACH)
+
+        member.leave(bootstrap)
+        topics = [{"topic_name": TOPIC}]
+        reply = member.ask_coordinator(
+            bootstrap, "delete_share_group_offsets", 0, group_id=GROUP, topics=topics
+        )
+        assert [topic.error_code for topic in reply.responses] == [ErrorCode.none]
+        assert member.take(bootstrap, PARTITIONS * EACH) == everything
+
+        member.leave(bootstrap)
+        reply = member.ask_coordinator(bootstrap, "delete_groups", 2, groups_names=[GROUP])
+        assert [result.error_code for result in reply.results] == [ErrorCode.none]
+        assert member.take(bootstrap, PARTITIONS * EACH) == everything

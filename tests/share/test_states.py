@@ -31,9 +31,15 @@ def write(
     return take(states, states.write(NOW, PLACE, epoch, leader, start, 0, batches))
 
 
+def begun(**options: int) -> ShareStates:
+    """A leader has read, and may write."""
+    states = ShareStates(**options)
+    assert take(states, states.read(NOW, PLACE, 1)) == [ShareSnapshotValue]
+    return states
+
+
 def test_a_state_starts_with_a_snapshot_and_goes_on_with_updates() -> None:
-    states = ShareStates()
-    assert take(states, states.initialize(NOW, PLACE, 0, -1)) == [ShareSnapshotValue]
+    states = begun()
     assert write(states, Batch(0, 9, AVAILABLE, 1)) == [ShareUpdateValue]
     assert write(states, Batch(5, 6, DONE, 1)) == [ShareUpdateValue]
     read = states.read(NOW, PLACE, 1).reply
@@ -46,15 +52,15 @@ def test_a_state_starts_with_a_snapshot_and_goes_on_with_updates() -> None:
 
 
 def test_after_many_updates_comes_a_snapshot() -> None:
-    states = ShareStates(updates_per_snapshot=3)
-    kinds = [write(states, Batch(n, n, DONE, 1))[0] for n in range(6)]
+    states = begun(updates_per_snapshot=3)
+    kinds = [write(states, Batch(n, n, DONE, 1))[0] for n in range(5)]
     update = ShareUpdateValue
-    assert kinds == [ShareSnapshotValue, update, update, update, ShareSnapshotValue, update]
-    assert states.states[PLACE].batches == [Batch(0, 5, DONE, 1)]
+    assert kinds == [update, update, update, ShareSnapshotValue, update]
+    assert states.states[PLACE].batches == [Batch(0, 4, DONE, 1)]
 
 
 def test_a_new_leader_fences_the_old_one() -> None:
-    states = ShareStates()
+    states = begun()
     write(states, leader=1)
     take(states, states.read(NOW, PLACE, 2))
     with pytest.raises(KafkaError) as refusal:
@@ -63,20 +69,38 @@ def test_a_new_leader_fences_the_old_one() -> None:
 
 
 def test_a_reset_fences_those_who_have_not_heard_of_it() -> None:
-    states = ShareStates()
+    states = begun()
     write(states)
     take(states, states.initialize(NOW, PLACE, 5, 100))
-    with pytest.raises(KafkaError) as refusal:
-        write(states, epoch=0)
-    assert refusal.value.code is ErrorCode.FENCED_STATE_EPOCH
+    for epoch in (0, 5):  # knowing the number does not help: it has to read the state
+        with pytest.raises(KafkaError) as refusal:
+            write(states, epoch=epoch)
+        assert refusal.value.code is ErrorCode.FENCED_STATE_EPOCH
     assert states.states[PLACE].start_offset == 100
+    take(states, states.read(NOW, PLACE, 1))
+    assert write(states, epoch=5, start=101)
 
 
-def test_a_deleted_state_is_gone() -> None:
-    states = ShareStates()
-    write(states)
+def test_a_deleted_state_is_not_made_again_by_a_leader_that_has_not_heard_of_it() -> None:
+    states = begun()
+    write(states, start=100)
     take(states, states.delete(PLACE))
+    with pytest.raises(KafkaError) as refusal:
+        write(states, start=150)
+    assert refusal.value.code is ErrorCode.FENCED_STATE_EPOCH
     assert states.states == {}
+    assert states.read(NOW, PLACE, 1).reply.start_offset == -1
+
+
+def test_a_deposed_leader_may_neither_begin_again_nor_write() -> None:
+    states = begun()
+    take(states, states.read(NOW, PLACE, 2))
+    write(states, leader=2, start=100)
+    for again in (lambda: states.read(NOW, PLACE, 1), lambda: write(states, leader=1)):
+        with pytest.raises(KafkaError) as refusal:
+            again()
+        assert refusal.value.code is ErrorCode.FENCED_LEADER_EPOCH
+    assert states.states[PLACE].start_offset == 100
 
 
 def test_what_is_done_is_dropped_and_neighbours_are_joined() -> None:
@@ -134,6 +158,9 @@ class Log:
             self.end += 1
 
     def write(self, place: Place, times: int = 1) -> None:
+        if place not in self.states.states:
+            self.take(self.states.read(NOW, place, 1))
+            times -= 1
         for _ in range(times):
             self.take(self.states.write(NOW, place, 0, 1, 0, 0, [Batch(0, 0, DONE, 1)]))
 
@@ -153,25 +180,26 @@ def test_what_lies_before_the_oldest_snapshot_is_not_needed() -> None:
 
 def test_loading_from_a_pruned_log_gives_the_same_states() -> None:
     log, records = Log(), []
-    for _ in range(9):
+    log.write(PLACE, 1)
+    for _ in range(8):
         decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [Batch(0, log.end, DONE, 1)])
         records += decision.records
         log.take(decision)
     start = log.states.redundant_before()
     assert start == 8
     loaded = ShareStates(3)
-    for offset, entry in enumerate(records[start:], start):
+    for offset, entry in enumerate(records[start - 1 :], start):
         loaded.replay(offset, -1, *entry)
     assert loaded.states == log.states.states
 
 
 def test_a_state_that_nobody_writes_to_does_not_hold_up_the_others() -> None:
     log, idle = Log(cold_interval_s=10.0), PLACE._replace(partition=1)
-    log.write(idle)
+    log.write(idle, 2)
     log.write(PLACE, 12)
     assert log.states.redundant_before() == 0
     assert log.states.deadline() == 10.0
     log.take(log.states.tick(Instant(10.0, 11_000)))
     assert log.states.states[idle].batches == [Batch(0, 0, DONE, 1)]
-    assert log.states.redundant_before() == 9  # the busy one's last snapshot
+    assert log.states.redundant_before() == 10  # the busy one's last snapshot
     assert log.states.tick(Instant(20.0, 21_000)).records == []

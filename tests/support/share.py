@@ -65,6 +65,15 @@ class ShareMember:
             self.epoch = reply.member_epoch
         return ErrorCode(reply.error_code)
 
+    def leave(self, bootstrap: str) -> None:
+        self.epoch = -1
+        assert self.beat(bootstrap) == ErrorCode.none
+        self.epoch = 0
+
+    def ask_coordinator(self, bootstrap: str, api: str, version: int, **fields: Any) -> Any:
+        with Connection(self._coordinator(bootstrap)) as connection:
+            return connection.ask(api, version, **fields)
+
     def take(self, bootstrap: str, count: int) -> list[Taken]:
         """Take so many records, and accept them."""
         taken: list[Taken] = []

@@ -6,6 +6,7 @@ coordinator when someone first takes from it, and written back with every answer
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.share_states import StateKeeper
@@ -24,7 +25,11 @@ log = logging.getLogger(__name__)
 LATEST, EARLIEST, BY_DURATION = "latest", "earliest", "by_duration:"
 LOADING_TRIES = 20
 LOADING_PAUSE_S = 0.1
-NOT_READY = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+NOT_READY = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class Terms(NamedTuple):
@@ -70,10 +75,15 @@ class Queues:
             settings.text("share.isolation.level") == "read_committed",
         )
 
-    async def open(self, group_id: str, topic_id: Uuid, partition: int) -> Queue:
-        """The queue of a partition that is led here."""
+    async def open(
+        self, group_id: str, topic_id: Uuid, partition: int, *, confirmed: bool = True
+    ) -> Queue:
+        """The queue of a partition that is led here; if it is to be `confirmed` first, one whose
+        state was reset or deleted by another broker is not used any longer."""
         leader = self._broker.partitions.leader_by_id(topic_id, partition)
         place = Place(group_id, topic_id, partition)
+        if not confirmed:
+            await self._confirm(place)
         opening = self._queues.get(place)
         if opening is not None and opening.done() and not self._holds(opening, leader):
             opening = None
@@ -88,14 +98,23 @@ class Queues:
             return None
         return opening.result()
 
-    def forget(self, group_id: str, topic_id: Uuid | None = None) -> None:
-        """Somebody reset or deleted the state: it is read again by whoever comes next."""
-        for place in list(self._queues):
-            if place.group_id == group_id and topic_id in (None, place.topic_id):
-                queue = self.known(place)
-                if queue is not None and queue.timer is not None:
-                    queue.timer.cancel()
-                del self._queues[place]
+    async def _confirm(self, place: Place) -> None:
+        queue = self.known(place)
+        if queue is None:
+            return
+        state = await self._when_ready(lambda: self._states.summary(place))
+        known = (queue.state_epoch, queue.leader.epoch)
+        if state.start_offset == NOT_STARTED or (state.state_epoch, state.leader_epoch) != known:
+            self._drop(queue)
+
+    def _drop(self, queue: Queue) -> None:
+        """What it knows does not hold any more: the state is read again by whoever comes next."""
+        if queue.timer is not None:
+            queue.timer.cancel()
+            queue.timer = None
+        if self.known(queue.place) is queue:
+            del self._queues[queue.place]
+        queue.wake()
 
     @staticmethod
     def _holds(opening: "asyncio.Task[Queue]", leader: Leader) -> bool:
@@ -105,7 +124,7 @@ class Queues:
 
     async def _open(self, place: Place, leader: Leader) -> Queue:
         terms = self.terms_of(place.group_id)
-        state = await self._read(place, leader.epoch)
+        state = await self._when_ready(lambda: self._states.read(place, leader.epoch))
         start_offset = state.start_offset
         if start_offset == NOT_STARTED:
             start_offset = self._first_offset(leader, terms.reset)
@@ -120,16 +139,17 @@ class Queues:
             await self._write(queue, Change(start_offset, (), 0))
         return queue
 
-    async def _read(self, place: Place, leader_epoch: int) -> State:
+    @staticmethod
+    async def _when_ready(ask: Callable[[], Awaitable[State]]) -> State:
         """The coordinator may just have been elected, or its topic just been made."""
         for _ in range(LOADING_TRIES):
             try:
-                return await self._states.read(place, leader_epoch)
+                return await ask()
             except KafkaError as refusal:
                 if refusal.code not in NOT_READY:
                     raise
                 await asyncio.sleep(LOADING_PAUSE_S)
-        return await self._states.read(place, leader_epoch)
+        return await ask()
 
     def _first_offset(self, leader: Leader, reset: str) -> int:
         partition_log = leader.log
@@ -155,7 +175,7 @@ class Queues:
             await self._states.write(queue.place, queue.state_epoch, queue.leader.epoch, change)
         except KafkaError as refusal:
             if refusal.code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
-                self._queues.pop(queue.place, None)
+                self._drop(queue)
             raise
 
     def watch(self, queue: Queue) -> None:

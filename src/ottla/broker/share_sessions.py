@@ -22,7 +22,7 @@ class ShareSession:
     def __init__(self, owner: "Peer") -> None:
         self.owner = owner  # the connection it lives on
         self.epoch = 1  # what the next request must say
-        self.partitions: dict[Partition, None] = {}
+        self.partitions: dict[Partition, bool] = {}  # whether its queue was confirmed
 
     def turn(self) -> None:
         self.epoch = 1 if self.epoch == LAST_EPOCH else self.epoch + 1

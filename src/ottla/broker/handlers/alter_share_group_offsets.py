@@ -30,7 +30,6 @@ async def handle(
             if topic is not None
         },
     )
-    broker.shares.queues.forget(request.group_id)
     return AlterShareGroupOffsetsResponse(
         responses=[
             AlterShareGroupOffsetsResponseTopic(

@@ -38,6 +38,5 @@ async def handle(
 async def delete_states(
     broker: Broker, group_id: str, topic_id: Uuid, partitions: frozenset[int]
 ) -> None:
-    broker.shares.queues.forget(group_id, topic_id)
     for partition in sorted(partitions):
         await broker.share_states.delete(Place(group_id, topic_id, partition))

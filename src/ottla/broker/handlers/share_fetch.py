@@ -58,7 +58,7 @@ def _update(session: ShareSession, request: ShareFetchRequest) -> None:
         return
     for topic in request.topics:
         for part in topic.partitions:
-            session.partitions[topic.topic_id, part.partition_index] = None
+            session.partitions.setdefault((topic.topic_id, part.partition_index), False)
     for forgotten in request.forgotten_topics_data:
         for index in forgotten.partitions:
             session.partitions.pop((forgotten.topic_id, index), None)
@@ -104,7 +104,13 @@ async def _open(
     queues = {}
     for partition in session.rotated():
         try:
-            queues[partition] = await broker.shares.queues.open(key.group_id, *partition)
+            # Offsets are reset while nobody is in the group: who comes then opens a session.
+            confirmed = session.partitions.get(partition, True)
+            queues[partition] = await broker.shares.queues.open(
+                key.group_id, *partition, confirmed=confirmed
+            )
+            if not confirmed and partition in session.partitions:
+                session.partitions[partition] = True
         except KafkaError as refusal:
             data = _answer(answers, partition)
             data.error_code, data.error_message = refusal.code, refusal.message

@@ -166,10 +166,12 @@ class ShareStates:
         return Decision([_snapshot(place, fresh, now.wall_ms)], None)
 
     def read(self, now: Instant, place: Place, leader_epoch: int) -> Decision[State]:
-        """For a leader that begins: earlier ones are fenced by it from now on."""
+        """For a leader that begins: earlier ones are fenced by it from now on. It makes the state
+        where there is none: nobody else does."""
         known = self.states.get(place)
         if known is None:
-            return Decision((), State())
+            begun = State(leader_epoch=leader_epoch, created_ms=now.wall_ms)
+            return Decision([_snapshot(place, begun, now.wall_ms)], begun)
         if leader_epoch < known.leader_epoch:
             raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
         if leader_epoch == known.leader_epoch:
@@ -188,13 +190,13 @@ class ShareStates:
         batches: Sequence[Batch],
     ) -> Decision[None]:
         known = self.states.get(place)
-        if known is None:
-            known = State(snapshot_epoch=-1, state_epoch=state_epoch, created_ms=now.wall_ms)
-            known = known._replace(updates=self._updates_per_snapshot)  # begin with a snapshot
-        if leader_epoch < known.leader_epoch:
+        if known is not None and leader_epoch < known.leader_epoch:
             raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-        if state_epoch < known.state_epoch:
-            raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
+        if known is None or leader_epoch > known.leader_epoch or state_epoch < known.state_epoch:
+            raise KafkaError(
+                ErrorCode.FENCED_STATE_EPOCH,
+                f"The state of {place.key()} was deleted or reset since its leader read it.",
+            )
         start = start_offset if start_offset != NOT_STARTED else known.start_offset
         changed = known._replace(leader_epoch=leader_epoch, start_offset=start, complete=complete)
         return Decision([self._written(place, changed, batches, now.wall_ms)], None)

@@ -218,12 +218,18 @@ class GroupCoordinator:
 
         return started_by(self.shards.of(group_id).machine, group_id)
 
-    def share_queues_of(self, group_id: str) -> Started:
-        """The same for a group of any kind: others have none."""
-        from ottla.groups.share.group import ShareGroup
+    def share_queues_to_delete(self, group_id: str) -> Started:
+        """The states of these have to go before the group does, which is the only one to know
+        of them. KafkaError while somebody is in it."""
+        from ottla.groups.share.starting import queues_to_delete
 
-        group = self.shards.of(group_id).machine.find(group_id)
-        return dict(group.started) if isinstance(group, ShareGroup) else {}
+        return queues_to_delete(self.shards.of(group_id).machine, group_id)
+
+    def share_queues_to_forget(self, group_id: str, names: set[str]) -> Started:
+        """The same for some topics, before `forget_share`."""
+        from ottla.groups.share.starting import queues_to_forget
+
+        return queues_to_forget(self.shards.of(group_id).machine, group_id, names)
 
     def start_share(self, group_id: str, topics: Started) -> Awaitable[None]:
         from ottla.groups.share.starting import start
@@ -232,7 +238,7 @@ class GroupCoordinator:
             lambda groups, now, _: start(groups, now, group_id, topics)
         )
 
-    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[Started]:
+    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[None]:
         from ottla.groups.share.starting import forget
 
         return self.shards.of(group_id).submit(

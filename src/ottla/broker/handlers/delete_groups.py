@@ -21,10 +21,9 @@ async def handle(
 
 async def _delete(group_id: str, broker: Broker) -> DeletableGroupResult:
     try:
-        started = broker.groups.share_queues_of(group_id)
-        await broker.groups.delete(group_id)
-        for topic_id, (_, partitions) in started.items():
+        for topic_id, (_, partitions) in broker.groups.share_queues_to_delete(group_id).items():
             await delete_states(broker, group_id, topic_id, partitions)
+        await broker.groups.delete(group_id)
     except KafkaError as refusal:
         return DeletableGroupResult(group_id=group_id, error_code=refusal.code)
     return DeletableGroupResult(group_id=group_id)

@@ -18,9 +18,9 @@ async def handle(
 ) -> DeleteShareGroupOffsetsResponse:
     require(broker, SHARE_GROUPS)
     names = {topic.topic_name for topic in request.topics}
-    forgotten = await broker.groups.forget_share(request.group_id, names)
-    by_name = {name: (topic_id, indexes) for topic_id, (name, indexes) in forgotten.items()}
-    responses = []
+    queues = broker.groups.share_queues_to_forget(request.group_id, names)
+    by_name = {name: (topic_id, indexes) for topic_id, (name, indexes) in queues.items()}
+    responses, deleted = [], set[str]()
     for name in sorted(names):
         response = DeleteShareGroupOffsetsResponseTopic(topic_name=name)
         responses.append(response)
@@ -30,8 +30,11 @@ async def handle(
         response.topic_id, indexes = by_name[name]
         try:
             await delete_states(broker, request.group_id, response.topic_id, indexes)
+            deleted.add(name)
         except KafkaError as refusal:
             response.error_code, response.error_message = refusal.code, refusal.message
+    if deleted:
+        await broker.groups.forget_share(request.group_id, deleted)
     return DeleteShareGroupOffsetsResponse(responses=responses)
 
 

@@ -15,6 +15,25 @@ Started = dict[Uuid, tuple[str, frozenset[int]]]
 """Topics by their id: name and partitions."""
 
 
+def queues_to_delete(groups: "Groups", group_id: str) -> Started:
+    """Of a group that goes, which must be empty; groups of other kinds have none."""
+    group = groups.find(group_id)
+    return _of_empty(group) if isinstance(group, ShareGroup) else {}
+
+
+def queues_to_forget(groups: "Groups", group_id: str, names: set[str]) -> Started:
+    group = groups.find(group_id)
+    if not isinstance(group, ShareGroup):
+        no_share_group(group_id)
+    return {key: value for key, value in _of_empty(group).items() if value[0] in names}
+
+
+def _of_empty(group: ShareGroup) -> Started:
+    if not group.is_empty:
+        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+    return dict(group.started)
+
+
 def started_by(groups: "Groups", group_id: str) -> Started:
     group = groups.find(group_id)
     return group.started if isinstance(group, ShareGroup) else no_share_group(group_id)
@@ -36,13 +55,8 @@ def start(groups: "Groups", now: Instant, group_id: str, topics: Started) -> Dec
     return Decision(entries, None)
 
 
-def forget(groups: "Groups", group_id: str, names: set[str]) -> Decision[Started]:
-    """Give topics up; which they were is the reply."""
-    group = groups.find(group_id)
-    if not isinstance(group, ShareGroup):
-        no_share_group(group_id)
-    if not group.is_empty:
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-    gone = {key: value for key, value in group.started.items() if value[0] in names}
-    kept = {key: value for key, value in group.started.items() if value[0] not in names}
-    return Decision([records.started(group_id, kept)] if gone else [], gone)
+def forget(groups: "Groups", group_id: str, names: set[str]) -> Decision[None]:
+    """Give topics up, whose states are deleted already."""
+    gone = queues_to_forget(groups, group_id, names)
+    kept = {key: value for key, value in started_by(groups, group_id).items() if key not in gone}
+    return Decision([records.started(group_id, kept)] if gone else [], None)

@@ -18,6 +18,7 @@ from ottla.broker.share_sessions import (
 )
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
+from ottla.log.reading import Damage
 from ottla.wire.messages.share_fetch import (
     AcquiredRecords,
     LeaderIdAndEpoch,
@@ -29,6 +30,19 @@ from ottla.wire.messages.share_fetch import (
 )
 
 BATCH_OPTIMIZED = 0
+EXPECTED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+"""What may be said of a partition."""
 Answers = dict[Partition, PartitionData]
 
 
@@ -112,9 +126,7 @@ async def _open(
             if not confirmed and partition in session.partitions:
                 session.partitions[partition] = True
         except KafkaError as refusal:
-            data = _answer(answers, partition)
-            data.error_code, data.error_message = refusal.code, refusal.message
-            data.current_leader = _leader(partition, broker)
+            _refuse(partition, refusal, broker, answers)
     return queues
 
 
@@ -131,7 +143,11 @@ async def _take_once(
     for partition, queue in queues.items():
         if left <= 0 or size >= request.max_bytes:
             break
-        taken = await broker.shares.take(key, queue, left, whole_batches=whole)
+        try:
+            taken = await broker.shares.take(key, queue, left, whole_batches=whole)
+        except KafkaError as refusal:  # the member keeps what it has of the others
+            _refuse(partition, refusal, broker, answers)
+            continue
         if taken is None:
             continue
         data = _answer(answers, partition)
@@ -154,6 +170,20 @@ def _answer(answers: Answers, partition: Partition) -> PartitionData:
         found = PartitionData(partition_index=partition[1], current_leader=nobody)
         answers[partition] = found
     return found
+
+
+def _refuse(partition: Partition, refusal: KafkaError, broker: Broker, answers: Answers) -> None:
+    data = _answer(answers, partition)
+    data.error_code, data.error_message = _understood(refusal), refusal.message
+    data.current_leader = _leader(partition, broker)
+
+
+def _understood(refusal: KafkaError) -> ErrorCode:
+    """Java's client ends over a code that it does not expect here, as those of the coordinator
+    that keeps the state; with this one it looks for the leader, and asks again."""
+    if isinstance(refusal, Damage):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return refusal.code if refusal.code in EXPECTED else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def _leader(partition: Partition, broker: Broker) -> LeaderIdAndEpoch:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.ids import TopicPartition, new_uuid
-from ottla.log.cleaning import clean
-from ottla.log.compaction import Compactor, dirtiness, plan_cleaning, swap_in
+from ottla.log.cleaning import CleaningPlan, CleaningResult, clean
+from ottla.log.compaction import Compactor, dirtiness, discard, plan_cleaning, swap_in
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
@@ -45,8 +45,8 @@ def end_transaction(log: PartitionLog, producer: int, *, commit: bool) -> None:
     log.advance_high_watermark(log.log_end_offset)
 
 
-def compact(log: PartitionLog, *, cleaned_upto: int | None = None, now_ms: int = NOW) -> int:
-    result = clean(plan_cleaning(log, dirtiness(log, cleaned_upto, now_ms), now_ms))
+def compact(log: PartitionLog, *, now_ms: int = NOW) -> int:
+    result = clean(plan_cleaning(log, dirtiness(log, now_ms), now_ms))
     assert swap_in(log, result, now_ms)
     return result.end_offset
 
@@ -102,12 +102,12 @@ def test_tombstones_stay_for_their_time_and_then_go(open_orders: Open) -> None:
     put(log, (b"a", None))
     put(log, (b"z", b"keeps the end"))
     log.roll(NOW)
-    upto = compact(log)
+    compact(log)
     assert [r.key for r in everything(log)] == [b"b", b"a", b"z"]
-    compact(log, cleaned_upto=upto, now_ms=NOW + 999)
+    compact(log, now_ms=NOW + 999)
     assert [r.key for r in everything(log)] == [b"b", b"a", b"z"]
     assert everything(log)[1].timestamp == NOW
-    compact(log, cleaned_upto=upto, now_ms=NOW + 1000)
+    compact(log, now_ms=NOW + 1000)
     assert [r.key for r in everything(log)] == [b"b", b"z"]
 
 
@@ -122,11 +122,11 @@ def test_records_of_aborted_transactions_go_and_their_markers_follow(open_orders
     put(log, (b"z", b"end"))
     log.roll(NOW)
     log.producers.states.clear()  # all idle for long: nothing is kept for their sake
-    upto = compact(log)
+    compact(log)
     assert [r.value for r in everything(log) if r.key in (b"a", b"b")] == [b"committed", b"kept"]
     assert log.aborted_transactions(0, 100) == [(2, 1)]
     for now in (NOW, NOW + 5000):
-        compact(log, cleaned_upto=upto, now_ms=now)
+        compact(log, now_ms=now)
     assert log.aborted_transactions(0, 100) == []
     kinds = [r.key for r in everything(log)]
     assert kinds == [b"a", b"b", b"\0\0\0\1", b"z"], "the marker of what is left stays"
@@ -142,14 +142,14 @@ def test_a_transaction_that_was_aborted_in_the_clean_part_takes_no_later_one_wit
     end_transaction(log, 7, commit=False)
     put(log, (b"z", b"1"))
     log.roll(NOW)
-    upto = compact(log)
+    compact(log)
     assert log.aborted_transactions(0, 100) == [(7, 1)]
     put(log, (b"k", None), base_sequence=1, **begun)
     end_transaction(log, 7, commit=True)
     put(log, (b"z", b"2"))
     log.roll(NOW)
     for now in (NOW, NOW + 5000):
-        upto = compact(log, cleaned_upto=upto, now_ms=now)
+        compact(log, now_ms=now)
         put(log, (b"z", b"3"))
         log.roll(NOW)
         assert b"old" not in [r.value for r in everything(log)], "what was deleted stays deleted"
@@ -179,7 +179,7 @@ def test_open_transactions_and_the_active_segment_are_left_alone(open_orders: Op
     for n in range(20):
         put(log, (b"a", b"later%d" % n))
     log.roll(NOW)
-    found = dirtiness(log, None, NOW)
+    found = dirtiness(log, NOW)
     assert found.first_uncleanable <= start
     compact(log)
     assert sum(r.value is not None and r.value.startswith(b"later") for r in everything(log)) == 20
@@ -190,8 +190,8 @@ def test_what_is_young_waits_for_the_lag(open_orders: Open) -> None:
     log = open_orders(config)
     for n in range(10):
         put(log, (b"a", b"%d" % n))
-    assert dirtiness(log, None, NOW + 999).first_uncleanable == 0
-    assert dirtiness(log, None, NOW + 1000).first_uncleanable == log.active.base_offset
+    assert dirtiness(log, NOW + 999).first_uncleanable == 0
+    assert dirtiness(log, NOW + 1000).first_uncleanable == log.active.base_offset
 
 
 def test_a_log_too_long_uncleaned_is_overdue(open_orders: Open) -> None:
@@ -199,9 +199,10 @@ def test_a_log_too_long_uncleaned_is_overdue(open_orders: Open) -> None:
     log = open_orders(config)
     for n in range(10):
         put(log, (b"a", b"%d" % n))
-    assert not dirtiness(log, None, NOW + 1000).overdue
-    assert dirtiness(log, None, NOW + 1001).overdue
-    assert not dirtiness(log, log.active.base_offset, NOW + 1001).overdue
+    assert not dirtiness(log, NOW + 1000).overdue
+    assert dirtiness(log, NOW + 1001).overdue
+    log.cleaned_upto = log.active.base_offset
+    assert not dirtiness(log, NOW + 1001).overdue
 
 
 def test_a_map_that_is_full_cleans_as_far_as_it_saw(open_orders: Open) -> None:
@@ -209,7 +210,7 @@ def test_a_map_that_is_full_cleans_as_far_as_it_saw(open_orders: Open) -> None:
     for n in range(30):
         put(log, (b"k%d" % (n % 10), b"%d" % n))
     log.roll(NOW)
-    plan = plan_cleaning(log, dirtiness(log, None, NOW), NOW)._replace(keys_max=5)
+    plan = plan_cleaning(log, dirtiness(log, NOW), NOW)._replace(keys_max=5)
     result = clean(plan)
     assert result.end_offset == 5
     assert swap_in(log, result, NOW)
@@ -220,11 +221,65 @@ def test_a_cleaning_that_no_longer_fits_is_thrown_away(open_orders: Open) -> Non
     log = open_orders(COMPACTED)
     for n in range(30):
         put(log, (b"a", b"%d" % n))
-    result = clean(plan_cleaning(log, dirtiness(log, None, NOW), NOW))
+    plan = plan_cleaning(log, dirtiness(log, NOW), NOW)
+    result = clean(plan)
     log.truncate_to(3, now_ms=NOW)
     assert not swap_in(log, result, NOW)
+    discard(plan)
     assert [r.value for r in everything(log)] == [b"0", b"1", b"2"]
     assert list(log.path.glob("*.cleaned")) == []
+
+
+class CutMeanwhile(Compactor):
+    """While a log is cleaned, another leader has it cut, and sends what takes as many bytes."""
+
+    async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
+        result = await super()._run(plan)
+        (log,) = self.directory.logs.values()
+        log.truncate_to(0, now_ms=NOW)
+        for n in range(30):
+            put(log, (b"b", b"%d" % n))
+        return result
+
+
+def test_a_cleaning_of_a_log_that_was_cut_and_grew_again_is_thrown_away(
+    tmp_path: Path, resources: LogResources
+) -> None:
+    directory = LogDirectory(tmp_path, resources)
+    log = directory.create(TopicPartition("c", 0), new_uuid(), COMPACTED, now_ms=NOW)
+    for n in range(30):
+        put(log, (b"a", b"%d" % n))
+    assert asyncio.run(CutMeanwhile(directory).clean_dirtiest(NOW)) is None
+    assert [(r.key, r.value) for r in everything(log)] == [(b"b", b"%d" % n) for n in range(30)]
+    assert dirtiness(log, NOW).first_dirty == 0
+    assert list(log.path.glob("*.cleaned")) == []
+
+
+@pytest.mark.parametrize("start", [2, 0])
+def test_what_is_fetched_again_after_a_cut_is_not_clean(open_orders: Open, start: int) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"1"))
+    put(log, (b"b", b"1"))
+
+    def delete_k() -> None:
+        put(log, (b"k", b"old"))
+        put(log, (b"k", None))
+        put(log, (b"z", b"1"))
+        log.roll(NOW)
+
+    delete_k()
+    assert compact(log) == 5
+    if start:
+        log.truncate_to(start, now_ms=NOW)
+    else:
+        log.truncate_fully_and_start_at(0, now_ms=NOW)
+    delete_k()
+    for now in (NOW, NOW + 5000):
+        compact(log, now_ms=now)
+        assert b"old" not in [r.value for r in everything(log)], "what was deleted stays deleted"
+        put(log, (b"z", b"2"))
+        log.roll(NOW)
+    assert b"k" not in [r.key for r in everything(log)]
 
 
 @pytest.mark.parametrize("stage", ["cleaned", "swap", "old gone"])
@@ -233,7 +288,7 @@ def test_a_crash_during_the_swap_loses_nothing(open_orders: Open, stage: str) ->
     for n in range(30):
         put(log, (b"k%d" % (n % 3), b"%d" % n))
     log.roll(NOW)
-    result = clean(plan_cleaning(log, dirtiness(log, None, NOW), NOW))
+    result = clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
     log.close()
     if stage != "cleaned":
         for path in list(log.path.glob("*.cleaned")):
@@ -262,7 +317,7 @@ def test_the_dirtiest_log_of_a_directory_is_cleaned_in_a_child(
         put(log, (b"a", b"%d" % n))
     compactor = Compactor(directory)
     assert asyncio.run(compactor.clean_dirtiest(NOW)) == name
-    assert directory.cleaner_offsets[name] == log.active.base_offset
+    assert log.cleaned_upto == log.active.base_offset
     assert asyncio.run(compactor.clean_dirtiest(NOW)) is None
     assert everything(log)[-1].value == b"29"
     assert len(everything(log)) < 10
@@ -285,9 +340,8 @@ def test_the_newest_value_of_every_key_is_never_lost(batches: list[Pairs], round
         for batch in batches:
             put(log, *batch)
             newest.update(batch)
-        upto = None
         for n in range(rounds):
-            upto = compact(log, cleaned_upto=upto, now_ms=NOW + n * 2000)
+            compact(log, now_ms=NOW + n * 2000)
         found = {r.key: r.value for r in everything(log)}
         alive = {key: value for key, value in newest.items() if value is not None}
         assert {key: value for key, value in found.items() if value is not None} == alive

@@ -77,6 +77,23 @@ def test_a_log_whose_owner_is_torn_is_nobodys_until_it_is_assigned(make: Make, s
     assert make().logs[ORDERS].topic_id == topic_id
 
 
+def test_what_recovery_cuts_off_does_not_count_as_cleaned(make: Make) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    for value in (b"a", b"b", b"c"):
+        append(log, value)
+    log.cleaned_upto = 2
+    directory.checkpoint().run()
+    directory.unlock()
+    directory = make()
+    assert directory.logs[ORDERS].cleaned_upto == 2
+    directory.unlock()
+    os.truncate(log.active.log_path, log.size // 3 + 1)
+    found = make().logs[ORDERS]
+    append(found, b"b again")
+    assert found.cleaned_upto == found.log_end_offset - 1 == 1
+
+
 def test_many_partitions_are_synced_together_at_a_stop(make: Make) -> None:
     directory = make()
     for n in range(20):

@@ -8,7 +8,7 @@ import asyncio
 import os
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
 from logging import getLogger
 from pathlib import Path
 from typing import NamedTuple
@@ -38,10 +38,8 @@ class Dirtiness(NamedTuple):
     overdue: bool  # max.compaction.lag.ms has passed for some of it
 
 
-def dirtiness(log: PartitionLog, cleaned_upto: int | None, now_ms: int) -> Dirtiness:
-    first_dirty = log.log_start_offset if cleaned_upto is None else cleaned_upto
-    if not log.log_start_offset <= first_dirty <= log.log_end_offset:
-        first_dirty = log.log_start_offset
+def dirtiness(log: PartitionLog, now_ms: int) -> Dirtiness:
+    first_dirty = max(log.log_start_offset, log.cleaned_upto)
     inactive = log.segments[:-1]
     dirty = [s for n, s in enumerate(inactive) if log.segments[n + 1].base_offset > first_dirty]
     limit = max(first_dirty, _uncleanable(log, dirty, now_ms))
@@ -91,14 +89,12 @@ def plan_cleaning(log: PartitionLog, found: Dirtiness, now_ms: int) -> CleaningP
     )
 
 
-def choose(
-    logs: Mapping[TopicPartition, PartitionLog], cleaned: Mapping[TopicPartition, int], now_ms: int
-) -> tuple[PartitionLog, Dirtiness] | None:
+def choose(logs: Iterable[PartitionLog], now_ms: int) -> tuple[PartitionLog, Dirtiness] | None:
     """The dirtiest log that is worth it."""
     worth = []
-    for partition, log in logs.items():
+    for log in logs:
         if log.config.compact and len(log.segments) > 1:
-            found = dirtiness(log, cleaned.get(partition), now_ms)
+            found = dirtiness(log, now_ms)
             if found.overdue or found.ratio > log.config.min_cleanable_dirty_ratio:
                 worth.append((log, found))
     return max(worth, key=lambda one: one[1].ratio, default=None)
@@ -108,11 +104,10 @@ def swap_in(log: PartitionLog, result: CleaningResult, now_ms: int) -> bool:
     """Put cleaned segments in place; False where the log has changed so that they do not fit."""
     present = {(segment.base_offset, segment.size) for segment in log.segments[:-1]}
     fits = all(source in present for group in result.groups for source in group.replaced)
-    for group in result.groups:
-        if fits:
+    if fits:
+        for group in result.groups:
             _swap(log, group, now_ms)
-        else:
-            discard(log.path, group)
+        log.cleaned_upto = result.end_offset
     return fits
 
 
@@ -136,10 +131,12 @@ def _rename(directory: Path, base: int, old: str, new: str) -> None:
             os.rename(source, directory / file_name(base, suffix + new))
 
 
-def discard(directory: Path, group: CleanedGroup) -> None:
-    for suffix in SEGMENT_SUFFIXES:
-        name = file_name(group.replaced[0].base_offset, suffix + CLEANED)
-        (directory / name).unlink(missing_ok=True)
+def discard(plan: CleaningPlan) -> None:
+    """Remove what a cleaning wrote that came to nothing."""
+    for source in plan.segments:
+        for suffix in SEGMENT_SUFFIXES:
+            name = file_name(source.base_offset, suffix + CLEANED)
+            (Path(plan.directory) / name).unlink(missing_ok=True)
 
 
 class Compactor:
@@ -151,18 +148,18 @@ class Compactor:
 
     async def clean_dirtiest(self, now_ms: int) -> TopicPartition | None:
         """Clean one log if one is dirty enough; which it was. None: nothing (more) to do."""
-        chosen = choose(self.directory.logs, self.directory.cleaner_offsets, now_ms)
+        chosen = choose(self.directory.logs.values(), now_ms)
         if chosen is None:
             return None
         log, found = chosen
-        partition = log.topic_partition
-        result = await self._run(plan_cleaning(log, found, now_ms))
-        if result is None or self.directory.logs.get(partition) is not log:
+        plan, truncations = plan_cleaning(log, found, now_ms), log.truncations
+        result = await self._run(plan)
+        # A log that was cut may have grown again: it is another one then, of the same size maybe.
+        is_same = not log.abandoned and log.truncations == truncations
+        if result is None or not is_same or not swap_in(log, result, now_ms):
+            discard(plan)
             return None
-        if not swap_in(log, result, now_ms):
-            return None
-        self.directory.cleaner_offsets[partition] = result.end_offset
-        return partition if result.end_offset > found.first_dirty else None
+        return log.topic_partition if result.end_offset > found.first_dirty else None
 
     async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
         pipe = asyncio.subprocess.PIPE

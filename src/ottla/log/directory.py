@@ -57,7 +57,6 @@ class LogDirectory:
         self.health = DirectoryHealth(path)
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.unusable: dict[TopicPartition, str] = {}  # logs that could not be opened, and why
-        self.cleaner_offsets: dict[TopicPartition, int] = {}
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
         self._doomed: list[tuple[int, Path]] = []  # (time to remove it, a file or directory)
@@ -88,7 +87,7 @@ class LogDirectory:
         recovery_points = read_offsets(self.path / RECOVERY_POINTS)
         starts = read_offsets(self.path / LOG_STARTS)
         high_watermarks = read_offsets(self.path / HIGH_WATERMARKS)
-        self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
+        cleaned = read_offsets(self.path / CLEANER_OFFSETS)
         for entry in os.scandir(self.path):
             if not entry.is_dir():
                 if entry.name.endswith(UNFINISHED):
@@ -121,6 +120,8 @@ class LogDirectory:
                 )
                 continue
             log.advance_high_watermark(high_watermarks.get(partition, 0))
+            # Recovery may have cut the log: what is fetched again is not clean.
+            log.cleaned_upto = min(cleaned.get(partition, 0), log.log_end_offset)
             self.logs[partition] = log
 
     # --- partitions come and go
@@ -159,7 +160,6 @@ class LogDirectory:
 
     def _let_go(self, partition: TopicPartition) -> None:
         log = self.logs.pop(partition, None)
-        self.cleaner_offsets.pop(partition, None)
         self.unusable.pop(partition, None)
         if log is not None:
             log.abandon()
@@ -196,13 +196,16 @@ class LogDirectory:
     # --- checkpoints and the end
 
     def checkpoint(self) -> CheckpointJob:
-        """Recovery points, log starts and high watermarks as they are now."""
+        """Recovery points, log starts, high watermarks and what is compacted as they are now."""
         logs = self.logs
         offsets: tuple[tuple[str, Mapping[TopicPartition, int]], ...] = (
             (RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}),
             (LOG_STARTS, {name: log.log_start_offset for name, log in logs.items() if _moved(log)}),
             (HIGH_WATERMARKS, {name: log.high_watermark for name, log in logs.items()}),
-            (CLEANER_OFFSETS, self.cleaner_offsets),
+            (
+                CLEANER_OFFSETS,
+                {name: log.cleaned_upto for name, log in logs.items() if log.cleaned_upto},
+            ),
         )
         return CheckpointJob(
             tuple((self.path / name, encode_offsets(values)) for name, values in offsets)

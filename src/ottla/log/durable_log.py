@@ -47,6 +47,7 @@ class DurableLog(SegmentedLog):
         self.snapshots = snapshots
         self.high_watermark = log_start_offset
         self.recovery_point = recovery_point
+        self.cleaned_upto = 0  # everything below has been compacted
         self.unflushed_bytes = 0
         self._flushing: list[FlushJob] = []
         self._flush_asked_ms: int | None = None  # when unflushed batches were first noticed

@@ -249,6 +249,7 @@ class PartitionLog(DurableLog):
         self.high_watermark = min(self.high_watermark, offset)
         self.high_watermark = max(self.high_watermark, self.log_start_offset)
         self.recovery_point = min(self.recovery_point, offset)
+        self.cleaned_upto = min(self.cleaned_upto, offset)
         self.epochs.truncate_from_end(offset)
         self.tail.clear(offset, self.active.size)
 

@@ -1,6 +1,7 @@
 """Of every key the newest record stays; nothing else changes for a reader."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,13 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ottla.errors import OttlaError
 from ottla.ids import TopicPartition, new_uuid
 from ottla.log.cleaning import CleaningPlan, CleaningResult, clean
-from ottla.log.compaction import Compactor, dirtiness, discard, plan_cleaning, swap_in
+from ottla.log.compaction import (
+    RETRY_MS,
+    Compactor,
+    dirtiness,
+    discard,
+    plan_cleaning,
+    still_fits,
+    swap_in,
+)
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.reading import Damage
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.wire.compression import Codec
@@ -47,7 +58,7 @@ def end_transaction(log: PartitionLog, producer: int, *, commit: bool) -> None:
 
 def compact(log: PartitionLog, *, now_ms: int = NOW) -> int:
     result = clean(plan_cleaning(log, dirtiness(log, now_ms), now_ms))
-    assert swap_in(log, result, now_ms)
+    swap_in(log, result, now_ms)
     return result.end_offset
 
 
@@ -213,7 +224,7 @@ def test_a_map_that_is_full_cleans_as_far_as_it_saw(open_orders: Open) -> None:
     plan = plan_cleaning(log, dirtiness(log, NOW), NOW)._replace(keys_max=5)
     result = clean(plan)
     assert result.end_offset == 5
-    assert swap_in(log, result, NOW)
+    swap_in(log, result, NOW)
     assert len(everything(log)) == 30
 
 
@@ -222,9 +233,10 @@ def test_a_cleaning_that_no_longer_fits_is_thrown_away(open_orders: Open) -> Non
     for n in range(30):
         put(log, (b"a", b"%d" % n))
     plan = plan_cleaning(log, dirtiness(log, NOW), NOW)
-    result = clean(plan)
+    clean(plan)
+    assert still_fits(log, plan)
     log.truncate_to(3, now_ms=NOW)
-    assert not swap_in(log, result, NOW)
+    assert not still_fits(log, plan)
     discard(plan)
     assert [r.value for r in everything(log)] == [b"0", b"1", b"2"]
     assert list(log.path.glob("*.cleaned")) == []
@@ -233,7 +245,7 @@ def test_a_cleaning_that_no_longer_fits_is_thrown_away(open_orders: Open) -> Non
 class CutMeanwhile(Compactor):
     """While a log is cleaned, another leader has it cut, and sends what takes as many bytes."""
 
-    async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
+    async def _run(self, plan: CleaningPlan) -> CleaningResult | Damage | str:
         result = await super()._run(plan)
         (log,) = self.directory.logs.values()
         log.truncate_to(0, now_ms=NOW)
@@ -321,6 +333,78 @@ def test_the_dirtiest_log_of_a_directory_is_cleaned_in_a_child(
     assert asyncio.run(compactor.clean_dirtiest(NOW)) is None
     assert everything(log)[-1].value == b"29"
     assert len(everything(log)) < 10
+
+
+def flip_a_bit(log: PartitionLog, offset: int) -> None:
+    """In a record, as a disk might."""
+    segment = log.segments[log.segment_number(offset)]
+    found = segment.find(offset)
+    assert found is not None
+    at = found[0] + found[1] - 3
+    (byte,) = segment.handle.read(at, 1)
+    os.pwrite(segment.handle.fd, bytes([byte ^ 1]), at)
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_a_segment_that_is_damaged_is_left_to_whoever_can_mend_it(
+    open_orders: Open, cleaned: bool
+) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(10):
+        put(log, (b"%d" % n, b"v%d" % n))
+    log.roll(NOW)
+    if cleaned:
+        compact(log)
+        put(log, (b"9", b"new"))
+        log.roll(NOW)
+    flip_a_bit(log, 3)
+    before = [(segment.base_offset, segment.size) for segment in log.segments]
+    with pytest.raises(Damage) as found:
+        compact(log)
+    assert found.value.offset == 3
+    assert [(segment.base_offset, segment.size) for segment in log.segments] == before
+
+
+def test_a_segment_of_a_format_too_old_is_not_damaged_but_cannot_be_cleaned(
+    open_orders: Open,
+) -> None:
+    log = open_orders(COMPACTED)
+    put(log, (b"a", b"1"))
+    put(log, (b"a", b"2"))
+    log.roll(NOW)
+    os.pwrite(log.segments[0].handle.fd, b"\1", 16)
+    with pytest.raises(OttlaError, match="offset 0 is in a format before"):
+        compact(log)
+
+
+def test_a_log_that_cannot_be_cleaned_keeps_no_other_from_it(
+    tmp_path: Path, resources: LogResources, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = LogDirectory(tmp_path, resources)
+    names = [TopicPartition("damaged", 0), TopicPartition("sound", 0)]
+    damaged, sound = (directory.create(one, new_uuid(), COMPACTED, now_ms=NOW) for one in names)
+    for n in range(30):
+        put(damaged, (b"%d" % n, b"%d" % n))
+        put(sound, (b"a", b"%d" % n))
+    flip_a_bit(damaged, 9)
+    compactor = Compactor(directory)
+
+    def turned_to(now_ms: int) -> TopicPartition | None:
+        return asyncio.run(compactor.clean_dirtiest(now_ms))
+
+    assert [turned_to(NOW) for _ in names] == names
+    assert [turned_to(NOW) for _ in names] == [None, None], "it is not tried over and over"
+    assert damaged.damage is not None
+    assert damaged.damage.offset == 9
+    assert "damaged-0 cannot be cleaned" in caplog.text
+    assert list(damaged.path.glob("*.cleaned")) == []
+    assert len(everything(sound)) < 10
+    assert turned_to(NOW + RETRY_MS) == names[0], "but once in a while"
+    damaged.truncate_to(9, now_ms=NOW)  # as whoever mends it does
+    for n in range(9, 30):
+        put(damaged, (b"%d" % n, b"%d" % n))
+    assert turned_to(NOW + RETRY_MS) == names[0], "and when it is another"
+    assert damaged.cleaned_upto == damaged.active.base_offset
 
 
 pairs = st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.none() | st.binary(max_size=30))

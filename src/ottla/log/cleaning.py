@@ -2,7 +2,7 @@
 
 `clean` reads the segments of a plan and writes `.cleaned` files beside them; it never touches the
 log itself, so it can run in a process of its own (`cleaning_process`). Deciding what to clean and
-putting the result in place is `compaction`'s part.
+putting the result in place is `compaction`'s part. A segment that is damaged is left as it is.
 """
 
 import os
@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from ottla.errors import OttlaError
 from ottla.log.config import LogConfig
 from ottla.log.files import (
     CLEANED,
@@ -22,6 +23,7 @@ from ottla.log.files import (
     sync_directory,
 )
 from ottla.log.indexes import AbortedTransaction
+from ottla.log.reading import OLD_MAGIC, Damage
 from ottla.log.scanning import scan
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
 from ottla.log.transactions_seen import TransactionsSeen
@@ -43,6 +45,7 @@ from ottla.wire.record_batch import (
 KEYS_MAX = 1_000_000  # about 128 MiB, what Kafka's log.cleaner.dedupe.buffer.size allows
 OUTPUT_MAX = 1 << 30  # what was once accepted must be readable here
 _SHORT_KEY = 32
+_MAGIC_AT = 16
 
 
 class SourceSegment(NamedTuple):
@@ -66,6 +69,7 @@ class CleaningPlan(NamedTuple):
     producers: dict[int, ProducerEnd]
     config: LogConfig
     now_ms: int
+    truncations: int  # of the log, when it was planned
     keys_max: int = KEYS_MAX
 
 
@@ -182,9 +186,17 @@ def _make_durable(target: Segment, last_source: Path) -> None:
 
 
 def _batches(plan: CleaningPlan, segment: SourceSegment) -> Iterator[tuple[bytes, BatchHeader]]:
+    """All of a segment: what cannot be read must not be taken for what is not there."""
     handle = FileHandle(str(Path(plan.directory) / file_name(segment.base_offset, LOG)))
+    end, next_offset = 0, segment.base_offset
     for position, header in scan(handle, 0, segment.size, check=True):
         yield handle.read(position, header.size), header
+        end, next_offset = position + header.size, header.next_offset
+    if end < segment.size:
+        magic = handle.read(end + _MAGIC_AT, 1)
+        if magic and magic[0] in OLD_MAGIC:
+            raise OttlaError(f"The batch at offset {next_offset} is in a format before Kafka 0.11.")
+        raise Damage(next_offset)
 
 
 def retained(

@@ -1,4 +1,7 @@
-"""The child in which a log is cleaned: a pickled plan on standard input, the result on output."""
+"""The child in which a log is cleaned: a pickled plan on standard input, the result on output.
+
+Damage is a result too: the parent has to know where it begins.
+"""
 
 import ctypes
 import os
@@ -6,7 +9,8 @@ import pickle
 import signal
 import sys
 
-from ottla.log.cleaning import CleaningPlan, clean
+from ottla.log.cleaning import CleaningPlan, CleaningResult, clean
+from ottla.log.reading import Damage
 
 PR_SET_PDEATHSIG = 1
 
@@ -16,7 +20,12 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.nice(10)
     plan: CleaningPlan = pickle.load(sys.stdin.buffer)
-    sys.stdout.buffer.write(pickle.dumps(clean(plan)))
+    result: CleaningResult | Damage
+    try:
+        result = clean(plan)
+    except Damage as damage:
+        result = damage
+    sys.stdout.buffer.write(pickle.dumps(result))
 
 
 if __name__ == "__main__":

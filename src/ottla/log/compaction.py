@@ -8,7 +8,6 @@ import asyncio
 import os
 import pickle
 import sys
-from collections.abc import Iterable
 from logging import getLogger
 from pathlib import Path
 from typing import NamedTuple
@@ -24,9 +23,12 @@ from ottla.log.cleaning import (
 from ottla.log.directory import LogDirectory
 from ottla.log.files import CLEANED, SEGMENT_SUFFIXES, SWAP, file_name
 from ottla.log.partition_log import PartitionLog
+from ottla.log.reading import Damage
 from ottla.log.segment import Segment
 
 logger = getLogger(__name__)
+
+RETRY_MS = 3_600_000  # damage stays, but it may have been room that was missing
 
 
 class Dirtiness(NamedTuple):
@@ -86,10 +88,11 @@ def plan_cleaning(log: PartitionLog, found: Dirtiness, now_ms: int) -> CleaningP
         producers,
         log.config,
         now_ms,
+        log.truncations,
     )
 
 
-def choose(logs: Iterable[PartitionLog], now_ms: int) -> tuple[PartitionLog, Dirtiness] | None:
+def choose(logs: list[PartitionLog], now_ms: int) -> tuple[PartitionLog, Dirtiness] | None:
     """The dirtiest log that is worth it."""
     worth = []
     for log in logs:
@@ -100,15 +103,24 @@ def choose(logs: Iterable[PartitionLog], now_ms: int) -> tuple[PartitionLog, Dir
     return max(worth, key=lambda one: one[1].ratio, default=None)
 
 
-def swap_in(log: PartitionLog, result: CleaningResult, now_ms: int) -> bool:
-    """Put cleaned segments in place; False where the log has changed so that they do not fit."""
-    present = {(segment.base_offset, segment.size) for segment in log.segments[:-1]}
-    fits = all(source in present for group in result.groups for source in group.replaced)
-    if fits:
-        for group in result.groups:
-            _swap(log, group, now_ms)
-        log.cleaned_upto = result.end_offset
-    return fits
+def still_fits(log: PartitionLog, plan: CleaningPlan) -> bool:
+    """A log that was cut may have grown again: it is another one then, of the same size maybe."""
+    return (
+        not log.abandoned
+        and log.truncations == plan.truncations
+        and _inactive(log).issuperset(plan.segments)
+    )
+
+
+def _inactive(log: PartitionLog) -> set[SourceSegment]:
+    return {SourceSegment(segment.base_offset, segment.size) for segment in log.segments[:-1]}
+
+
+def swap_in(log: PartitionLog, result: CleaningResult, now_ms: int) -> None:
+    """Put cleaned segments in place."""
+    for group in result.groups:
+        _swap(log, group, now_ms)
+    log.cleaned_upto = result.end_offset
 
 
 def _swap(log: PartitionLog, group: CleanedGroup, now_ms: int) -> None:
@@ -144,24 +156,41 @@ class Compactor:
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
+        self._failures: dict[PartitionLog, CleaningPlan] = {}
         self._child: asyncio.subprocess.Process | None = None
 
     async def clean_dirtiest(self, now_ms: int) -> TopicPartition | None:
-        """Clean one log if one is dirty enough; which it was. None: nothing (more) to do."""
-        chosen = choose(self.directory.logs.values(), now_ms)
+        """Turn to one log if one is dirty enough; which it was. None: nothing (more) to do."""
+        chosen = choose(self._cleanable(now_ms), now_ms)
         if chosen is None:
             return None
         log, found = chosen
-        plan, truncations = plan_cleaning(log, found, now_ms), log.truncations
+        plan = plan_cleaning(log, found, now_ms)
         result = await self._run(plan)
-        # A log that was cut may have grown again: it is another one then, of the same size maybe.
-        is_same = not log.abandoned and log.truncations == truncations
-        if result is None or not is_same or not swap_in(log, result, now_ms):
+        if not still_fits(log, plan):
             discard(plan)
             return None
-        return log.topic_partition if result.end_offset > found.first_dirty else None
+        if isinstance(result, CleaningResult):
+            swap_in(log, result, now_ms)
+            return log.topic_partition if result.end_offset > found.first_dirty else None
+        discard(plan)
+        logger.error("%s cannot be cleaned and stays as it is: %s", log.path, result)
+        if isinstance(result, Damage):
+            log.damage = log.damage or result
+        self._failures[log] = plan
+        return log.topic_partition
 
-    async def _run(self, plan: CleaningPlan) -> CleaningResult | None:
+    def _cleanable(self, now_ms: int) -> list[PartitionLog]:
+        """All but those that have failed lately and have not changed."""
+        self._failures = {
+            log: plan
+            for log, plan in self._failures.items()
+            if still_fits(log, plan) and now_ms < plan.now_ms + RETRY_MS
+        }
+        return [log for log in self.directory.logs.values() if log not in self._failures]
+
+    async def _run(self, plan: CleaningPlan) -> CleaningResult | Damage | str:
+        """What came of it; a text is what the child said before it died."""
         pipe = asyncio.subprocess.PIPE
         self._child = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "ottla.log.cleaning_process", stdin=pipe, stdout=pipe, stderr=pipe
@@ -169,9 +198,8 @@ class Compactor:
         try:
             answer, complaint = await self._child.communicate(pickle.dumps(plan))
             if self._child.returncode != 0:
-                logger.error("cleaning %s failed: %s", plan.directory, complaint.decode().strip())
-                return None
-            result: CleaningResult = pickle.loads(answer)
+                return complaint.decode().strip()
+            result: CleaningResult | Damage = pickle.loads(answer)
             return result
         finally:
             self.stop()

@@ -32,6 +32,10 @@ class Damage(KafkaError):
         )
         self.offset = offset
 
+    def __reduce__(self) -> tuple[type["Damage"], tuple[int]]:
+        """A child process may be the one that finds it."""
+        return Damage, (self.offset,)
+
 
 class Read(NamedTuple):
     """Bytes from the batch that holds the asked offset on; the last batch may be cut short.

@@ -53,7 +53,7 @@ class SegmentedLog:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.health = health
-        self.damage: Damage | None = None  # what a read has found
+        self.damage: Damage | None = None  # what a reader or the cleaner has found
         self.truncations = 0  # how often its end was cut off: what was known of it then may be void
         self.abandoned = False  # its files are nobody's any more: their loss is no failure
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)

@@ -145,6 +145,21 @@ def test_nobody_waits_for_a_flush_of_what_was_cut_off(open_orders: Open) -> None
     assert log.recovery_point == 1
 
 
+def test_nobody_waits_for_a_flush_of_what_was_deleted(open_orders: Open) -> None:
+    log = open_orders(LogConfig(flush_messages=1))
+    append(log, b"a")
+    log.abandon()
+    log.path.rename(log.path.with_suffix(".deleted"))
+
+    async def wait() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            await GroupCommit(log, executor).flushed(1)
+
+    asyncio.run(wait())
+    assert log.health.failure is None
+    assert not log.path.exists()
+
+
 def test_old_snapshots_make_room_for_the_newest(open_orders: Open) -> None:
     log = open_orders(SMALL)
     for n in range(30):

@@ -19,7 +19,7 @@ from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
 from ottla.node import upkeep
 from ottla.node.upkeep import Upkeep
-from support.log_batches import NOW, append
+from support.log_batches import NOW, append, values_from
 
 
 class BusyDirectory(LogDirectory):
@@ -79,3 +79,52 @@ def test_a_topic_that_is_deleted_while_it_is_flushed_is_no_failing_disk(tmp_path
 
     asyncio.run(run())
     assert directory.health.failure is None
+
+
+def test_a_topic_made_anew_while_the_old_one_is_flushed_has_nothing_of_it(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+    orders = TopicPartition("orders", 0)
+    old = directory.create(orders, b"i" * 16, LogConfig(), now_ms=NOW)
+    append(old, b"x", producer_id=7, producer_epoch=0, base_sequence=0)
+
+    class MakingAnew(Upkeep):
+        async def _in_thread(self, job: Callable[[], None]) -> None:
+            directory.delete(orders, now_ms=NOW)
+            new = directory.create(orders, b"j" * 16, LogConfig(), now_ms=NOW)
+            append(new, b"y")
+            append(new, b"z")
+            await super()._in_thread(job)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            await MakingAnew([directory], Settings({}), threads, lambda: NOW)._flush(directory, old)
+
+    asyncio.run(run())
+    assert list(directory.logs[orders].path.glob("*.snapshot")) == []
+    assert directory.health.failure is None
+
+
+def test_retention_leaves_a_topic_alone_that_was_made_anew_meanwhile(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+    config = LogConfig(retention_ms=1000)
+    first, second = TopicPartition("first", 0), TopicPartition("second", 0)
+    for name in (first, second):
+        log = directory.create(name, b"i" * 16, config, now_ms=NOW)
+        append(log, b"old")
+        log.advance_high_watermark(1)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW + 5000)
+            retention = asyncio.ensure_future(upkeep._retain())
+            await asyncio.sleep(0)  # the first has had its turn
+            directory.delete(second, now_ms=NOW)
+            append(directory.create(second, b"j" * 16, config, now_ms=NOW), b"new")
+            await retention
+
+    asyncio.run(run())
+    assert directory.logs[first].log_start_offset == 1
+    log = directory.logs[second]
+    log.tail.clear(log.log_end_offset, log.size)
+    assert values_from(log, 0) == [b"new"]
+    assert list(log.path.glob("*.deleted")) == []

@@ -122,10 +122,10 @@ class DurableLog(SegmentedLog):
         """The job has run: recovery may start where it began, unless the log was cut meanwhile.
 
         Then other batches may have come to lie at the offsets that were flushed, and the snapshot
-        tells of a log that is no more.
+        tells of a log that is no more; as it does if a topic was deleted, and maybe made anew.
         """
         self._flushing.remove(job)
-        if job.truncations != self.truncations:
+        if self.abandoned or job.truncations != self.truncations:
             if job.snapshot_path is not None:
                 self.snapshots.remove(job.offset)
             return

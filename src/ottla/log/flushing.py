@@ -77,10 +77,11 @@ class GroupCommit:
     async def flushed(self, offset: int) -> None:
         """Returns once everything below `offset` is on disk; OSError if the directory failed.
 
-        What was cut off meanwhile is waited for by nobody.
+        What was cut off or deleted meanwhile is waited for by nobody.
         """
-        while self._log.recovery_point < min(offset, self._log.log_end_offset):
-            self._log.health.refuse(client=False)
+        log = self._log
+        while not log.abandoned and log.recovery_point < min(offset, log.log_end_offset):
+            log.health.refuse(client=False)
             if self._running is None:
                 self._running = asyncio.ensure_future(self._flush())
             await asyncio.shield(self._running)

@@ -154,7 +154,8 @@ class Upkeep:
         now_ms = self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
-                partition_log.enforce_retention(now_ms)
+                if not partition_log.abandoned:  # else its files may be another topic's by now
+                    partition_log.enforce_retention(now_ms)
                 await asyncio.sleep(0)
 
     async def _compact(self) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +87,23 @@ def test_aborted_transactions_survive_and_are_cut(tmp_path: Path) -> None:
     assert again.entries == entries
     again.truncate_to(20)
     assert TransactionIndex(path, fresh=False).entries == entries[:1]
+
+
+@pytest.mark.parametrize("torn", [bytes(10), bytes(33), bytes(34), bytes(50)])
+def test_what_a_power_cut_left_of_an_entry_is_cut_off(tmp_path: Path, torn: bytes) -> None:
+    path = tmp_path / "x.txnindex"
+    entries = [AbortedTransaction(1, 0, 10, 11), AbortedTransaction(2, 5, 20, 21)]
+    path.write_bytes(TransactionIndex.entry.pack(0, *entries[0]) + torn)
+    index = TransactionIndex(str(path), fresh=False)
+    index.truncate_to(20)
+    assert path.stat().st_size == TransactionIndex.entry.size
+    index.append(entries[1])
+    assert TransactionIndex(str(path), fresh=False).entries == entries
+
+
+def test_an_entry_is_written_behind_the_last_that_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "x.txnindex"
+    entries = [AbortedTransaction(1, 0, 10, 11), AbortedTransaction(2, 5, 20, 21)]
+    path.write_bytes(TransactionIndex.entry.pack(0, *entries[0]) + bytes(10))
+    TransactionIndex(str(path), fresh=False).append(entries[1])
+    assert TransactionIndex(str(path), fresh=False).entries == entries

@@ -205,9 +205,13 @@ class TransactionIndex:
         return self._entries
 
     def append(self, aborted: AbortedTransaction) -> None:
+        """Behind the last whole entry: after a crash a torn one may follow on it."""
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(fd, self.entry.pack(0, *aborted), len(self.entries) * self.entry.size)
+        finally:
+            os.close(fd)
         self.entries.append(aborted)
-        with open(self.path, "ab", buffering=0) as file:
-            file.write(self.entry.pack(0, *aborted))
 
     def clear(self) -> None:
         self._entries = []
@@ -215,7 +219,11 @@ class TransactionIndex:
             os.truncate(self.path, 0)
 
     def truncate_to(self, offset: int) -> None:
-        kept = [aborted for aborted in self.entries if aborted.last_offset < offset]
-        if len(kept) < len(self.entries):
-            self._entries = kept
-            os.truncate(self.path, len(kept) * self.entry.size)
+        """Keep what ended before `offset`. A power cut may leave zeros, or a part of an entry."""
+        self._entries = [
+            aborted
+            for aborted in self.entries
+            if aborted.first_offset < aborted.last_offset < offset
+        ]
+        if os.path.exists(self.path):
+            os.truncate(self.path, len(self._entries) * self.entry.size)

@@ -288,6 +288,20 @@ def test_a_repeated_init_is_known_and_a_zombies_is_refused() -> None:
     in_a_world(body)
 
 
+def test_more_ids_expire_at_once_than_a_batch_has_room_for() -> None:
+    async def body(world: World) -> None:
+        for n in range(30):
+            await world.coordinator.init_producer(f"app-{n}", 60_000, None)
+        world.log.max_batch_bytes = 500
+        later_ms, shard = world.now_ms + 1000, world.coordinator.shards.at(0)
+        assert await shard.submit(lambda ledger, now, _: ledger.expire(later_ms, 1000)) == 30
+        assert list(shard.machine) == []
+        assert [record.value for record in world.log.records()[-30:]] == [None] * 30
+        assert max(len(batch) for batch in world.log.batches) <= 500
+
+    in_a_world(body)
+
+
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
 def test_a_time_out_beyond_the_limit_is_refused(timeout_ms: int) -> None:
     async def body(world: World) -> None:

@@ -63,7 +63,8 @@ class Ledger:
 
     def expire(self, now_ms: int, expiration_ms: int) -> Decision[int]:
         idle = [t for t in self if may_expire(t, now_ms, expiration_ms)]
-        return Decision([records.tombstone_of(t.transactional_id) for t in idle], len(idle))
+        tombstones = [records.tombstone_of(t.transactional_id) for t in idle]
+        return Decision(tombstones, len(idle), is_atomic=False)  # any number of them may be due
 
     # --- what a shard asks for
 

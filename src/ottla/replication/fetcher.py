@@ -10,7 +10,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable
 from time import time_ns
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
@@ -18,6 +18,7 @@ from ottla.ports.network import Link, LinkLost, Network
 from ottla.replication.follower import PATIENT, Follower, Verdict
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
+from ottla.wire.message import Message
 from ottla.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -47,6 +48,7 @@ SESSION_ERRORS = {
 }
 
 Address = Callable[[int], tuple[str, int] | None]
+M = TypeVar("M", bound=Message)
 
 
 class Suspects(Protocol):
@@ -205,7 +207,7 @@ class Fetcher:
             await self._rest(self._limits.backoff_s)
             return
         request = self._request()
-        response = await client.ask(request, FETCH_VERSION, FetchResponse)
+        response = await self._ask(client, request, FETCH_VERSION, FetchResponse)
         if response.error_code:
             code = ErrorCode(response.error_code)
             if code in SESSION_ERRORS:
@@ -222,6 +224,14 @@ class Fetcher:
                 follower = self._by_id.get((topic.topic_id, data.partition_index))
                 if follower is not None:
                     await self._take(client, follower, data)
+
+    async def _ask(self, client: Client, request: Message, version: int, kind: type[M]) -> M:
+        """An answer that came in spite of an interruption is dropped: what it is about may be
+        followed in another epoch by now."""
+        response = await client.ask(request, version, kind)
+        if self._interrupted:
+            raise LinkLost("it was interrupted")
+        return response
 
     def _request(self) -> FetchRequest:
         """Names what changed since the request before; of a thousand partitions, mostly a few."""
@@ -289,6 +299,8 @@ class Fetcher:
     async def _restart(self, client: Client, follower: Follower) -> None:
         start = await self._offset_of(client, follower, EARLIEST)
         end = await self._offset_of(client, follower, LATEST)
+        if self._followers.get(follower.topic_partition) is not follower:
+            return  # meanwhile it follows another, or leads: its log is no affair of this leader
         if start is None or end is None:
             self._pause(follower)
             return
@@ -299,7 +311,11 @@ class Fetcher:
             end,
             follower.log.log_end_offset,
         )
-        follower.restart_at(start, end, now_ms())
+        try:
+            if not follower.restart_at(start, end, now_ms()):
+                self._pause(follower, TROUBLE_S)
+        except KafkaError as error:
+            self._troubled(follower, error)
 
     async def _offset_of(self, client: Client, follower: Follower, which: int) -> int | None:
         topic, partition = follower.topic_partition
@@ -310,7 +326,7 @@ class Fetcher:
             replica_id=self._replica.node_id,
             topics=[ListOffsetsTopic(name=topic, partitions=[ask])],
         )
-        response = await client.ask(request, LIST_OFFSETS_VERSION, ListOffsetsResponse)
+        response = await self._ask(client, request, LIST_OFFSETS_VERSION, ListOffsetsResponse)
         answer = response.topics[0].partitions[0]
         return None if answer.error_code else answer.offset
 

@@ -81,12 +81,18 @@ class Follower:
             self.log.move_start(min(data.log_start_offset, self.log.high_watermark))
         return Verdict.GO_ON
 
-    def restart_at(self, leader_start: int, leader_end: int, now_ms: int) -> None:
-        """After OUT_OF_RANGE: cut what the leader never had, or begin where its log begins."""
+    def restart_at(self, leader_start: int, leader_end: int, now_ms: int) -> bool:
+        """After OUT_OF_RANGE: cut what the leader never had, or begin where its log begins.
+
+        False where there is nothing to do: the logs meet after all, the leader's has grown, say.
+        """
         if self.log.log_end_offset > leader_end:
             self.log.truncate_to(leader_end, now_ms=now_ms)
-        else:
+        elif self.log.log_end_offset < leader_start:
             self.log.truncate_fully_and_start_at(leader_start, now_ms=now_ms)
+        else:
+            return False
+        return True
 
     def _common_end(self, diverging: EpochEndOffset) -> int:
         """Where the logs may still be the same; if the epochs differ, the next fetch goes on."""

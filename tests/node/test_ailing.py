@@ -1,10 +1,15 @@
 """Replicas on bad disks: who steps back, in which order, and who stays."""
 
+import os
+from errno import EIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from ottla.ids import UNASSIGNED_DIRECTORY
+from ottla.log.health import DirectoryHealth
 from ottla.log.reading import Damage
 from ottla.metadata.image import Partition
 from ottla.node.ailing import TURN_S, Ailing
@@ -21,7 +26,7 @@ class World:
         self.log = SimpleNamespace(
             damage=None,
             log_end_offset=50,
-            health=SimpleNamespace(full=False, path=Path("/data")),
+            health=DirectoryHealth(Path("/data")),
             truncate_to=lambda offset, now_ms: setattr(self.log, "log_end_offset", offset),
         )
         self.replica: Any = SimpleNamespace(topic_partition="orders-0", log=self.log, lost=None)
@@ -83,3 +88,21 @@ def test_a_damaged_log_is_cut_once_another_leads() -> None:
     assert world.look_after(0.5) is None
     assert world.log.log_end_offset == 20
     assert world.log.damage is None
+
+
+def test_a_log_that_cannot_be_cut_is_told_of_once_and_fails_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(offset: int, now_ms: int) -> None:
+        raise OSError(EIO, os.strerror(EIO))
+
+    world = World(1)
+    world.log.damage = Damage(20)
+    world.look_after(0.0)
+    world.has(leader=2, isr=(2, 3))
+    world.log.truncate_to = fail
+    caplog.clear()
+    assert world.look_after(0.5) is not None
+    assert world.look_after(0.5) is not None
+    assert len(caplog.records) == 1
+    assert world.log.health.failure is not None

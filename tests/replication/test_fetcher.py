@@ -1,7 +1,9 @@
 """What a leader answers counts only for those who still follow it when the answer comes."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
+from errno import EIO
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ class Leader:
     def __init__(self) -> None:
         self._asked: asyncio.Queue[tuple[int, bytes, asyncio.Future[Frame]]] = asyncio.Queue()
         self._open: set[asyncio.Future[Frame]] = set()
+        self.is_open = False
 
     async def is_asked(self, key: int) -> Callable[[Message, int], None]:
         """The way to answer the next request, which has this key."""
@@ -53,11 +56,8 @@ class Leader:
     # what a fetcher knows of it
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> "Leader":
+        self.is_open = True
         return self
-
-    @property
-    def is_open(self) -> bool:
-        return True
 
     async def exchange(self, frame: bytes) -> Frame:
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
@@ -66,6 +66,7 @@ class Leader:
         return await answer
 
     def close(self) -> None:
+        self.is_open = False
         for answer in self._open:
             if not answer.done():
                 answer.set_exception(LinkLost("closed"))
@@ -157,6 +158,26 @@ def test_an_answer_to_an_older_epoch_is_not_taken_for_one_to_the_newer(log: Part
         respond(fetched(records=batch(b"of epoch 7", base_offset=10, leader_epoch=7)), 17)
         await leader.is_asked(FETCH)
         assert values_from(log, 10) == [b"of epoch 7"]
+
+    fetching(scenario)
+
+
+@pytest.mark.parametrize(("start", "end"), [(11, 20), (0, 3)])
+def test_a_disk_that_fails_while_a_log_is_cut_is_reported_and_the_link_stays(
+    log: PartitionLog, start: int, end: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(EIO, os.strerror(EIO))
+
+    async def scenario(leader: Leader, fetcher: Fetcher) -> None:
+        monkeypatch.setattr(PartitionLog, "truncate_to", fail)
+        monkeypatch.setattr(PartitionLog, "truncate_fully_and_start_at", fail)
+        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        answer = await is_out_of_range(leader, start, end)
+        answer()
+        await settled()
+        assert log.health.failure is not None
+        assert leader.is_open
 
     fetching(scenario)
 

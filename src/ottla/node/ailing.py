@@ -82,7 +82,11 @@ class Ailing:
         damage = replica.log.damage
         assert damage is not None
         end = replica.log.log_end_offset
-        replica.log.truncate_to(damage.offset, now_ms=self._now_ms())
+        try:
+            replica.log.truncate_to(damage.offset, now_ms=self._now_ms())
+        except OSError as error:
+            self._cannot_mend(replica, error)
+            return False
         replica.log.damage = None
         log.warning(
             "%s is cut at offset %d, where it is damaged; up to %d it is fetched from broker %d",
@@ -92,6 +96,13 @@ class Ailing:
             state.leader,
         )
         return True
+
+    def _cannot_mend(self, replica: Replica, error: OSError) -> None:
+        """It is tried again, and told once; the other replicas are treated all the same."""
+        why = str(replica.log.health.report(error))
+        if replica.lost != why:
+            replica.lost = why
+            log.error("%s cannot be mended: %s", replica.topic_partition, why)
 
     def _may_step_back(self, replica: Replica) -> bool:
         in_sync, me = sorted(replica.state.isr), self._partitions.node_id

@@ -267,7 +267,7 @@ class Fetcher:
         self._changed[follower.topic_partition] = None
         try:
             verdict = follower.took(data, now_ms())
-        except KafkaError as error:  # its disk, or a batch that came damaged: the others go on
+        except (KafkaError, OSError) as error:  # its disk, or a damaged batch: the others go on
             self._troubled(follower, error)
             return
         if verdict is Verdict.OUT_OF_RANGE:
@@ -278,8 +278,10 @@ class Fetcher:
                 logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
             self._pause(follower)
 
-    def _troubled(self, follower: Follower, error: KafkaError) -> None:
+    def _troubled(self, follower: Follower, error: KafkaError | OSError) -> None:
         partition = follower.topic_partition
+        if isinstance(error, OSError):
+            error = follower.log.health.report(error)
         if self._troubles.get(partition) != str(error):  # once is enough
             self._troubles[partition] = str(error)
             logger.error("%s cannot follow broker %d: %s", partition, self.leader_id, error)
@@ -314,7 +316,7 @@ class Fetcher:
         try:
             if not follower.restart_at(start, end, now_ms()):
                 self._pause(follower, TROUBLE_S)
-        except KafkaError as error:
+        except (KafkaError, OSError) as error:
             self._troubled(follower, error)
 
     async def _offset_of(self, client: Client, follower: Follower, which: int) -> int | None:

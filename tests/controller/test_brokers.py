@@ -1,9 +1,11 @@
 """Brokers come, stop, die and return; the records are those that Apache Kafka 4.3.1 writes."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
+from ottla.controller import controller
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import new_uuid
 from ottla.metadata.image import NO_LEADER, RECOVERING, Partition
@@ -304,6 +306,31 @@ def test_an_idle_log_moves_on_and_a_busy_one_needs_no_help(cluster: Cluster) -> 
     cluster.broker(1)
     cluster.tick(1.0)
     assert cluster.last != [NoOpRecord()]
+
+
+def test_a_controller_keeps_time_after_a_failure(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "TICK_SECONDS", 0.0)
+    ticks = 0
+
+    async def run() -> None:
+        ticked_again = asyncio.Event()
+
+        def tick(now: float) -> None:
+            nonlocal ticks
+            ticks += 1
+            if ticks == 1:
+                raise KafkaError(ErrorCode.NOT_CONTROLLER)
+            ticked_again.set()
+
+        monkeypatch.setattr(cluster.controller, "tick", tick)
+        running = asyncio.create_task(cluster.controller.run())
+        async with asyncio.timeout(5):
+            await ticked_again.wait()
+        running.cancel()
+
+    cluster.wait(run())
 
 
 def test_without_leadership_everything_is_refused(cluster: Cluster) -> None:

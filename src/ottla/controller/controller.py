@@ -6,7 +6,6 @@ decided, and why, stands in the module named after each subject. Those modules a
 the first request: a start needs few of them.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from random import Random
@@ -22,6 +21,7 @@ from ottla.metadata.features import activation_records
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
+from ottla.ports.recurring import every
 from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.broker_registration import (
@@ -104,6 +104,7 @@ class Controller:
         self._random = random or Random()
         self._writer = Writer(quorum)
         self._sessions = Sessions((), 0.0, 0.0)
+        self._woken = 0.0
         self._idle_since = -1
         self._due: dict[str, float] = {}
         self._came: dict[int, float] = {}
@@ -325,15 +326,16 @@ class Controller:
 
     async def run(self) -> None:
         """Keep time until cancelled; on a node that is not active there is nothing to do."""
-        woken = self._now()
-        while True:
-            await asyncio.sleep(TICK_SECONDS)
-            overslept = self._now() - woken - TICK_SECONDS
-            woken += TICK_SECONDS + overslept
-            if overslept > STANDSTILL_SECONDS:
-                self._sessions.forgive(overslept)
-            if self._writer.active:
-                self.tick(woken)
+        self._woken = self._now()
+        await every(TICK_SECONDS, self._wake, "what the controller does from time to time")
+
+    def _wake(self) -> None:
+        overslept = self._now() - self._woken - TICK_SECONDS
+        self._woken += TICK_SECONDS + overslept
+        if overslept > STANDSTILL_SECONDS:
+            self._sessions.forgive(overslept)
+        if self._writer.active:
+            self.tick(self._woken)
 
     def tick(self, now: float) -> None:
         for broker_id in self._sessions.stale(self._writer.image, now):

@@ -37,6 +37,7 @@ from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
+from ottla.ports.recurring import every
 from ottla.quorum.driver import Quorum
 from ottla.replication.directories import Directories
 from ottla.replication.fetcher import Fetchers, FetchLimits
@@ -234,8 +235,7 @@ class Node:
         await self.registration.unfence()
         self.assignments.loaded()
         self.upkeep.start()
-        self.broker.spawn(self._watch_followers())
-        self.broker.spawn(self._watch_health())
+        self._watch()
 
     async def _know_of_own_registration(self) -> None:
         """The metadata before it may say that this node leads, as it did in its last life: with
@@ -266,20 +266,18 @@ class Node:
             return host, port
         return None
 
-    async def _watch_followers(self) -> None:
-        interval_s = self.settings.int("replica.lag.time.max.ms") / 2000
-        while True:
-            await asyncio.sleep(interval_s)
-            self.partitions.tick()
-
-    async def _watch_health(self) -> None:
-        session_s = self.settings.int("broker.session.timeout.ms") / 1000
+    def _watch(self) -> None:
+        settings = self.settings
+        session_s = settings.int("broker.session.timeout.ms") / 1000
         silent_s = self.registration.controller_silent_s
         stranded = Stranded(self.partitions, silent_s, session_s, self.broker.now)
-        while True:
-            await asyncio.sleep(LOOK_S)
-            self.ailing.look()
-            stranded.look()
+        lag_s = settings.int("replica.lag.time.max.ms") / 1000
+        for interval_s, look, what in (
+            (lag_s / 2, self.partitions.tick, "the watch over followers"),
+            (LOOK_S, self.ailing.look, "the watch over replicas"),
+            (LOOK_S, stranded.look, "the watch over leaders that nobody hears"),
+        ):
+            self.broker.spawn(every(interval_s, look, what))
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""

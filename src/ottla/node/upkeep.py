@@ -5,14 +5,15 @@ Decisions are made on the event loop; threads only run what the log hands out as
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ottla.config import Settings
 from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.partition_log import PartitionLog
+from ottla.ports.recurring import every
 
 if TYPE_CHECKING:
     from ottla.log.compaction import Compactor
@@ -56,7 +57,8 @@ class Upkeep:
             (PRODUCER_EXPIRY_S, self._expire_producers),
             (self._settings.int("log.cleaner.backoff.ms") / 1000, self._compact),
         ):
-            task = asyncio.get_running_loop().create_task(self._every(interval_s, work))
+            what = f"upkeep ({work.__name__.strip('_')})"
+            task = asyncio.get_running_loop().create_task(every(interval_s, work, what))
             self._tasks.append(task)
 
     async def stop(self) -> None:
@@ -68,20 +70,6 @@ class Upkeep:
         await asyncio.gather(*self._jobs, return_exceptions=True)
         for compactor in self._compactors or ():
             compactor.stop()
-
-    async def _every(
-        self, interval_s: float, work: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
-        told = ""
-        while True:
-            await asyncio.sleep(interval_s)
-            try:
-                await work()
-                told = ""
-            except Exception as error:
-                if told != repr(error):  # once is enough, however often it is tried
-                    log.exception("upkeep failed: %s", work.__name__.strip("_"))
-                told = repr(error)
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
         await asyncio.shield(self._begin(job))

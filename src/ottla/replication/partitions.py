@@ -336,13 +336,13 @@ class Partitions:
     def tick(self) -> None:
         """Look for followers that lag, and for logs that can be made now; called every half of
         replica.lag.time.max.ms."""
-        for topic_id, index in list(self._offline):
-            if (topic := self.image.topics_by_id.get(topic_id)) is not None:
-                self._settle(topic, index)
         now = self._now()
         for replica in self:
             if replica.leader is not None and replica.leader.in_sync.followers:
                 replica.leader.perform(replica.leader.in_sync.tick(now))
+        for topic_id, index in list(self._offline):
+            if (topic := self.image.topics_by_id.get(topic_id)) is not None:
+                self._settle(topic, index)
 
 
 def _take_out(table: dict[K, dict[int, Replica]], key: K, index: int) -> None:

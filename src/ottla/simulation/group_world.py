@@ -326,10 +326,13 @@ class GroupWorld:
                 self.fail(f"the offset of {key.partition} expires after {age_ms} ms")
 
     def classic_assigned(self, member: GroupMember, partitions: set[int]) -> None:
-        if not isinstance(self.group(), ClassicGroup) or not self._is_member(member):
+        group = self.group()
+        if not isinstance(group, ClassicGroup) or not self._is_member(member):
             return
         generation = member.epoch
-        given = self.given.setdefault(generation, {})
+        before = self.given.get(generation, {})  # perhaps of a group that is gone: it counts anew
+        given = {other: theirs for other, theirs in before.items() if other in group.members}
+        self.given[generation] = given
         if given.setdefault(member.id, partitions) != partitions:
             self.fail(f"{member.id} is told another assignment of generation {generation}")
         for other, theirs in given.items():

@@ -12,6 +12,7 @@ import pytest
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.log import directory as log_directory
+from ottla.log.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, read_offsets
 from ottla.log.config import LogConfig
 from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.files import OpenFiles
@@ -128,3 +129,29 @@ def test_retention_leaves_a_topic_alone_that_was_made_anew_meanwhile(tmp_path: P
     log.tail.clear(log.log_end_offset, log.size)
     assert values_from(log, 0) == [b"new"]
     assert list(log.path.glob("*.deleted")) == []
+
+
+def test_a_cut_is_written_down_without_waiting_for_the_next_checkpoint(tmp_path: Path) -> None:
+    directory = LogDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+    orders = TopicPartition("orders", 0)
+    log = directory.create(orders, b"i" * 16, LogConfig(), now_ms=NOW)
+    for value in (b"a", b"b", b"c"):
+        append(log, value)
+    log.flush()
+    log.cleaned_upto = 2
+
+    def written() -> list[int | None]:
+        names = (RECOVERY_POINTS, CLEANER_OFFSETS)
+        return [read_offsets(tmp_path / name).get(orders) for name in names]
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW)
+            await upkeep._checkpoint()
+            assert written() == [3, 2]
+            log.truncate_to(1, now_ms=NOW)
+            append(log, b"B")
+            await upkeep._flush_overdue()
+
+    asyncio.run(run())
+    assert written() == [1, 1]

@@ -42,6 +42,7 @@ class Upkeep:
         self._now_ms = now_ms
         self._compactors: list[Compactor] | None = None  # none yet
         self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
+        self._cuts = 0  # truncations that were seen: what was written down before is too high
         self._checkpointing = asyncio.Lock()
         self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -81,14 +82,20 @@ class Upkeep:
         return running
 
     async def _flush_overdue(self) -> None:
-        """Bounds what a recovery has to read, and keeps write-back from coming all at once."""
-        flushed, now_ms = False, self._now_ms()
+        """Bounds what a recovery has to read, and keeps write-back from coming all at once.
+
+        Of a log that was cut less is flushed and compacted than was written down, and it grows
+        again: that is put right without waiting for the next checkpoint.
+        """
+        flushed, cuts, now_ms = False, 0, self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
+                cuts += partition_log.truncations
                 if not partition_log.abandoned and partition_log.needs_flush(FLUSH_BYTES, now_ms):
                     await self._flush(directory, partition_log)
                     flushed = True
-        if flushed:
+        if flushed or cuts != self._cuts:
+            self._cuts = cuts
             await self._checkpoint()
 
     async def _flush(self, directory: LogDirectory, partition_log: PartitionLog) -> None:

@@ -14,6 +14,7 @@ from support.wire import Connection
 
 pytestmark = pytest.mark.timeout(120)
 
+BROKER, SET = 4, 0
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 QUIET = {"log_level": 0}
 
@@ -40,6 +41,15 @@ def produce(cluster: Cluster, *values: bytes) -> None:
     for value in values:
         producer.produce("t", value)
     assert producer.flush(SECONDS_MAX) == 0
+
+
+def forget_old_records(cluster: Cluster, node: int) -> None:
+    """One broker keeps less than the others."""
+    option = {"name": "log.retention.ms", "value": "1", "config_operation": SET}
+    resource = {"resource_type": BROKER, "resource_name": str(node), "configs": [option]}
+    with Connection(cluster.nodes[node].bootstrap) as connection:
+        reply = connection.ask("incremental_alter_configs", 1, resources=[resource])
+    assert reply.responses[0].error_code == ErrorCode.none
 
 
 def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_served_there(tmp_path: Path) -> None:
@@ -71,3 +81,25 @@ def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_served_there(tmp_path
         own = {"client.rack": f"rack-{near}"}
         values = [message.value() for message in read(cluster.bootstrap, "t", 2, config=own)]
         assert values == [b"a", b"b"]
+
+
+def test_a_consumer_is_not_sent_to_a_replica_that_has_dropped_what_it_asks_for(
+    tmp_path: Path,
+) -> None:
+    settings = {"replica.selector.class": SELECTOR, "log.retention.check.interval.ms": "200"}
+    with cluster_of(3, tmp_path, settings) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
+        admin.create_topics([NewTopic("t", 1, 3)])["t"].result(SECONDS_MAX)
+        cluster.await_in_sync("t", [1, 2, 3])
+        produce(cluster, b"a", b"b")
+        leader, _ = cluster.partition("t")
+        near = leader % 3 + 1
+
+        def sent_to(offset: int) -> int:
+            return int(fetch(cluster, leader, f"rack-{near}", offset).preferred_read_replica)
+
+        wait_until(lambda: sent_to(0) == near)
+        forget_old_records(cluster, near)
+        wait_until(lambda: sent_to(0) == -1)
+        assert fetch(cluster, leader, f"rack-{near}", 0).records
+        assert sent_to(2) == near

@@ -1,6 +1,6 @@
 """The in-sync set by its events: who is waited for, who joins, who leaves."""
 
-from ottla.replication.in_sync import Advance, InSync, Propose
+from ottla.replication.in_sync import Advance, Effect, InSync, Propose, Trimmed
 
 
 def led_by_1(
@@ -139,3 +139,16 @@ def test_a_leader_knows_when_no_follower_has_been_heard_of_for_long() -> None:
     partition.fetched(100.0, 2, 0, broker_epoch=1, eligible=True)
     assert not partition.is_silent(105.0, 9.0)
     assert partition.is_silent(110.0, 9.0)
+
+
+def test_where_the_log_of_a_follower_starts_is_known_and_told_once() -> None:
+    partition = led_by_1(followers=(2,), in_sync=(1, 2))
+
+    def fetched(start: int) -> list[Effect]:
+        return partition.fetched(0.1, 2, 5, log_start_offset=start, broker_epoch=1, eligible=True)
+
+    partition.appended(0.0, 5)
+    assert fetched(0) == [Advance(5), Trimmed()]
+    assert fetched(0) == []
+    assert fetched(3) == [Trimmed()]
+    assert partition.followers[2].log_start_offset == 3

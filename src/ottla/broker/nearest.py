@@ -24,7 +24,7 @@ def nearest_replica(broker: "Broker", leader: Leader, rack: str, offset: int) ->
         (follower.end_offset, node_id)
         for node_id, follower in in_sync.followers.items()
         if node_id in in_sync.committed
-        and follower.log_start_offset <= offset <= follower.end_offset
+        and 0 <= follower.log_start_offset <= offset <= follower.end_offset
         and (other := brokers.get(node_id)) is not None
         and other.active
         and other.rack == rack

@@ -200,7 +200,9 @@ class Node:
         self.ailing = Ailing(
             self.partitions, followers, self.assignments, broker.now, broker.now_ms
         )
-        self.upkeep = Upkeep(self.directories, settings, self.threads, broker.now_ms)
+        self.upkeep = Upkeep(
+            self.directories, settings, self.threads, broker.now_ms, self.fetchers.tell_start
+        )
 
     async def _join_cluster(self, identity: Identity) -> None:
         while not self.quorum.is_caught_up:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.config import Settings
+from ottla.ids import TopicPartition
 from ottla.log.directory import CheckpointJob, LogDirectory
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.recurring import every
@@ -35,11 +36,14 @@ class Upkeep:
         settings: Settings,
         threads: Executor,
         now_ms: Callable[[], int],
+        start_moved: Callable[[TopicPartition], None] = lambda partition: None,
     ) -> None:
+        """`start_moved` is called where retention dropped the beginning of a log."""
         self._directories = directories
         self._settings = settings
         self._threads = threads
         self._now_ms = now_ms
+        self._start_moved = start_moved
         self._compactors: list[Compactor] | None = None  # none yet
         self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
         self._cuts = 0  # truncations that were seen: what was written down before is too high
@@ -149,8 +153,9 @@ class Upkeep:
         now_ms = self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
-                if not partition_log.abandoned:  # else its files may be another topic's by now
-                    partition_log.enforce_retention(now_ms)
+                # The files of one that is abandoned may be another topic's by now.
+                if not partition_log.abandoned and partition_log.enforce_retention(now_ms):
+                    self._start_moved(partition_log.topic_partition)
                 await asyncio.sleep(0)
 
     async def _compact(self) -> None:

@@ -134,6 +134,11 @@ class Fetcher:
         self._paused.pop(partition, None)
         self._changed[partition] = None
 
+    def tell_start(self, partition: TopicPartition) -> None:
+        """Its log begins later than the leader knows: the next request names it."""
+        if partition in self._followers:
+            self._changed[partition] = None
+
     async def stop(self) -> None:
         self._task.cancel()
         if self._link is not None:
@@ -372,6 +377,11 @@ class Fetchers:
         leader_id = self._leader_of.pop(partition, None)
         if leader_id is not None:
             self._by_leader[leader_id].forget(partition)
+
+    def tell_start(self, partition: TopicPartition) -> None:
+        leader_id = self._leader_of.get(partition)
+        if leader_id is not None:
+            self._by_leader[leader_id].tell_start(partition)
 
     async def stop(self) -> None:
         await asyncio.gather(*(fetcher.stop() for fetcher in self._by_leader.values()))

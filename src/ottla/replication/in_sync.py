@@ -27,7 +27,11 @@ class Propose(NamedTuple):
     in_sync: frozenset[int]
 
 
-Effect = Advance | Propose
+class Trimmed(NamedTuple):
+    """The log of a follower begins elsewhere than it did."""
+
+
+Effect = Advance | Propose | Trimmed
 
 
 class Follower:
@@ -113,9 +117,17 @@ class InSync:
         return self._advanced(now)
 
     def fetched(
-        self, now: float, replica: int, offset: int, *, broker_epoch: int, eligible: bool
+        self,
+        now: float,
+        replica: int,
+        offset: int,
+        *,
+        log_start_offset: int = UNKNOWN,
+        broker_epoch: int,
+        eligible: bool,
     ) -> list[Effect]:
-        """A follower has everything below `offset`. `eligible`: its broker may be in sync."""
+        """A follower has everything below `offset`, from where its log starts. `eligible`: its
+        broker may be in sync."""
         follower = self.followers.get(replica)
         if follower is None:
             return []
@@ -126,6 +138,9 @@ class InSync:
         effects = self._advance(now)
         if self.proposed is None and eligible and self._may_join(replica, follower):
             effects.append(self._propose(self.committed | {replica}))
+        if follower.log_start_offset != log_start_offset:
+            follower.log_start_offset = log_start_offset
+            effects.append(Trimmed())
         return effects
 
     def fetched_again(self, now: float, replica: int, *, broker_epoch: int) -> bool:

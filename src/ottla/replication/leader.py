@@ -11,7 +11,7 @@ from ottla.ids import TopicPartition, Uuid
 from ottla.log.partition_log import Appended, Origin, PartitionLog
 from ottla.log.reading import Read
 from ottla.log.validation import Accepted
-from ottla.replication.in_sync import Advance, Effect, InSync, Propose
+from ottla.replication.in_sync import Advance, Effect, InSync, Propose, Trimmed
 from ottla.wire.compression import Buffer
 
 ALL = -1  # acks of a producer that waits for every replica in sync
@@ -108,6 +108,9 @@ class Leader:
                         self._moved(self)
                 case Propose(in_sync=members):
                     self._proposed(self, members)
+                case Trimmed():
+                    if self.watchers:
+                        self._moved(self)
 
     def depose(self) -> None:
         """Another leads now, or nobody: those who wait must not wait longer."""

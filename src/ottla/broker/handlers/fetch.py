@@ -257,7 +257,7 @@ class Work:
         if self.replica >= 0:
             assert isinstance(leader, Leader)
             upto = log.log_end_offset
-            self._heard_of(leader, offset)
+            self._heard_of(leader, wanted)
             asked.leader = leader
         elif self.request.isolation_level == READ_COMMITTED:
             upto = log.last_stable_offset
@@ -304,13 +304,14 @@ class Work:
         self.must_answer = True
         return True
 
-    def _heard_of(self, leader: Leader, offset: int) -> None:
+    def _heard_of(self, leader: Leader, wanted: FetchPartition) -> None:
         """A replica that asks for an offset has everything before it."""
         leader.perform(
             leader.in_sync.fetched(
                 self.broker.now(),
                 self.replica,
-                offset,
+                wanted.fetch_offset,
+                log_start_offset=wanted.log_start_offset,
                 broker_epoch=self.request.replica_state.replica_epoch,
                 eligible=self.eligible,
             )

@@ -99,6 +99,20 @@ class Waiting:
             self._arm(slot)
         return waiter
 
+    async def movement(self, leaders: Iterable[Watched], timeout_s: float) -> None:
+        """Until one of them moves, or the time is up."""
+        moved = asyncio.Event()
+
+        def look(last: bool) -> bool:
+            moved.set()
+            return True
+
+        waiter = self.wait(leaders, timeout_s, look)
+        try:
+            await moved.wait()
+        finally:
+            waiter.finish()
+
     def forget(self, waiter: Waiter) -> None:
         slot = self._wheel.get(waiter._slot)
         if slot is not None:

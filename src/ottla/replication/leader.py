@@ -100,6 +100,18 @@ class Leader:
     def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool) -> Read:
         return self.log.read(offset, max_bytes, upto=upto, at_least_one=at_least_one)
 
+    def delete_records_before(self, offset: int) -> None:
+        """Followers that wait for records are told at once: it is not over before all know."""
+        self.log.delete_records_before(offset)
+        if self.watchers:
+            self._moved(self)
+
+    def low_watermark(self, is_alive: Callable[[int], bool]) -> int:
+        """No replica of those alive has anything before it; -1 while one is not known yet."""
+        followers = self.in_sync.followers.items()
+        starts = [follower.log_start_offset for node, follower in followers if is_alive(node)]
+        return min([self.log.log_start_offset, *starts])
+
     def perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:

@@ -14,6 +14,7 @@ from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
+from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import Leader
 from ottla.replication.standby import Standby
@@ -259,6 +260,8 @@ class Work:
             upto = log.log_end_offset
             self._heard_of(leader, wanted)
             asked.leader = leader
+            if log.log_start_offset > wanted.log_start_offset and self._is_start_news(asked, log):
+                self.must_answer = True
         elif self.request.isolation_level == READ_COMMITTED:
             upto = log.last_stable_offset
         else:
@@ -316,6 +319,11 @@ class Work:
                 eligible=self.eligible,
             )
         )
+
+    def _is_start_news(self, asked: Asked, log: PartitionLog) -> bool:
+        """Somebody may wait until a replica has dropped what was deleted. It is told once: only a
+        session remembers that."""
+        return self.fetching.session is not None and asked.log_start_offset != log.log_start_offset
 
     def _refused(self, asked: Asked, fetched: Fetched, error: KafkaError) -> None:
         fetched.error = error.code

@@ -8,7 +8,7 @@ import pytest
 from ottla.controller import controller
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import new_uuid
-from ottla.metadata.image import NO_LEADER, RECOVERING, Partition
+from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, RECOVERING, Partition
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,
@@ -52,6 +52,12 @@ def test_a_new_log_begins_with_the_feature_levels_in_one_transaction(cluster: Cl
     )
     assert cluster.image.features["metadata.version"] == 30
     assert cluster.image.features["transaction.version"] == 2
+
+
+def test_a_new_cluster_goes_by_the_min_insync_replicas_of_its_file() -> None:
+    cluster = Cluster({"min.insync.replicas": "2"})
+    assert cluster.image.config(*CLUSTER_DEFAULTS) == {"min.insync.replicas": "2"}
+    cluster.close()
 
 
 def test_a_broker_is_fenced_until_it_has_read_its_own_registration(cluster: Cluster) -> None:

@@ -17,7 +17,7 @@ from ottla.controller.availability import fence
 from ottla.controller.decision import Decision, all_partitions, check_broker_epoch
 from ottla.controller.sessions import Sessions
 from ottla.controller.writer import MetadataLog, Writer
-from ottla.metadata.features import activation_records
+from ottla.metadata.features import MIN_IN_SYNC, activation_records
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
@@ -131,7 +131,9 @@ class Controller:
         if self._publisher.in_transaction:
             self._writer.append([AbortTransactionRecord(reason="The controller changed.")])
         if not image.features:
-            self._writer.append(activation_records([unframe(one) for one in self._bootstrap]))
+            levels = [unframe(one) for one in self._bootstrap]
+            least = self.settings.int(MIN_IN_SYNC)
+            self._writer.append(activation_records(levels, least))
         log.info("The active controller of epoch %d", epoch)
 
     def _fence(self, broker_id: int) -> None:

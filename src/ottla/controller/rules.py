@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from ottla.config.settings import Settings
 from ottla.ids import UNASSIGNED_DIRECTORY, Uuid
+from ottla.metadata.features import MIN_IN_SYNC
 from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType, Topic
 
-_MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
 
 
@@ -29,12 +29,12 @@ class Rules:
         self.returning = returning
         self._came_lately = came_lately or {}
         defaults = self.settings.for_topic({})
-        self._min_isr = defaults.int(_MIN_ISR)
+        self._min_isr = defaults.int(MIN_IN_SYNC)
         self._unclean = defaults.flag(_UNCLEAN)
 
     def min_isr(self, topic: Topic) -> int:
         """Never more than the topic has replicas, else it could never be reached."""
-        own = self.image.config(ResourceType.TOPIC, topic.name).get(_MIN_ISR)
+        own = self.image.config(ResourceType.TOPIC, topic.name).get(MIN_IN_SYNC)
         wanted = self._min_isr if own is None else int(own)
         return min(wanted, len(topic.partitions[0].replicas))
 

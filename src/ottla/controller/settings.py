@@ -13,6 +13,7 @@ from ottla.config.settings import (
 )
 from ottla.controller.decision import Decision
 from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.features import MIN_IN_SYNC
 from ottla.metadata.image import Image, ResourceType
 from ottla.metadata.records import Record
 from ottla.wire.messages.alter_configs import (
@@ -31,7 +32,6 @@ from ottla.wire.messages.incremental_alter_configs import (
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-MIN_ISR = "min.insync.replicas"
 
 Resource = tuple[int, str]
 Changes = Mapping[str, str | None]
@@ -192,8 +192,8 @@ def _validate(image: Image, settings: Settings, resource: Resource, changes: Cha
 
 def _validate_broker(image: Image, name: str, changes: Changes) -> None:
     """A name that nobody knows is taken, as Apache Kafka does: it may be a plug-in's."""
-    if image.elr_enabled and MIN_ISR in changes:
-        _check_min_isr(name, changes[MIN_ISR])
+    if image.elr_enabled and MIN_IN_SYNC in changes:
+        _check_min_isr(name, changes[MIN_IN_SYNC])
     for key, value in changes.items():
         if value is not None and key in BROKER_OPTIONS:
             try:
@@ -224,11 +224,11 @@ def _check_min_isr(broker: str, value: str | None) -> None:
     """Eligible leaders are reckoned with it, so it must be one value for the whole cluster."""
     if broker:
         raise KafkaError(
-            ErrorCode.INVALID_CONFIG, f"{MIN_ISR} is set for all brokers or for a topic."
+            ErrorCode.INVALID_CONFIG, f"{MIN_IN_SYNC} is set for all brokers or for a topic."
         )
     if value is None:
         raise KafkaError(
-            ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of the cluster can be changed, not removed."
+            ErrorCode.INVALID_CONFIG, f"{MIN_IN_SYNC} of the cluster can be changed, not removed."
         )
 
 
@@ -240,7 +240,9 @@ def _records(image: Image, resource: Resource, changes: Changes) -> list[Record]
         for key, value in changes.items()
         if present.get(key) != value
     ]
-    changes_min_isr = any(isinstance(one, ConfigRecord) and one.name == MIN_ISR for one in records)
+    changes_min_isr = any(
+        isinstance(one, ConfigRecord) and one.name == MIN_IN_SYNC for one in records
+    )
     if changes_min_isr and image.elr_enabled:
         # Who was eligible under the old number may not be under the new one.
         records.append(ClearElrRecord(topic_name=name if kind == ResourceType.TOPIC else ""))

@@ -17,6 +17,7 @@ from ottla.wire.records.metadata import (
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELR_VERSION = "eligible.leader.replicas.version"
+MIN_IN_SYNC = "min.insync.replicas"
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {
     "group.version": (0, 1),
@@ -51,22 +52,25 @@ def bootstrap_values() -> list[bytes]:
     return frames(level_records())
 
 
-def activation_records(levels: list[Record]) -> list[Record]:
+def activation_records(levels: list[Record], min_in_sync: int) -> list[Record]:
     """The first records of a new metadata log, given what `bootstrap.checkpoint` holds.
 
-    One transaction, so that no node ever sees half of them. With eligible leader replicas, the
-    least number of in-sync replicas must be known to the whole cluster, hence the setting.
+    One transaction, so that no node ever sees half of them. With eligible leader replicas the
+    whole cluster goes by one `min.insync.replicas`: that of the controller's own file, which this
+    setting outranks from now on.
     """
-    kind, name = CLUSTER_DEFAULTS
-    defaults: list[Record] = [
-        ConfigRecord(resource_type=kind, resource_name=name, name="min.insync.replicas", value="1")
-    ]
+    defaults = [cluster_min_in_sync(min_in_sync)] if _has_elr(levels) else []
     return [
         BeginTransactionRecord(name="Bootstrap records"),
         *levels,
-        *(defaults if _has_elr(levels) else []),
+        *defaults,
         EndTransactionRecord(),
     ]
+
+
+def cluster_min_in_sync(value: int) -> ConfigRecord:
+    kind, name = CLUSTER_DEFAULTS
+    return ConfigRecord(resource_type=kind, resource_name=name, name=MIN_IN_SYNC, value=str(value))
 
 
 def _has_elr(levels: list[Record]) -> bool:

@@ -1,10 +1,14 @@
 """The tools against a broker: `--broker kafka` shows that they serve Apache Kafka too."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from uuid import uuid4
 
 import pytest
+from confluent_kafka import Consumer
 from typer.testing import CliRunner, Result
 
 from ottla.cli.app import app
@@ -32,6 +36,21 @@ class Tool:
     def json(self, *arguments: str) -> list[dict[str, object]]:
         lines = self(*arguments, "--json").stdout.splitlines()
         return [json.loads(line) for line in lines]
+
+
+@contextmanager
+def reading(bootstrap: str, group: str, topic: str) -> Iterator[None]:
+    """A member of the group that has partitions."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    consumer.subscribe([topic])
+    try:
+        deadline = monotonic() + 30
+        while not consumer.assignment():
+            assert monotonic() < deadline
+            consumer.poll(0.1)
+        yield
+    finally:
+        consumer.close()
 
 
 @pytest.fixture
@@ -153,6 +172,28 @@ def test_offsets_are_reset_to(ottla: Tool, topic: str, to: str, after: str) -> N
     ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
     moved = ottla("group", "reset-offsets", group, "-t", f"{topic}:0", "--to", to)
     assert moved.stdout.split() == [topic, "0", "-", after]
+
+
+def test_a_partition_named_twice_is_reset_once(ottla: Tool, topic: str) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    where = ("-t", topic, "-t", f"{topic}:0", "--to", "earliest")
+    moved = ottla("group", "reset-offsets", group, *where)
+    assert [line.split()[1] for line in moved.stdout.splitlines()] == ["0", "1"]
+
+
+def test_offsets_of_a_group_that_reads_stay_and_the_error_says_so(
+    ottla: Tool, topic: str, bootstrap: str
+) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
+    ottla("consume", topic, "-g", group, "-f", "-e")
+    with reading(bootstrap, group, topic):
+        where = ("-t", f"{topic}:0", "--to", "earliest")
+        result = ottla("group", "reset-offsets", group, *where, code=1)
+    assert "1 of 1 partitions were not moved" in str(result.exception)
+    assert "Stop the group's consumers first." in str(result.exception)
+    (described,) = ottla.json("group", "describe", group)
+    assert described["partitions"][0]["committed"] == 3  # type: ignore[index]
 
 
 def test_without_a_broker_the_error_says_what_to_do() -> None:

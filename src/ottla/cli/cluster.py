@@ -26,6 +26,7 @@ _ADVICE = {
     ClientError.UNKNOWN_TOPIC_OR_PART: "`ottla topic list` shows the topics there are.",
     ClientError.GROUP_ID_NOT_FOUND: "`ottla group list` shows the groups there are.",
     ClientError.NON_EMPTY_GROUP: "Stop the group's consumers first.",
+    ClientError.UNKNOWN_MEMBER_ID: "Stop the group's consumers first.",
     ClientError.INVALID_REPLICATION_FACTOR: "There are fewer brokers than replicas asked for.",
     ClientError.MSG_SIZE_TOO_LARGE: "Raise max.message.bytes of the topic.",
 }

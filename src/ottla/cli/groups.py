@@ -16,7 +16,7 @@ from ottla.cli.arguments import (
     Yes,
     complete_groups,
 )
-from ottla.cli.cluster import TIMEOUT_S, Cluster
+from ottla.cli.cluster import TIMEOUT_S, Cluster, explain
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import last_rebalance, told
@@ -133,13 +133,12 @@ def reset_offsets(
     """Move a group that does not read at the moment to other offsets."""
     cluster = Cluster(bootstrap, client)
     admin = cluster.admin()
-    places = [place for given in topic for place in _places(cluster, admin, given)]
+    named = (place for given in topic for place in _places(cluster, admin, given))
+    places = list(dict.fromkeys(named))  # `-t t -t t:0` names a partition twice
     before = _committed(admin, group)
     after = _targets(admin, places, to, before)
     if not dry_run:
-        parts = [TopicPartition(name, number, after[name, number]) for name, number in places]
-        request = ConsumerGroupTopicPartitions(group, parts)
-        admin.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+        _move(cluster, admin, group, after)
     rows = [(*place, before.get(place, "-"), after[place]) for place in places]
     if json:
         columns = ("topic", "partition", "before", "after")
@@ -217,6 +216,19 @@ def _places(cluster: Cluster, admin: AdminClient, given: str) -> list[Place]:
     if not number.isdigit() or int(number) not in partitions:
         raise OttlaError(f"{name} has no partition {number}.")
     return [(name, int(number))]
+
+
+def _move(cluster: Cluster, admin: AdminClient, group: str, after: Mapping[Place, int]) -> None:
+    """The broker answers for each partition; a group that reads refuses them one by one."""
+    parts = [TopicPartition(*place, offset) for place, offset in after.items()]
+    request = ConsumerGroupTopicPartitions(group, parts)
+    answer = admin.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+    errors = [part.error for part in answer.topic_partitions if part.error is not None]
+    if errors:
+        raise OttlaError(
+            f"{len(errors)} of {len(parts)} partitions were not moved: "
+            f"{explain(KafkaException(errors[0]), cluster.bootstrap)}"
+        )
 
 
 def _targets(

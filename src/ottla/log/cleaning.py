@@ -69,7 +69,7 @@ class CleaningPlan(NamedTuple):
     producers: dict[int, ProducerEnd]
     config: LogConfig
     now_ms: int
-    truncations: int  # of the log, when it was planned
+    truncations: int = 0  # of the log, when it was planned
     keys_max: int = KEYS_MAX
 
 

@@ -4,6 +4,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Image
@@ -24,7 +26,7 @@ WHERE, TOPIC_ID = TopicPartition("t", 0), bytes(15) + b"\x07"
 class Asked:
     """A controller that answers as it was told to, one after another, and then never."""
 
-    def __init__(self, *answers: ErrorCode | KafkaError) -> None:
+    def __init__(self, *answers: ErrorCode | Exception) -> None:
         self.answers = list(answers)
         self.requests: list[AlterPartitionRequest] = []
 
@@ -33,7 +35,7 @@ class Asked:
         if not self.answers:
             await asyncio.get_running_loop().create_future()
         answer = self.answers.pop(0)
-        if isinstance(answer, KafkaError):
+        if isinstance(answer, Exception):
             raise answer
         data = ResponsePartitionData(partition_index=0, error_code=int(answer))
         return AlterPartitionResponse(
@@ -64,9 +66,10 @@ def leading(controller: Asked) -> Leader:
     return leader
 
 
-def test_a_proposal_whose_answer_is_lost_still_counts_and_is_asked_again() -> None:
+@pytest.mark.parametrize("lost", [KafkaError(ErrorCode.NOT_CONTROLLER), ValueError("a fault")])
+def test_a_proposal_whose_answer_is_lost_still_counts_and_is_asked_again(lost: Exception) -> None:
     async def story() -> None:
-        controller = Asked(KafkaError(ErrorCode.NOT_CONTROLLER), ErrorCode.INVALID_UPDATE_VERSION)
+        controller = Asked(lost, ErrorCode.INVALID_UPDATE_VERSION)
         leader = leading(controller)
         await asyncio.sleep(3 * PAUSE_S)
         assert leader.in_sync.maximal == {1, 2, 3}

@@ -67,8 +67,12 @@ class InSyncChanges:
                 proposals, self._proposals = self._proposals, {}
                 try:
                     await self._send(proposals)
-                except KafkaError as error:
-                    log.warning("Whether in-sync sets were changed is not known: %s", error)
+                except Exception as error:
+                    log.warning(
+                        "Whether in-sync sets were changed is not known: %s",
+                        error,
+                        exc_info=not isinstance(error, KafkaError),
+                    )
                     for leader, in_sync in proposals.values():
                         self._later(self._propose_again, leader, in_sync)
         finally:

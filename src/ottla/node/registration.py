@@ -157,8 +157,11 @@ class Registration:
             self._hurrying.clear()
             try:
                 response = await self._beat()
-            except KafkaError as error:
-                log.warning("the controller did not take a heartbeat: %s", error)
+            except Exception as error:  # without a heart the broker would be fenced for ever
+                expected = isinstance(error, KafkaError)
+                log.warning(
+                    "the controller did not take a heartbeat: %s", error, exc_info=not expected
+                )
                 continue
             self._answered_at = asyncio.get_running_loop().time()
             if response.error_code:

@@ -9,6 +9,7 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import ZERO_UUID, TopicPartition, new_uuid
 from ottla.log.checkpoints import (
     HIGH_WATERMARKS,
+    LOG_STARTS,
     RECOVERY_POINTS,
     MetaProperties,
     read_meta_properties,
@@ -121,6 +122,78 @@ def test_a_deleted_partition_is_out_of_sight_at_once_and_gone_later(make: Make) 
     assert len(list(directory.path.glob("orders-0.*-delete"))) == 1
     directory.sweep(NOW + 60_000)()
     assert list(directory.path.glob("orders-0*")) == []
+
+
+def write_and_delete(directory: LogDirectory) -> None:
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    for _ in range(9):
+        append(log, b"old")
+    log.flush()
+    log.advance_high_watermark(9)
+    log.delete_records_before(5)
+    log.cleaned_upto = 4
+    directory.checkpoint().run()
+    directory.delete(ORDERS, now_ms=NOW)
+
+
+@pytest.mark.parametrize("crash_first", [False, True])
+def test_a_topic_made_anew_has_none_of_the_offsets_of_the_old_one_after_a_crash(
+    make: Make, crash_first: bool
+) -> None:
+    directory = make()
+    write_and_delete(directory)
+    if crash_first:
+        directory.unlock()
+        directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    for n in range(3):
+        append(log, b"%d" % n)
+    log.advance_high_watermark(3)
+    directory.unlock()
+    found = make().logs[ORDERS]
+    assert values_from(found, 0) == [b"0", b"1", b"2"]
+    assert (found.log_start_offset, found.recovery_point, found.cleaned_upto) == (0, 0, 0)
+
+
+def test_a_checkpoint_taken_before_a_topic_was_made_anew_is_written_by_no_thread_after(
+    make: Make,
+) -> None:
+    directory = make()
+    log = directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    append(log, b"a", b"b")
+    log.advance_high_watermark(2)
+    log.delete_records_before(1)
+    late = directory.checkpoint()
+    directory.delete(ORDERS, now_ms=NOW)
+    directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW)
+    late.run()
+    assert ORDERS not in read_offsets(directory.path / LOG_STARTS)
+    assert ORDERS not in read_offsets(directory.path / HIGH_WATERMARKS)
+
+
+def test_many_partitions_made_anew_are_written_down_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = make()
+    names = [TopicPartition("many", n) for n in range(20)]
+    written: list[Path] = []
+    monkeypatch.setattr(
+        "ottla.log.checkpoints.write_durably", lambda path, content: written.append(path)
+    )
+    for name in names:
+        directory.create(name, new_uuid(), LogConfig(), now_ms=NOW)
+    assert written == [], "there were none before"
+    directory.checkpoint().run()
+    for name in names:
+        directory.delete(name, now_ms=NOW)
+    written.clear()
+    for name in names:
+        directory.create(name, new_uuid(), LogConfig(), now_ms=NOW)
+    assert len(written) == len(set(written)) == 4
+    directory.checkpoint().run()
+    written.clear()
+    directory.checkpoint().run()
+    assert written == [], "nothing is new"
 
 
 def test_the_directory_of_a_new_log_is_made_before_its_first_record(make: Make) -> None:

@@ -11,10 +11,15 @@ import pytest
 
 from ottla.config import Settings
 from ottla.ids import TopicPartition
-from ottla.log import directory as log_directory
-from ottla.log.checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, read_offsets
+from ottla.log import checkpoints
+from ottla.log.checkpoints import (
+    CLEANER_OFFSETS,
+    RECOVERY_POINTS,
+    CheckpointJob,
+    read_offsets,
+)
 from ottla.log.config import LogConfig
-from ottla.log.directory import CheckpointJob, LogDirectory
+from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
@@ -29,13 +34,13 @@ class BusyDirectory(LogDirectory):
     numbers = count()
 
     def checkpoint(self) -> CheckpointJob:
-        return CheckpointJob(((self.path / "checkpoint", b"%d" % next(self.numbers)),))
+        return self._checkpoints.take(((self.path / "checkpoint", b"%d" % next(self.numbers)),))
 
 
 def test_checkpoints_that_fall_together_leave_the_directory_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = log_directory.write_durably
+    write = checkpoints.write_durably
     under_way: list[Path] = []
 
     def write_slowly(path: Path, content: bytes) -> None:
@@ -45,7 +50,7 @@ def test_checkpoints_that_fall_together_leave_the_directory_whole(
         write(path, content)
         under_way.clear()
 
-    monkeypatch.setattr(log_directory, "write_durably", write_slowly)
+    monkeypatch.setattr(checkpoints, "write_durably", write_slowly)
     monkeypatch.setattr(upkeep, "CHECKPOINT_S", 0.001)
     directory = BusyDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
 

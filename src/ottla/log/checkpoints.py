@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from msgspec import DecodeError, json
@@ -36,6 +37,55 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
         return offsets
     except (FileNotFoundError, ValueError, IndexError):
         return {}
+
+
+class CheckpointJob(NamedTuple):
+    """Contents of checkpoint files; `run` writes and syncs them, in a thread."""
+
+    files: tuple[tuple[Path, bytes], ...]
+    number: int  # the larger, the newer
+    checkpoints: "Checkpoints"
+
+    def run(self) -> None:
+        self.checkpoints.write(self)
+
+
+class Checkpoints:
+    """Which state of a directory's logs is written down, and whom it may still speak of.
+
+    The files go by names, and the logs of a topic that is made anew have those of the old one's.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # one job at a time: two would take each other's files away
+        self._taken = self._written = 0  # the numbers of the newest jobs
+        self._files: tuple[tuple[Path, bytes], ...] = ()  # as they were last written
+        self._gone: dict[TopicPartition, int] = {}  # the last job that may have its name
+
+    def take(self, files: tuple[tuple[Path, bytes], ...]) -> CheckpointJob:
+        self._gone = {name: job for name, job in self._gone.items() if job >= self._written}
+        self._taken += 1
+        return CheckpointJob(files, self._taken, self)
+
+    def write(self, job: CheckpointJob) -> None:
+        """An older state never comes over a newer one; an idle node leaves the disk alone."""
+        with self._lock:
+            if job.number < self._written:
+                return
+            if job.files != self._files:
+                self._files = ()
+                for path, content in job.files:
+                    write_durably(path, content)
+                self._files = job.files
+            self._written = job.number
+
+    def gone(self, name: TopicPartition) -> None:
+        """There is no log of that name any more; what was taken until now may tell of it."""
+        self._gone[name] = self._taken
+
+    def may_tell_of_a_former(self, name: TopicPartition) -> bool:
+        """Whether the files may have that name from a log that is gone."""
+        return self._gone.get(name, -1) >= self._written
 
 
 class MetaProperties(NamedTuple):

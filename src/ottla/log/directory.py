@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Mapping
 from logging import getLogger
 from pathlib import Path
-from typing import NamedTuple
 from uuid import uuid4
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
@@ -20,6 +19,8 @@ from ottla.log.checkpoints import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
+    CheckpointJob,
+    Checkpoints,
     MetaProperties,
     encode_offsets,
     read_meta_properties,
@@ -28,7 +29,7 @@ from ottla.log.checkpoints import (
     write_clean_shutdown,
 )
 from ottla.log.config import LogConfig
-from ottla.log.files import DELETED, UNFINISHED, write_durably
+from ottla.log.files import DELETED, UNFINISHED
 from ottla.log.health import DirectoryHealth
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
@@ -40,16 +41,6 @@ FEW = 8  # logs that are synced one by one at a stop; more of them by one call f
 _PARTITION_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 
 
-class CheckpointJob(NamedTuple):
-    """Contents of checkpoint files; `run` writes and syncs them, in a thread."""
-
-    files: tuple[tuple[Path, bytes], ...]
-
-    def run(self) -> None:
-        for path, content in self.files:
-            write_durably(path, content)
-
-
 class LogDirectory:
     def __init__(self, path: Path, resources: LogResources) -> None:
         self.path = path
@@ -59,6 +50,7 @@ class LogDirectory:
         self.unusable: dict[TopicPartition, str] = {}  # logs that could not be opened, and why
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
+        self._checkpoints = Checkpoints()
         self._doomed: list[tuple[int, Path]] = []  # (time to remove it, a file or directory)
 
     # --- opening
@@ -123,6 +115,9 @@ class LogDirectory:
             # Recovery may have cut the log: what is fetched again is not clean.
             log.cleaned_upto = min(cleaned.get(partition, 0), log.log_end_offset)
             self.logs[partition] = log
+        for partition in {*recovery_points, *starts, *high_watermarks, *cleaned}:
+            if partition not in self.logs:
+                self._checkpoints.gone(partition)
 
     # --- partitions come and go
 
@@ -131,6 +126,8 @@ class LogDirectory:
     ) -> PartitionLog:
         self.health.refuse(client=False)
         try:
+            if self._checkpoints.may_tell_of_a_former(partition):
+                self.checkpoint().run()  # a crash must not find its offsets to be the new log's
             log = open_log(
                 self.path / str(partition),
                 partition,
@@ -161,6 +158,7 @@ class LogDirectory:
     def _let_go(self, partition: TopicPartition) -> None:
         log = self.logs.pop(partition, None)
         self.unusable.pop(partition, None)
+        self._checkpoints.gone(partition)
         if log is not None:
             log.abandon()
 
@@ -207,7 +205,7 @@ class LogDirectory:
                 {name: log.cleaned_upto for name, log in logs.items() if log.cleaned_upto},
             ),
         )
-        return CheckpointJob(
+        return self._checkpoints.take(
             tuple((self.path / name, encode_offsets(values)) for name, values in offsets)
         )
 

@@ -7,12 +7,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.config import Settings
 from ottla.ids import TopicPartition
-from ottla.log.directory import CheckpointJob, LogDirectory
+from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.recurring import every
 
@@ -45,9 +44,7 @@ class Upkeep:
         self._now_ms = now_ms
         self._start_moved = start_moved
         self._compactors: list[Compactor] | None = None  # none yet
-        self._checkpoints: dict[Path, CheckpointJob] = {}  # as they were last written
         self._cuts = 0  # truncations that were seen: what was written down before is too high
-        self._checkpointing = asyncio.Lock()
         self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -135,17 +132,9 @@ class Upkeep:
             await self._in_thread(directory.sweep(self._now_ms()))
 
     async def _checkpoint(self) -> None:
-        async with self._checkpointing:  # two at once would take each other's files away
-            await self._write_checkpoints()
-
-    async def _write_checkpoints(self) -> None:
         for directory in self._healthy():
-            job = directory.checkpoint()
-            if job == self._checkpoints.get(directory.path):
-                continue  # an idle node leaves the disk alone
             try:
-                await self._in_thread(job.run)
-                self._checkpoints[directory.path] = job
+                await self._in_thread(directory.checkpoint().run)
             except OSError as error:
                 directory.health.report(error)
 

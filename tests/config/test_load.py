@@ -7,11 +7,10 @@ import pytest
 from ottla.config.load import (
     load,
     parse_listen,
-    parse_properties,
-    render_properties,
     render_single_node,
     single_node,
 )
+from ottla.config.properties import parse_properties, render_properties
 from ottla.config.settings import Settings
 from ottla.config.topology import Listener, Voter
 from ottla.errors import OttlaError

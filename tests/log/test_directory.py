@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.ids import ZERO_UUID, TopicPartition, new_uuid
+from ottla.ids import ZERO_UUID, TopicPartition, new_uuid, parse_uuid, show_uuid
 from ottla.log.checkpoints import (
     HIGH_WATERMARKS,
     LOG_STARTS,
@@ -291,8 +291,24 @@ def test_identity_survives(tmp_path: Path) -> None:
     meta = MetaProperties(3, "cluster", new_uuid())
     write_meta_properties(tmp_path, meta)
     assert read_meta_properties(tmp_path) == meta
-    (tmp_path / "meta.properties").write_text("version=1\n")
-    with pytest.raises(OttlaError, match="whose directory"):
+
+
+def test_identity_is_read_with_java_s_escapes(tmp_path: Path) -> None:
+    name = show_uuid(new_uuid())
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Mon Nov 16 12:13:50 UTC 2026\n"
+        f"node.id=1\ndirectory.id={name}\nversion=1\ncluster.id=ciWo7IWazngRchmPES6q5A\\=\\=\n"
+    )
+    expected = MetaProperties(1, "ciWo7IWazngRchmPES6q5A==", parse_uuid(name))
+    assert read_meta_properties(tmp_path) == expected
+
+
+@pytest.mark.parametrize("text", ["version=1\n", "version=1\nnode.id=\\u12\n", "version=2\n"])
+def test_a_file_that_does_not_tell_whose_directory_it_is_is_refused(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "meta.properties").write_text(text)
+    with pytest.raises(OttlaError, match=r"meta.properties"):
         read_meta_properties(tmp_path)
 
 

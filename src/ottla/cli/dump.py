@@ -16,7 +16,7 @@ from ottla.cli.arguments import Json
 from ottla.cli.internal_records import decode_record
 from ottla.cli.moments import show_moment
 from ottla.cli.output import print_json, progress
-from ottla.config.load import read_properties
+from ottla.config.properties import read_properties
 from ottla.errors import KafkaError, OttlaError
 from ottla.log.producer_snapshots import decode_snapshot
 from ottla.wire.compression import Codec

@@ -7,7 +7,7 @@ so a second start finds the same nodes at the same ports. Running them is the su
 import re
 from pathlib import Path
 
-from ottla.config.load import read_properties, render_properties
+from ottla.config.properties import read_properties, render_properties
 from ottla.errors import OttlaError
 from ottla.ports.network import free_ports
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import DecodeError, json
 
+from ottla.config.properties import parse_properties
 from ottla.errors import OttlaError
 from ottla.ids import TopicPartition, Uuid, parse_uuid, show_uuid
 from ottla.log.files import write_durably
@@ -101,10 +102,8 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
     file = directory / META_PROPERTIES
     if not file.exists():
         return None
-    lines = [line.strip() for line in file.read_text().splitlines()]
-    pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
-    fields = {name.strip(): value.strip() for name, _, value in pairs}
     try:
+        fields = {each.name: each.value for each in parse_properties(file.read_text(), str(file))}
         if fields["version"] != "1":
             raise ValueError(f"version {fields['version']}")
         return MetaProperties(

@@ -160,6 +160,25 @@ def test_nobody_waits_for_a_flush_of_what_was_deleted(open_orders: Open) -> None
     assert not log.path.exists()
 
 
+def test_a_topic_that_is_deleted_before_its_flush_begins_is_no_failing_disk(
+    open_orders: Open,
+) -> None:
+    log = open_orders(LogConfig(flush_messages=1))
+    append(log, b"a")
+
+    async def delete_while_it_waits() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            waiting = asyncio.ensure_future(GroupCommit(log, executor).flushed(1))
+            await asyncio.sleep(0)
+            log.abandon()
+            log.path.rename(log.path.with_suffix(".deleted"))
+            await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(delete_while_it_waits())
+    assert log.health.failure is None
+    assert not log.path.exists()
+
+
 def test_old_snapshots_make_room_for_the_newest(open_orders: Open) -> None:
     log = open_orders(SMALL)
     for n in range(30):

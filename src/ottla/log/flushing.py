@@ -88,6 +88,8 @@ class GroupCommit:
 
     async def _flush(self) -> None:
         try:
+            if self._log.abandoned:  # since it was asked for
+                return
             try:
                 job = self._log.begin_flush()
             except OSError as error:

@@ -10,9 +10,12 @@ from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.ids import new_uuid
+from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.node.node import Node
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.record_batch import NewRecord, build_batch
+from support.homes import CLUSTER_ID, free_port
 
 
 def settings(path: Path, **options: str) -> Settings:
@@ -101,6 +104,65 @@ def test_several_directories_share_the_partitions(tmp_path: Path) -> None:
         await create_on_demand(["t", "u", "v", "w"], node.broker)
         assert {len(directory.logs) for directory in node.directories} == {2}
         await node.stop()
+
+    uvloop.run(scenario())
+
+
+def identity_in(directory: Path) -> MetaProperties:
+    found = read_meta_properties(directory)
+    assert found is not None
+    return found
+
+
+def test_a_metadata_directory_of_its_own_is_locked_formatted_and_found_again(
+    tmp_path: Path,
+) -> None:
+    data, metadata = tmp_path / "data", tmp_path / "metadata"
+
+    async def scenario() -> None:
+        node = Node(settings(tmp_path, metadata_log_dir=str(metadata)))
+        await node.start()
+        with pytest.raises(OttlaError, match="metadata is in use by another broker"):
+            await Node(settings(tmp_path / "b", metadata_log_dir=str(metadata))).start()
+        await create_on_demand(["t"], node.broker)
+        append(node, "t")
+        await node.stop()
+        assert identity_in(data).cluster_id == identity_in(metadata).cluster_id
+        assert identity_in(data).directory_id != identity_in(metadata).directory_id
+        assert (metadata / "bootstrap.checkpoint").exists()
+        assert not (metadata / ".kafka_cleanshutdown").exists()
+        again = Node(settings(tmp_path, metadata_log_dir=str(metadata)))
+        await again.start()
+        assert again.quorum.config.directory_id == identity_in(metadata).directory_id
+        assert again.broker.image.brokers[1].directories == (identity_in(data).directory_id,)
+        assert append(again, "t") == 1
+        await again.stop()
+
+    uvloop.run(scenario())
+
+
+def test_directories_that_were_formatted_elsewhere_keep_their_own_ids(tmp_path: Path) -> None:
+    data, metadata = tmp_path / "data", tmp_path / "metadata"
+    for directory in (data, metadata):
+        directory.mkdir()
+        write_meta_properties(directory, MetaProperties(1, CLUSTER_ID, new_uuid()))
+    before = identity_in(data), identity_in(metadata)
+
+    async def scenario() -> None:
+        port = free_port()
+        node = Node(
+            settings(
+                tmp_path,
+                metadata_log_dir=str(metadata),
+                listeners=f"PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:{port}",
+                controller_quorum_voters=f"1@127.0.0.1:{port}",
+            )
+        )
+        await node.start()
+        assert node.quorum.config.directory_id == before[1].directory_id
+        assert node.broker.image.brokers[1].directories == (before[0].directory_id,)
+        await node.stop()
+        assert (identity_in(data), identity_in(metadata)) == before
 
     uvloop.run(scenario())
 

@@ -1,6 +1,6 @@
 """A new data directory made ready, as Apache Kafka's storage tool would; or an old one checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.log.directory import LogDirectory
 from ottla.log.files import write_durably
 from ottla.metadata.features import bootstrap_values
+from ottla.node.homes import Homes
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.snapshots import build_snapshot, read_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
@@ -33,39 +34,36 @@ class Identity(NamedTuple):
 
 def identify(
     settings: Settings,
-    directories: Sequence[LogDirectory],
+    homes: Homes,
     controllers: Sequence[Listener],
     now_ms: int,
     joined: str | None = None,
 ) -> Identity:
-    """Read who this node is; format what is new. The directories are locked by now.
+    """Tell who this node is; format what is new. The directories are locked by now.
 
     Ports in the settings and in `controllers` are the real ones. `joined` is the cluster that a
     new broker was told of.
     """
     topology = settings.topology
-    found = [directory.meta_properties() for directory in directories]
-    cluster_id = _agreed_cluster(topology.node_id, directories, found)
+    cluster_id = _agreed_cluster(topology.node_id, homes.identities)
     is_new = cluster_id is None
     cluster_id = cluster_id or joined or new_cluster_id(topology.voters)
-    metas = [
-        meta or _format(directory.path, topology.node_id, cluster_id, now_ms)
-        for directory, meta in zip(directories, found, strict=True)
-    ]
-    paths = [directory.path for directory in directories]
-    metadata_dir = topology.metadata_dir
-    at = paths.index(metadata_dir) if metadata_dir in paths else 0
+    for directory in homes.all:
+        if directory not in homes.identities:
+            meta = _format(directory.path, topology.node_id, cluster_id, now_ms)
+            homes.identities[directory] = meta
+    me = homes.identities[homes.metadata].directory_id
     if is_new and topology.is_controller and not topology.voters:
-        key = ReplicaKey(topology.node_id, metas[at].directory_id)
+        key = ReplicaKey(topology.node_id, me)
         endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
-        format_dynamic(LocalDisk(), metadata_dir, (Voter(key, endpoints),), now_ms)
+        format_dynamic(LocalDisk(), topology.metadata_dir, (Voter(key, endpoints),), now_ms)
     if is_new:
-        _leave_properties(settings, paths[0])
+        _leave_properties(settings, topology.log_dirs[0])
     return Identity(
         cluster_id,
-        tuple(meta.directory_id for meta in metas),
-        metas[at].directory_id,
-        _read_bootstrap(metadata_dir),
+        tuple(homes.identities[directory].directory_id for directory in homes.logs),
+        me,
+        _read_bootstrap(topology.metadata_dir),
     )
 
 
@@ -79,20 +77,15 @@ def new_cluster_id(voters: Sequence[Voting]) -> str:
     return show_uuid(sha256(names.encode()).digest()[:16])
 
 
-def _agreed_cluster(
-    node_id: int, directories: Sequence[LogDirectory], found: Sequence[MetaProperties | None]
-) -> str | None:
+def _agreed_cluster(node_id: int, found: Mapping[LogDirectory, MetaProperties]) -> str | None:
     """The cluster that all formatted directories name; None where all are new."""
-    clusters = set()
-    for directory, meta in zip(directories, found, strict=True):
-        if meta is None:
-            continue
+    for directory, meta in found.items():
         if meta.node_id != node_id:
             raise OttlaError(
                 f"{directory.path} belongs to node {meta.node_id}, not to {node_id}. "
                 "Correct node.id, or name another directory in log.dirs."
             )
-        clusters.add(meta.cluster_id)
+    clusters = {meta.cluster_id for meta in found.values()}
     if len(clusters) > 1:
         raise OttlaError(f"log.dirs belong to different clusters: {', '.join(sorted(clusters))}.")
     return clusters.pop() if clusters else None

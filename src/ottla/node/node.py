@@ -15,10 +15,6 @@ from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
-from ottla.log.directory import LogDirectory
-from ottla.log.files import OpenFiles
-from ottla.log.partition_log import LogResources
-from ottla.log.tail import TailCache
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
@@ -29,6 +25,7 @@ from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators
 from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
+from ottla.node.homes import Homes
 from ottla.node.in_sync_changes import InSyncChanges
 from ottla.node.joining import ask_cluster_id
 from ottla.node.liveness import Liveness
@@ -64,7 +61,8 @@ class Node:
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
-        self.directories: list[LogDirectory] = []
+        self.homes = Homes(self.topology)
+        self.directories = self.homes.logs
         self._keeping_time: asyncio.Task[None] | None = None
 
     # Start -----------------------------------------------------------------------------------
@@ -72,13 +70,13 @@ class Node:
     async def start(self) -> None:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
-        self._lock_directories()
+        self.homes.lock()
         controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
         self.advertised = fill_ports(self.topology.advertised, listeners)
         settled = settle_ports(self.settings, [*listeners, *controllers])
         joined = await self._ask_cluster_id()
-        identity = identify(settled, self.directories, controllers, self.broker.now_ms(), joined)
+        identity = identify(settled, self.homes, controllers, self.broker.now_ms(), joined)
         await self._start_quorum(identity, controllers)
         await self._serve(Listeners.CONTROLLER)
         self._make_broker(identity)
@@ -87,17 +85,10 @@ class Node:
         else:
             self.publisher.subscribe(self.partitions.apply)
 
-    def _lock_directories(self) -> None:
-        resources = LogResources(OpenFiles(), TailCache())
-        for path in self.topology.log_dirs:
-            directory = LogDirectory(path, resources)
-            directory.lock()
-            self.directories.append(directory)
-
     async def _ask_cluster_id(self) -> str | None:
         """Only of a new broker: a directory that was formatted knows, a controller decides."""
         topology = self.topology
-        if topology.is_controller or any(one.meta_properties() for one in self.directories):
+        if topology.is_controller or self.homes.identities:
             return None
         voters = [(voter.host, voter.port) for voter in topology.voters]
         return await ask_cluster_id(self.network, voters or topology.bootstrap_controllers)
@@ -321,6 +312,7 @@ class Node:
                 directory.close(epoch)
             except KafkaError as error:  # a full disk, say: the others are closed all the same
                 log.error("no clean stop, the next start recovers: %s", error.message)
+        self.homes.unlock()
         self.threads.shutdown()
 
 

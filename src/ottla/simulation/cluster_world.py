@@ -239,8 +239,7 @@ class ClusterWorld:
         member.life.alive = False
         member.host.up = not power
         self.loop.sockets.died(member.life, silently=power)
-        for directory in member.node.directories:
-            directory.unlock()
+        member.node.homes.unlock()
         self._graveyard.append(member.node)
         member.node = None
         if power:

@@ -61,6 +61,15 @@ class Batch:
         sink = jvm.ottla.ExactlyOnceSink({"bootstrap.servers": self.bootstrap}, self.source)
         sink.call(frame._jdf, BATCH)
 
+    def transaction_timeout_ms(self, partition: int) -> int:
+        """What the broker was told about the transactions of what reads this partition."""
+        jvm: Any = self.spark._jvm
+        name = f"{self.query}.{self.source}-{partition}"
+        kafka = jvm.org.apache.kafka.clients.admin
+        with closing(kafka.Admin.create({"bootstrap.servers": self.bootstrap})) as admin:
+            described = admin.describeTransactions([name]).description(name).get()
+            return int(described.transactionTimeoutMs())
+
     def written(self) -> Counter[str]:
         settings = {"bootstrap.servers": self.bootstrap, "group.id": self.query}
         with closing(Consumer({**settings, "enable.partition.eof": True})) as consumer:
@@ -113,3 +122,9 @@ def test_behind_a_shuffle_rows_are_where_their_key_is(batch: Batch) -> None:
     assert batch.written() == once(0, 1)
     batch.write(batch.frame(1, 0).repartition(3, "value"))
     assert batch.written() == once(0, 1)
+
+
+def test_a_transaction_may_last_as_long_as_brokers_allow(batch: Batch) -> None:
+    """It is open while its task computes: what takes longer would be fenced at every attempt."""
+    batch.write(batch.frame(0))
+    assert batch.transaction_timeout_ms(0) == 15 * 60 * 1000

@@ -200,6 +200,11 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
             producing.put("compression.type", "lz4");
             // With the default of 100 ms every transaction would wait out the one before it.
             producing.put("retry.backoff.ms", "2");
+            // Rows are computed as they are sent, so a transaction is open for as long as its task
+            // runs, and one that outlasts this is fenced at every attempt. The most that brokers
+            // allow unless they are told otherwise; what a killed task leaves open, its next
+            // attempt aborts.
+            producing.put("transaction.timeout.ms", "900000");
             producing.putAll(settings);
             producing.put("transactional.id", name);
             this.producer =

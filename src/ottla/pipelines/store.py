@@ -30,6 +30,8 @@ class TableView(Mapping[str, Any]):
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                # Retention may have taken the first offsets, where reading begins.
+                "auto.offset.reset": "earliest",
                 "log_level": 2,
                 **(client or {}),
             }

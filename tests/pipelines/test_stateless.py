@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ottla.pipelines import App, json, string
+from ottla.pipelines import App, json, long, string
 from ottla.testing.drive import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
@@ -82,6 +82,34 @@ def test_what_does_not_decode_goes_to_the_dead_letters_with_its_reason() -> None
         ]
         assert all(letter.headers["from"] == b"test" for letter in letters)
         assert d.read("fine") == [("good", ORDERS[0])]
+
+
+def test_bad_records_pass_by_partitions_joins_and_deletions() -> None:
+    app = App("passing")
+    orders = app.stream("orders", value=json("customer STRING NOT NULL"))
+    orders.to("placed", partition="1", partitions=2)  # the dead letters have but one partition
+    payments = app.stream("payments", value=json("currency STRING, amount INT"))
+    rates = app.global_table("rates", value=json("rate INT"))
+    payments.join(rates, on="currency").to("converted")
+    stock = app.table("stock", value=json("n INT"), key=long())
+    stock.filter("n > 0").changes().to("in-stock")
+    with drive(app) as d:
+        d.send("rates", {"rate": 2}, key="EUR")
+        d.send("orders", b"no order", key="k")
+        d.send("orders", {"customer": "ann"}, key="k")
+        d.send("payments", b"no payment", key="k")
+        d.send("payments", {"currency": "EUR", "amount": 3}, key="k")
+        d.send("payments", {"currency": "XXX", "amount": 3}, key="k")
+        d.send("stock", b"no stock", key=bytes(8))
+        d.send("stock", None, key=b"no number")
+        d.send("stock", {"n": 0}, key=bytes(8))
+        d.send("stock", {"n": 5}, key=bytes(8))
+        assert [record.partition for record in d.records("placed")] == [1]
+        converted = {"currency": "EUR", "amount": 3, "rate": 2}
+        assert d.read("converted") == [("k", converted)]
+        assert [value for _, value in d.read("in-stock")] == [{"n": 5}]
+        letters = [letter.value for letter in d.dead_letters()]
+        assert letters == ["no order", "no payment", "no stock", None]
 
 
 def test_timestamps_headers_and_keys_reach_the_output() -> None:

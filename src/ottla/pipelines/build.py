@@ -80,7 +80,7 @@ class Builder:
                 return self.frame(node.input).selectExpr(*self._all_but(node, "_key", key))
             case Changes(is_table=is_table):
                 frame = self.frame(node.input)
-                return frame if is_table else frame.where("NOT _deleted")
+                return frame if is_table else frame.where(self._unless_bad("NOT _deleted"))
             case Merge(parts=parts):
                 return self._merge(parts)
             case Aggregate():
@@ -142,10 +142,11 @@ class Builder:
         if node.is_table:
             gone = f"_deleted OR NOT coalesce({node.condition}, false)"
             return frame.selectExpr(*self._all_but(node, "_deleted", gone))
-        condition = f"({node.condition})"
-        if self.dead:
-            condition += " OR _reason IS NOT NULL"
-        return frame.where(condition)
+        return frame.where(self._unless_bad(f"({node.condition})"))
+
+    def _unless_bad(self, condition: str) -> str:
+        """What rows must meet to stay; bad rows stay in any case, for the dead letters."""
+        return f"{condition} OR _reason IS NOT NULL" if self.dead else condition
 
     def _project(self, node: Project) -> "DataFrame":
         columns = [f"{sql} AS `{name}`" for name, sql in node.columns]

@@ -120,6 +120,8 @@ def _over_fields(source: Source, expression: str) -> str:
 
 def _reason(source: Source) -> str:
     cases = []
+    if source.key.name == "long":  # first: it is as bad where there is no value
+        cases.append("WHEN length(key) <> 8 THEN 'the key is not eight bytes'")
     required = [field.name for field in source.value.schema if field.required]
     if source.value.name == "json":
         if source.is_table:
@@ -135,6 +137,4 @@ def _reason(source: Source) -> str:
         ]
     if source.value.name == "long":
         cases.append("WHEN length(value) <> 8 THEN 'the value is not eight bytes'")
-    if source.key.name == "long":
-        cases.append("WHEN length(key) <> 8 THEN 'the key is not eight bytes'")
     return f"CASE {' '.join(cases)} END" if cases else "cast(NULL AS string)"

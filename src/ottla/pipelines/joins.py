@@ -52,12 +52,14 @@ def global_join(node: GlobalJoin, left: "DataFrame", right: "DataFrame") -> "Dat
         .where("_row IS NOT NULL")
     )
     condition = F.expr(f"cast({node.on} AS string) = _gkey")
-    how = "inner" if node.kind == "inner" else "left_outer"
+    bad_rows = node.kind == "inner" and "_reason" in left.columns  # they pass by, and find nothing
+    how = "inner" if node.kind == "inner" and not bad_rows else "left_outer"
     fields = [f"_row.`{field.name}` AS `{field.name}`" for field in node.right.schema]
     carried = [name for name in left.columns if name.startswith("_")]
-    return left.join(F.broadcast(latest), condition, how).selectExpr(
-        *_names(node.left.schema), *fields, *carried
-    )
+    joined = left.join(F.broadcast(latest), condition, how)
+    if bad_rows:
+        joined = joined.where("_row IS NOT NULL OR _reason IS NOT NULL")
+    return joined.selectExpr(*_names(node.left.schema), *fields, *carried)
 
 
 def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":

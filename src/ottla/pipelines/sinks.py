@@ -36,18 +36,21 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     value = f"if(_deleted, NULL, {encoded_value(format, columns)})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
     headers = _headers(stage)
+    partition = sink.partition or "NULL"
     if stage.dead:
         if stage.only_dead:
             frame = frame.where("_reason IS NOT NULL")
         topic = f"CASE {_dead_topics(stage, topics)} ELSE {topic} END"
         value = f"if(_reason IS NOT NULL, _raw, {value})"
         headers = f"if(_reason IS NOT NULL, {_dead_headers()}, {headers})"
+        # It speaks of the sink's topic: the dead letters' one may have fewer partitions.
+        partition = f"if(_reason IS NOT NULL, NULL, {partition})"
     return frame.selectExpr(
         f"{topic} AS topic",
         f"cast({key} AS binary) AS key",
         f"{value} AS value",
         f"{headers} AS headers",
-        f"cast({sink.partition or 'NULL'} AS int) AS partition",
+        f"cast({partition} AS int) AS partition",
         f"unix_millis({sink.timestamp or '_timestamp'}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )

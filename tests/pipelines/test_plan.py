@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from ottla.pipelines import App, Context, DefinitionError, Processor, json, session, tumbling
+from ottla.pipelines import (
+    App,
+    Context,
+    DefinitionError,
+    Processor,
+    json,
+    long,
+    session,
+    tumbling,
+)
 from ottla.pipelines.explain import explain
 from ottla.pipelines.plan import Plan, make_plan
 from ottla.pipelines.processors import Row
@@ -107,6 +116,19 @@ def test_every_foreign_key_join_has_a_topic_of_its_own() -> None:
     assert len(set(read)) == 5
 
 
+def test_a_join_by_foreign_key_delivers_exactly_once_whatever_is_asked_for() -> None:
+    app = App("a", delivery="at_least_once")
+    orders = app.table("orders", value=json(ORDER))
+    customers = app.table("customers", value=json("country STRING"))
+    orders.join(customers, on="customer").to("joined")
+    orders.filter("amount > 1").to("large")
+    plan = plan_of(app)
+    delivery = {stage.name: stage.delivery for stage in plan.stages}
+    assert delivery["a-1-subscribe"] == delivery["joined"] == "exactly_once"
+    assert delivery["large"] == "at_least_once"
+    assert "as a join by foreign key always does" in explain(plan)
+
+
 def test_dead_letters_have_exactly_one_writer() -> None:
     app = App("a")
     orders = orders_of(app)
@@ -118,6 +140,9 @@ def test_dead_letters_have_exactly_one_writer() -> None:
     lone = App("b")
     orders_of(lone).group_by("customer").count().to("z")
     assert [stage.name for stage in plan_of(lone).stages] == ["z", "b-dead-letters"]
+    numbered = App("c")
+    numbered.stream("lines", key=long()).to("copied")  # a key may not decode where a value does
+    assert [stage.name for stage in plan_of(numbered).stages if stage.dead] == ["copied"]
 
 
 def test_topics_are_made_as_wide_as_what_they_come_from() -> None:
@@ -139,6 +164,18 @@ def test_a_replay_writes_beside_what_is_there_and_keeps_it() -> None:
     assert topic_names(plan, 2)["counts"] == "counts-v2"
     made = {t.name: t.config for t in wanted(plan, Cluster("id", {"orders": 1, "counts": 1}), 2)}
     assert made["counts-v2"]["retention.ms"] == "-1"
+
+
+def test_the_first_pass_over_a_history_keeps_what_the_next_stage_has_not_read() -> None:
+    app = App("a")
+    customers = app.table("customers", value=json("country STRING"))
+    joined = orders_of(app).key_by("customer").join(customers)
+    joined.group_by("country").count().to("out")
+    cluster = Cluster("id", {"orders": 1, "customers": 1})
+    for history, kept in ((True, {"retention.ms": "-1"}), (False, {})):
+        made = {t.name: t.config for t in wanted(plan_of(app), cluster, 1, history=history)}
+        assert made["a-1-tablejoin"] == kept
+        assert made["out"] == {"cleanup.policy": "compact"}
 
 
 def test_explain_says_what_happens_and_what_it_promises() -> None:

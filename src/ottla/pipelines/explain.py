@@ -54,7 +54,8 @@ def _describe(stage: Stage) -> Iterator[str]:
 def promise(stage: Stage) -> str:
     """What a reader of the stage's topic may rely on, honestly."""
     if stage.delivery == "exactly_once":
-        return "exactly once to readers with isolation.level=read_committed"
+        always = ", as a join by foreign key always does" if stage.by_foreign_key else ""
+        return f"exactly once to readers with isolation.level=read_committed{always}"
     if stage.only_dead:
         return "at least once: a failed batch is written again; headers tell repeats apart"
     if stage.mode == "micro-batch":

@@ -65,8 +65,13 @@ def topic_names(plan: Plan, generation: int) -> dict[str, str]:
     return names
 
 
-def wanted(plan: Plan, cluster: Cluster, generation: int) -> list[NewTopic]:
-    """The topics to make. Pure. A topic that is read and not there is an error with its line."""
+def wanted(
+    plan: Plan, cluster: Cluster, generation: int, *, history: bool = False
+) -> list[NewTopic]:
+    """The topics to make. Pure. A topic that is read and not there is an error with its line.
+
+    `history`: stage after stage takes all there is, each once the one before it has ended.
+    """
     for source in plan.read_topics():
         if source.topic not in cluster.partitions:
             raise DefinitionError(source.where, f"the topic {source.topic} does not exist.")
@@ -83,8 +88,9 @@ def wanted(plan: Plan, cluster: Cluster, generation: int) -> list[NewTopic]:
         if stage.only_dead or name in known:
             continue
         config = {"cleanup.policy": _policy(stage)} if stage.sink.compacted else {}
-        if generation > 1:
-            # A replay keeps old timestamps, and retention by time would empty the topic at once.
+        if generation > 1 or (history and stage.internal):
+            # A replay keeps old timestamps, and retention by time would empty the topic at once,
+            # an intermediate one before the next stage has read it.
             config["retention.ms"] = "-1"
         made[name] = NewTopic(name, stage.sink.partitions or widest, config)
         known[name] = made[name].partitions

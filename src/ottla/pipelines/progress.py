@@ -17,6 +17,7 @@ from ottla.pipelines.definitions import Application
 from ottla.pipelines.plan import Stage
 
 Offsets = dict[str, dict[int, int]]
+AWAY_AFTER_MS = 5_000
 
 
 @dataclass(slots=True)
@@ -153,6 +154,9 @@ class Group:
                 "bootstrap.servers": application.bootstrap,
                 "group.id": application.name,
                 "enable.auto.commit": False,
+                # Nobody joins, so both only say how long a commit waits for a broker.
+                "session.timeout.ms": AWAY_AFTER_MS,
+                "socket.timeout.ms": AWAY_AFTER_MS,
                 "log_level": 2,
                 **application.client,
             }
@@ -179,7 +183,10 @@ class Group:
             self._committed.setdefault(place.topic, {})[place.partition] = place.offset
 
     def ends(self, topics: Mapping[str, int], timeout_s: float = 5.0) -> Offsets:
-        """The end of each partition: what a reader of committed records can reach."""
+        """The end of each partition: what a reader of committed records can reach.
+
+        At the first that is not told the rest is not asked for: the broker is away.
+        """
         from confluent_kafka import KafkaException, TopicPartition
 
         result: Offsets = {}
@@ -190,7 +197,7 @@ class Group:
                         TopicPartition(topic, partition), timeout=timeout_s
                     )
                 except (KafkaException, TypeError):
-                    continue
+                    return result
                 result.setdefault(topic, {})[partition] = high
         return result
 

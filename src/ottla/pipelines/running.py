@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
@@ -90,20 +91,22 @@ class Runner:
         cluster = describe(application)
         generations = Generations(self.options.state, application.name, cluster.id)
         generation = generations.open_next() if self.options.replay else generations.current()
-        create(application, wanted(self.plan, cluster, generation))
+        history = self.options.replay or self.options.until_done
+        create(application, wanted(self.plan, cluster, generation, history=history))
         self.cluster = describe(application)
         self.status.generation = generation
         self.status.names = topic_names(self.plan, generation)
         folder = generations.checkpoints(generation)
         folder.mkdir(parents=True, exist_ok=True)
-        with self._spark(folder) as starter, contextlib.closing(Group(application)) as group:
+        with contextlib.closing(Group(application)) as group:
             self.group = group
-            self._prepare(starter)
-            if self.options.replay or self.options.until_done:
-                self._catch_up(starter)
-            if not self.options.until_done:
-                self._live(starter)
-            self._publish()
+            with self._spark(folder) as starter:
+                self._prepare(starter)
+                if history:
+                    self._catch_up(starter)
+                if not self.options.until_done:
+                    self._live(starter)
+            self._publish()  # once more, with the batches that ended as the queries stopped
 
     @contextlib.contextmanager
     def _spark(self, folder: Path) -> Iterator[Starter]:
@@ -127,16 +130,21 @@ class Runner:
             spark.streams.removeListener(listener)
 
     def _prepare(self, starter: Starter) -> None:
-        """Load tables into stages that have no checkpoint yet."""
+        """Load tables into stages that have no checkpoint yet, or were stopped while they did."""
         self.status.phase = "load"
         for stage in self.plan.stages:
-            fresh = not starter.checkpoint(stage).exists()
+            # Spark makes the checkpoint at once, so a file says whether the load came to its end.
+            loading = starter.folder / f"{stage.name}~loading"  # no topic's name has a tilde
+            fresh = loading.exists() or not starter.checkpoint(stage).exists()
             starter.frame(stage, "live")  # later stages need the schema of what it writes
             if fresh and loads_tables(stage) and not self._stopping.is_set():
                 self.view.say(f"Loading the tables of {stage.name}.")
+                loading.touch()
                 query = starter.start(stage, "load")
-                self._wait(query.processAllAvailable, query)
+                if not self._wait(query.processAllAvailable, query):
+                    return
                 query.stop()
+                loading.unlink()
 
     def _catch_up(self, starter: Starter) -> None:
         """Stage after stage, everything that is there now."""
@@ -146,7 +154,8 @@ class Runner:
                 return
             self.status.ends = self.group.ends(self._partitions(stage))
             query = starter.start(stage, "catch-up")
-            self._wait(query.awaitTermination, query)
+            if not self._wait(query.awaitTermination, query):
+                return
             if (error := query.exception()) is not None:
                 raise OttlaError(f"{stage.name} failed: {cause(error)}")
             written = self.status.names[stage.sink.topic]
@@ -155,6 +164,8 @@ class Runner:
             self._publish()
 
     def _live(self, starter: Starter) -> None:
+        if self._stopping.is_set():
+            return  # a stage whose load was cut short must not start without its tables
         self.status.phase = "live"
         for stage in self.plan.stages:
             self._queries[stage.name] = starter.start(stage)
@@ -227,8 +238,11 @@ class Runner:
         names = (self.status.names.get(s.topic, s.topic) for s in stage.sources if not s.is_global)
         return {name: self.cluster.partitions.get(name, 1) for name in names}
 
-    def _wait(self, blocking: Callable[[], object], query: "StreamingQuery") -> None:
-        """Wait for Spark in a thread, so that signals and the view stay alive."""
+    def _wait(self, blocking: Callable[[], object], query: "StreamingQuery") -> bool:
+        """Wait for Spark in a thread, so that signals and the view stay alive.
+
+        False when the application was stopped meanwhile, and the query with it.
+        """
         done = threading.Event()
         failed: list[BaseException] = []
 
@@ -246,32 +260,34 @@ class Runner:
             self.view.show(self.status)
             done.wait(TURN_S)
         if self._stopping.is_set():
-            query.stop()
-        elif failed and isinstance(failed[0], StreamingQueryException):
+            _stop(query)
+            return False
+        if failed and isinstance(failed[0], StreamingQueryException):
             raise OttlaError(f"{query.name} failed: {cause(failed[0])}") from failed[0]
-        elif failed:
+        if failed:
             raise failed[0]
+        return True
 
     def _stop_all(self) -> None:
         """All stages at once: each real-time one needs up to an interval to reach its boundary."""
         stages = {stage.name: stage for stage in self.plan.stages}
         threads = [
-            threading.Thread(target=self._stop_at_boundary, args=(stages[name], query))
+            threading.Thread(target=self._stop_at_boundary, args=(stages[name], query), daemon=True)
             for name, query in self._queries.items()
             if query.isActive
         ]
         for thread in threads:
             thread.start()
+        until = time.monotonic() + BATCH_WAIT_S * 2
         for thread in threads:
-            thread.join(BATCH_WAIT_S * 2)
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _stop_at_boundary(self, stage: Stage, query: "StreamingQuery") -> None:
         """Stop a real-time query right after a batch: what it does later would be done twice."""
         if stage.mode == "real-time" and query.isActive:
             before = self.recorder.of(stage.name).batches
             self.recorder.wait_for_batch(stage.name, before, BATCH_WAIT_S)
-        with contextlib.suppress(PySparkException):
-            query.stop()
+        _stop(query)
 
 
 @dataclass(slots=True)
@@ -290,6 +306,13 @@ class _BackOff:
         if now - self.started > HEALTHY_AFTER_S:
             self.attempts = 0
         return True
+
+
+def _stop(query: "StreamingQuery") -> None:
+    """Stop it, or leave it: what waits for a broker that is away ends with the process."""
+    # Spark's own timeout is a Java exception that PySpark does not translate.
+    with contextlib.suppress(PySparkException, Py4JJavaError):
+        query.stop()
 
 
 def cause(error: BaseException) -> str:

@@ -49,6 +49,8 @@ STREAMING: Mapping[str, str] = {
     # Who is killed while the first batch is being committed leaves a file behind, and must start
     # again all the same. Checkpoints are named after the application: nobody shares them.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    # Who closes a client waits a minute for a broker that is away: stopping must not.
+    "spark.sql.streaming.stopTimeout": "5s",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",

@@ -1,0 +1,181 @@
+"""What a run does in which order, with queries that do as they are told. No Spark, no broker."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from ottla.errors import OttlaError
+from ottla.pipelines import App, json, progress, running
+from ottla.pipelines.plan import Plan, Stage, make_plan
+from ottla.pipelines.progress import Group
+from ottla.pipelines.queries import Phase
+from ottla.pipelines.running import Runner, RunOptions
+from ottla.pipelines.topics import Cluster
+from ottla.ports.network import free_ports
+
+
+class View:
+    def say(self, sentence: str) -> None:
+        pass
+
+    def show(self, status: running.Status) -> None:
+        pass
+
+
+class Query:
+    """Says that it ended at once, unless it is told to fail or to wait."""
+
+    name = "query"
+    isActive = True
+
+    def __init__(self, does: str) -> None:
+        self.does = does
+        self.stopped = threading.Event()
+
+    def processAllAvailable(self) -> None:
+        if self.does == "fail":
+            raise OttlaError("the broker went away while the table was read")
+        if self.does == "wait":
+            self.stopped.wait(30)
+
+    def stop(self) -> None:
+        self.stopped.set()
+        if self.does == "wait":
+            raise spark_timeout()
+
+
+class Starter:
+    """Makes the checkpoint as a query starts, as Spark does."""
+
+    def __init__(self, folder: Path, does: str = "end") -> None:
+        self.folder = folder
+        self.does = does
+        self.started: list[Phase] = []
+        self.on_start = lambda: None
+
+    def checkpoint(self, stage: Stage) -> Path:
+        return self.folder / stage.name
+
+    def frame(self, stage: Stage, phase: Phase) -> None:
+        pass
+
+    def start(self, stage: Stage, phase: Phase = "live") -> Query:
+        self.checkpoint(stage).mkdir(exist_ok=True)
+        self.started.append(phase)
+        self.on_start()
+        return Query(self.does)
+
+
+def spark_timeout() -> Py4JJavaError:
+    """As it comes when a query does not stop in time: PySpark passes it on untranslated."""
+
+    class Raised(Py4JJavaError):
+        def __init__(self) -> None:
+            Exception.__init__(self, "java.util.concurrent.TimeoutException")
+
+        def __str__(self) -> str:
+            return "java.util.concurrent.TimeoutException"
+
+    return Raised()
+
+
+def a_join() -> Plan:
+    app = App("joined")
+    people = app.table("people", value=json("town STRING"))
+    app.stream("orders", value=json("n INT")).join(people).to("out")
+    return make_plan(app.definition())
+
+
+def prepare(starter: Starter, *, stop: bool = False) -> Runner:
+    runner = Runner(a_join(), RunOptions(), View())
+    runner.group = SimpleNamespace(publish=lambda _: None, ends=lambda *_: {})  # type: ignore[assignment]
+    runner.cluster = Cluster("id", {})
+    if stop:
+        starter.on_start = runner.stop
+    runner._prepare(starter)  # type: ignore[arg-type]
+    return runner
+
+
+def test_tables_are_loaded_once(tmp_path: Path) -> None:
+    for expected in (["load"], []):
+        starter = Starter(tmp_path)
+        prepare(starter)
+        assert starter.started == expected
+
+
+@pytest.mark.parametrize("how", ["fail", "wait"])
+def test_a_load_that_was_cut_short_is_taken_up_by_the_next_run(tmp_path: Path, how: str) -> None:
+    with pytest.raises(OttlaError) if how == "fail" else contextlib.nullcontext():
+        prepare(Starter(tmp_path, how), stop=how == "wait")
+    for expected in (["load"], []):
+        starter = Starter(tmp_path)
+        prepare(starter)
+        assert starter.started == expected
+
+
+def test_a_stage_does_not_start_when_its_load_was_stopped(tmp_path: Path) -> None:
+    starter = Starter(tmp_path, "wait")
+    runner = prepare(starter, stop=True)
+    runner._live(starter)  # type: ignore[arg-type]
+    assert starter.started == ["load"]
+
+
+def test_progress_is_told_once_more_when_the_queries_have_stopped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    happened: list[str] = []
+
+    class Ending(Runner):
+        @contextlib.contextmanager
+        def _spark(self, folder: Path) -> Iterator[Any]:
+            yield Starter(folder)
+            happened.append("stopped")
+
+        def _publish(self) -> None:
+            happened.append("published")
+
+    monkeypatch.setattr(
+        running, "describe", lambda _: Cluster("id", {"orders": 1, "people": 1, "out": 1})
+    )
+    monkeypatch.setattr(running, "create", lambda *_: None)
+    runner = Ending(a_join(), RunOptions(state=tmp_path), View())
+    runner.stop()
+    runner.run()
+    assert happened == ["stopped", "published"]
+
+
+def test_queries_that_do_not_stop_are_left_after_one_wait_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "BATCH_WAIT_S", 0.2)
+    for_ever = threading.Event()
+    runner = Runner(a_join(), RunOptions(), View())
+    stages = [stage.name for stage in runner.plan.stages]
+    assert len(stages) == 2
+    runner._queries = {
+        name: SimpleNamespace(isActive=True, stop=for_ever.wait)  # type: ignore[misc]
+        for name in stages
+    }
+    began = time.monotonic()
+    runner._stop_all()
+    assert time.monotonic() - began < 0.7
+    for_ever.set()
+
+
+def test_a_broker_that_is_away_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "AWAY_AFTER_MS", 500)
+    [port] = free_ports(1)
+    app = App("alone", bootstrap=f"127.0.0.1:{port}", client={"heartbeat.interval.ms": "100"})
+    app.stream("orders", value=json("n INT")).to("out")
+    with contextlib.closing(Group(app.definition())) as group:
+        began = time.monotonic()
+        group.publish({"orders": {0: 5}})
+        assert group.ends({"orders": 8}, 0.5) == {}  # it does not ask for the other seven
+        assert time.monotonic() - began < 3

@@ -314,6 +314,7 @@ def test_moves_that_change_nothing_or_lead_nowhere(connection: Connection, name:
     [
         ("metadata.version", 30, 1, ErrorCode.none),
         ("metadata.version", 29, 1, ErrorCode.invalid_update_version),
+        ("metadata.version", 29, 3, ErrorCode.invalid_update_version),
         ("metadata.version", 99, 1, ErrorCode.invalid_update_version),
         ("no.such.feature", 1, 1, ErrorCode.invalid_update_version),
         ("share.version", 0, 2, ErrorCode.none),

@@ -1,4 +1,4 @@
-"""Partitions of a cluster of three: in-sync sets, elections, moves, directories, features."""
+"""Partitions of a cluster of three: in-sync sets, elections, moves, directories."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,6 @@ from ottla.wire.messages import (
     elect_leaders,
     list_partition_reassignments,
     unregister_broker,
-    update_features,
 )
 from ottla.wire.records.metadata import PartitionChangeRecord
 from support.metadata import Cluster
@@ -330,29 +329,3 @@ def test_producer_ids_are_handed_out_in_blocks(cluster: Cluster) -> None:
     assert block(cluster.epochs[1]) == (1000, 1000)
     with pytest.raises(KafkaError):
         block(cluster.epochs[1] - 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "level", "kind", "code"),
-    [
-        ("metadata.version", 30, 1, ErrorCode.NONE),
-        ("metadata.version", 29, 1, ErrorCode.INVALID_UPDATE_VERSION),
-        ("metadata.version", 29, 2, ErrorCode.INVALID_UPDATE_VERSION),
-        ("metadata.version", 99, 1, ErrorCode.INVALID_UPDATE_VERSION),
-        ("share.version", 0, 2, ErrorCode.NONE),
-        ("no.such.feature", 1, 1, ErrorCode.INVALID_UPDATE_VERSION),
-    ],
-)
-def test_features_move_within_what_everybody_supports(
-    cluster: Cluster, name: str, level: int, kind: int, code: ErrorCode
-) -> None:
-    before = dict(cluster.image.features)
-    update = update_features.FeatureUpdateKey(
-        feature=name, max_version_level=level, upgrade_type=kind
-    )
-    ask = update_features.UpdateFeaturesRequest(feature_updates=[update])
-    response = cluster.wait(cluster.controller.update_features(ask))
-    assert response.error_code == code
-    if code == ErrorCode.NONE:
-        before[name] = level
-    assert cluster.image.features == {key: value for key, value in before.items() if value}

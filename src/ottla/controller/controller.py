@@ -315,7 +315,7 @@ class Controller:
     ) -> "update_features.UpdateFeaturesResponse":
         from ottla.controller.features import update_features
 
-        return await self._writer.decide(lambda image: update_features(image, ask))
+        return await self._writer.decide(lambda image: update_features(image, self.settings, ask))
 
     async def allocate_producer_ids(
         self, ask: "allocate_producer_ids.AllocateProducerIdsRequest"

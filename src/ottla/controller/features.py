@@ -1,9 +1,18 @@
 """Feature levels move up and down (UpdateFeatures), and blocks of producer ids are handed out."""
 
+from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, check_broker_epoch
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION, SUPPORTED
-from ottla.metadata.image import Image
+from ottla.metadata.features import (
+    ELR_VERSION,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    MIN_IN_SYNC,
+    NEW_METADATA,
+    SUPPORTED,
+    cluster_min_in_sync,
+)
+from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType
 from ottla.metadata.records import Record
 from ottla.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -15,13 +24,15 @@ from ottla.wire.messages.update_features import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
-from ottla.wire.records.metadata import FeatureLevelRecord, ProducerIdsRecord
+from ottla.wire.records.metadata import ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 PRODUCER_IDS_PER_BLOCK = 1_000
 
 
-def update_features(image: Image, ask: UpdateFeaturesRequest) -> Decision[UpdateFeaturesResponse]:
+def update_features(
+    image: Image, settings: Settings, ask: UpdateFeaturesRequest
+) -> Decision[UpdateFeaturesResponse]:
     """All or nothing: one level that cannot be had refuses the request."""
     records: list[Record] = []
     for update in ask.feature_updates:
@@ -34,8 +45,22 @@ def update_features(image: Image, ask: UpdateFeaturesRequest) -> Decision[Update
             )
         if record is not None:
             records.append(record)
+        if update.feature == ELR_VERSION and update.max_version_level > 0:
+            records[:0] = _one_min_in_sync(image, settings)
     results = [UpdatableFeatureResult(feature=update.feature) for update in ask.feature_updates]
     return Decision([] if ask.validate_only else records, UpdateFeaturesResponse(results=results))
+
+
+def _one_min_in_sync(image: Image, settings: Settings) -> list[Record]:
+    """Eligible leaders are reckoned with `min.insync.replicas`, so all brokers go by one value
+    before there are any: that of the cluster, or else of this controller's file."""
+    records: list[Record] = []
+    if MIN_IN_SYNC not in image.config(*CLUSTER_DEFAULTS):
+        records.append(cluster_min_in_sync(settings.int(MIN_IN_SYNC)))
+    for (kind, name), configs in image.configs.items():
+        if kind == ResourceType.BROKER and name and MIN_IN_SYNC in configs:
+            records.append(ConfigRecord(resource_type=kind, resource_name=name, name=MIN_IN_SYNC))
+    return records
 
 
 def _update(image: Image, update: FeatureUpdateKey) -> FeatureLevelRecord | None:
@@ -57,8 +82,8 @@ def _update(image: Image, update: FeatureUpdateKey) -> FeatureLevelRecord | None
         raise _refuse(name, level, f"it is {present} now, and a downgrade was not asked for")
     if level > present and downgrade:
         raise _refuse(name, level, f"it is {present} now: that is no downgrade")
-    if name == METADATA_VERSION and level < present and update.upgrade_type != UNSAFE_DOWNGRADE:
-        raise _refuse(name, level, "metadata would be lost; only an unsafe downgrade does that")
+    if name == METADATA_VERSION and not NEW_METADATA.isdisjoint(range(level + 1, present + 1)):
+        raise _refuse(name, level, f"it is {present} now, and metadata would be lost")
     return FeatureLevelRecord(name=name, feature_level=level)
 
 

@@ -30,6 +30,9 @@ SUPPORTED: Mapping[str, tuple[int, int]] = {
 }
 """What a node says that it can work with, from the least to the highest level."""
 
+NEW_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+"""The levels of `metadata.version` that brought records or fields which lower ones cannot tell."""
+
 BOOTSTRAP_LEVELS: Mapping[str, int] = {
     METADATA_VERSION: 30,
     ELR_VERSION: 1,

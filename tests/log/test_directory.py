@@ -18,6 +18,7 @@ from ottla.log.checkpoints import (
 )
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory, parse_partition
+from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.replication.directories import Directories
 from support.log_batches import NOW, append, values_from
@@ -122,6 +123,26 @@ def test_a_deleted_partition_is_out_of_sight_at_once_and_gone_later(make: Make) 
     assert len(list(directory.path.glob("orders-0.*-delete"))) == 1
     directory.sweep(NOW + 60_000)()
     assert list(directory.path.glob("orders-0*")) == []
+
+
+def test_a_topic_made_anew_writes_into_no_file_that_a_thread_opened_amid_the_deletion(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = make()
+    append(directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW), b"old")
+    forget = OpenFiles.forget
+
+    def forget_and_open(files: OpenFiles, path: str) -> None:
+        forget(files, path)
+        if os.path.exists(path):
+            files.get(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenFiles, "forget", forget_and_open)
+        directory.delete(ORDERS, now_ms=NOW)
+    append(directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW), b"new")
+    directory.unlock()
+    assert values_from(make().logs[ORDERS], 0) == [b"new"]
 
 
 def write_and_delete(directory: LogDirectory) -> None:

@@ -163,14 +163,15 @@ class LogDirectory:
             log.abandon()
 
     def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
-        self._let_go(partition)
-        self.resources.files.new_directories.make(f"{self.path}/{partition}")
         ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
         target = self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
         try:
+            self.resources.files.new_directories.make(f"{self.path}/{partition}")
             os.rename(self.path / str(partition), target)
         except OSError as error:
             raise self.health.report(error) from error
+        finally:  # no thread can open files by their old paths any more, which may be a new log's
+            self._let_go(partition)
         return target
 
     def sweep(self, now_ms: int) -> Callable[[], None]:

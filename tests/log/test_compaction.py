@@ -24,7 +24,7 @@ from ottla.log.compaction import (
 )
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
-from ottla.log.files import OpenFiles
+from ottla.log.files import OpenFiles, read_file
 from ottla.log.partition_log import LogResources, Origin, PartitionLog
 from ottla.log.reading import Damage
 from ottla.log.recovery import open_log
@@ -240,6 +240,66 @@ def test_a_cleaning_that_no_longer_fits_is_thrown_away(open_orders: Open) -> Non
     discard(plan)
     assert [r.value for r in everything(log)] == [b"0", b"1", b"2"]
     assert list(log.path.glob("*.cleaned")) == []
+
+
+HALVED = LogConfig(compact=True, delete=False, segment_bytes=8000, index_interval_bytes=200)
+
+
+def half_dirty_and_just_started(open_orders: Open) -> PartitionLog:
+    """No index is loaded yet; of its segments every other record goes, and none of them whole."""
+    log = open_orders(HALVED)
+    for n in range(200):
+        put(log, (b"same" if n % 2 else b"%d" % n, b"v" * (20 + n % 7)))
+    log.close()
+    log = open_orders(HALVED)
+    log.advance_high_watermark(log.log_end_offset)
+    return log
+
+
+@pytest.mark.parametrize("amid", [False, True])
+def test_a_read_that_waits_for_its_thread_outlives_a_cleaning(
+    open_orders: Open, monkeypatch: pytest.MonkeyPatch, amid: bool
+) -> None:
+    log = half_dirty_and_just_started(open_orders)
+    result = clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
+    found = log.read(60, 500, upto=log.log_end_offset)
+    assert found.cold
+    reads: list[str] = []
+
+    def read_index(path: str) -> bytes:
+        """The cleaned segment comes between the index's name and its content."""
+        reads.append(path)
+        if len(reads) == 1:
+            swap_in(log, result, NOW)
+        return read_file(path)
+
+    if amid:
+        monkeypatch.setattr("ottla.log.indexes.read_file", read_index)
+    else:
+        swap_in(log, result, NOW)
+    records = records_in(found.fetch_cold())
+    assert [record.offset for record in records][:3] == [60, 61, 62], "as it was when it was asked"
+    assert log.damage is None
+    assert [r.offset for r in everything(log) if r.offset < 100] == list(range(0, 100, 2))
+
+
+def test_a_file_that_a_thread_opens_amid_a_cleaning_is_not_taken_for_the_cleaned_one(
+    open_orders: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = half_dirty_and_just_started(open_orders)
+    result = clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
+    forget = OpenFiles.forget
+
+    def forget_and_open(files: OpenFiles, path: str) -> None:
+        forget(files, path)
+        if os.path.exists(path):
+            files.get(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenFiles, "forget", forget_and_open)
+        swap_in(log, result, NOW)
+    assert [r.offset for r in everything(log) if r.offset < 100] == list(range(0, 100, 2))
+    assert log.damage is None
 
 
 class CutMeanwhile(Compactor):

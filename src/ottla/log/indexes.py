@@ -7,9 +7,12 @@ becomes inactive, at a flush and at a clean stop. A crash needs no index: recove
 import os
 from bisect import bisect_left, bisect_right
 from struct import Struct
+from threading import Lock
 from typing import ClassVar, NamedTuple
 
 from ottla.log.files import read_file
+
+_LOADED = Lock()  # held for a moment, when entries that were read become an index's
 
 
 class SparseIndex:
@@ -28,18 +31,33 @@ class SparseIndex:
 
     @property
     def entries(self) -> bytearray:
-        if self._entries is None:
-            try:
-                content = bytearray(read_file(self.path))
-            except FileNotFoundError:
-                content = bytearray()
-            # A killed Kafka leaves preallocated files: zeros behind the entries.
-            used = len(content.rstrip(b"\0"))
-            del content[-(-used // self.entry.size) * self.entry.size :]
-            del content[len(content) - len(content) % self.entry.size :]
-            self._entries = content
-            self.written = len(content)
-        return self._entries
+        entries = self._entries
+        return self._load() if entries is None else entries
+
+    def _load(self) -> bytearray:
+        """Maybe in a thread, while the loop gives the file another name, and its own to another."""
+        while True:
+            path = self.path
+            content = self._read(path)
+            with _LOADED:
+                entries = self._entries
+                if entries is not None:  # somebody was faster, and may have added to them
+                    return entries
+                if path == self.path:
+                    self.written = len(content)
+                    self._entries = content
+                    return content
+
+    def _read(self, path: str) -> bytearray:
+        try:
+            content = bytearray(read_file(path))
+        except FileNotFoundError:
+            content = bytearray()
+        # A killed Kafka leaves preallocated files: zeros behind the entries.
+        used = len(content.rstrip(b"\0"))
+        del content[-(-used // self.entry.size) * self.entry.size :]
+        del content[len(content) - len(content) % self.entry.size :]
+        return content
 
     @property
     def loaded(self) -> bool:

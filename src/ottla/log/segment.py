@@ -202,8 +202,11 @@ class Segment:
                 )
 
     def rename(self, old: str, new: str) -> list[Path]:
-        """Give the files another ending, e.g. '.deleted' instead of ''; their new paths."""
-        self.files.forget(self.log_path)
+        """Give the files another ending, e.g. '.deleted' instead of ''; their new paths.
+
+        Their names may be another segment's then, while threads still read here: each index knows
+        its new one, and no handle is left that was opened by the old one.
+        """
         renamed = []
         for suffix in SEGMENT_SUFFIXES:
             source = self.directory / file_name(self.base_offset, suffix + old)
@@ -211,6 +214,9 @@ class Segment:
                 target = self.directory / file_name(self.base_offset, suffix + new)
                 os.rename(source, target)
                 renamed.append(target)
+        for index in (self.index, self.times, self.aborted):
+            index.path = f"{self.directory}/{file_name(self.base_offset, index.suffix + new)}"
+        self.files.forget(self.log_path)
         return renamed
 
     # --- searching

@@ -164,6 +164,46 @@ def test_a_new_leader_knows_what_the_old_one_wrote() -> None:
     in_a_loop(body)
 
 
+@pytest.mark.parametrize(
+    "code", [ErrorCode.CORRUPT_MESSAGE, ErrorCode.OFFSET_OUT_OF_RANGE], ids=str
+)
+def test_a_log_that_could_not_be_read_is_loaded_again_while_it_is_led(
+    code: ErrorCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.coordination.shard.RETRY_LOAD_S", 0.01)
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        await shard.submit(lambda notes, now, _: notes.put("a", 7))
+        next_log = log.reopened()
+        next_log.refuse_reads = code
+        other = Shard("notes-0", Notebook, lambda: 1_000)
+        loading = other.load(next_log)
+        for _ in range(3):
+            await asyncio.sleep(0.01)
+            with pytest.raises(KafkaError) as refusal:
+                other.submit(lambda notes, now, _: notes.get("a"))
+            assert refusal.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        next_log.refuse_reads = None
+        await asyncio.wait_for(loading, 10)
+        assert await other.submit(lambda notes, now, _: notes.get("a")) == 7
+
+    in_a_loop(body)
+
+
+def test_a_log_that_is_led_elsewhere_meanwhile_is_not_loaded_again() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        await shard.submit(lambda notes, now, _: notes.put("a", 7))
+        next_log = log.reopened()
+        next_log.refuse_reads = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        other = Shard("notes-0", Notebook, lambda: 1_000)
+        await asyncio.wait_for(other.load(next_log), 10)
+        with pytest.raises(KafkaError) as refusal:
+            other.submit(lambda notes, now, _: notes.get("a"))
+        assert refusal.value.code is ErrorCode.NOT_COORDINATOR
+
+    in_a_loop(body)
+
+
 def test_a_new_leader_shows_nothing_that_is_not_committed_yet() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         put = shard.submit(lambda notes, now, _: notes.put("a", 7))

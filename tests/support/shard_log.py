@@ -18,6 +18,7 @@ class MemoryLog:
         self.max_batch_bytes = max_batch_bytes
         self.batches: list[bytes] = []
         self.refuse_appends: ErrorCode | None = None
+        self.refuse_reads: ErrorCode | None = None
         self._replicated = replicated
         self._moved = asyncio.Event()
         self._led = True
@@ -51,6 +52,8 @@ class MemoryLog:
             await self._moved.wait()
 
     async def read(self, offset: int, max_bytes: int) -> bytes:
+        if self.refuse_reads is not None:
+            raise KafkaError(self.refuse_reads)
         found = [batch for batch in self.batches if read_header(batch).next_offset > offset]
         return b"".join(found)[: max(max_bytes, len(found[0]))] if found else b""
 

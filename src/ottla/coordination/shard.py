@@ -34,6 +34,7 @@ R = TypeVar("R")
 
 RECORD_OVERHEAD = 21  # varints and attributes around a record's key and value, at most
 RETRY_TICK_S = 1.0
+RETRY_LOAD_S = 1.0
 
 COORDINATOR_ERRORS = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -356,12 +357,11 @@ class Shard(Generic[M]):
         return self._log
 
     async def _load(self, log: ShardLog) -> None:
-        machine = self._new_machine()
         try:
-            end_offset = await load(machine, log, self.name)
+            machine, end_offset = await self._replay(log)
         except KafkaError as error:
             logger.warning("%s: could not be loaded: %s", self.name, error)
-            self.phase = Phase.IDLE
+            self.phase = Phase.IDLE  # `unload` or `load` follows
             return
         except Exception:
             logger.exception(
@@ -374,6 +374,21 @@ class Shard(Generic[M]):
         if end_offset > log.high_watermark:
             self._sent(end_offset, [])
         self._take(machine.loaded(self._now()), None)
+
+    async def _replay(self, log: ShardLog) -> tuple[M, int]:
+        """Again and again where the log cannot be read: while it is led here, nobody else can."""
+        told = ""
+        while True:
+            machine = self._new_machine()
+            try:
+                return machine, await load(machine, log, self.name)
+            except KafkaError as error:
+                if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                    raise
+                if told != str(error):
+                    told = str(error)
+                    logger.warning("%s: cannot be loaded, and is tried again: %s", self.name, told)
+            await asyncio.sleep(RETRY_LOAD_S)
 
     def _reload(self, refusal: KafkaError) -> None:
         log = self._led()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.cli.start import parse
+from ottla.cli.start import Start, parse
+from ottla.config.topology import Listener
+from ottla.ports.network import own_name
 
 
 def ottla(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -26,6 +28,14 @@ def test_the_usual_forms_are_understood_at_once() -> None:
 )
 def test_what_needs_an_explanation_is_left_to_the_full_command_line(arguments: list[str]) -> None:
     assert parse(arguments) is None
+
+
+@pytest.mark.parametrize("listen", [":7", "0.0.0.0:7", "[::]:7"])
+def test_on_all_interfaces_clients_are_told_the_name_of_the_host(
+    listen: str, tmp_path: Path
+) -> None:
+    topology = Start(None, listen, str(tmp_path)).load().settings.topology
+    assert topology.advertised == (Listener("PLAINTEXT", own_name(), 7),)
 
 
 def test_a_bad_option_is_one_sentence_and_code_1(tmp_path: Path) -> None:

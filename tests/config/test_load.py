@@ -153,7 +153,7 @@ def test_kafka_s_own_sample_is_understood() -> None:
 
 @pytest.mark.parametrize(
     ("host", "exposed"),
-    [("localhost", False), ("127.0.0.2", False), ("[::1]", False), ("", True), ("0.0.0.0", True)],
+    [("localhost", False), ("127.0.0.2", False), ("[::1]", False), ("", True), ("[::]", True)],
 )
 def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool) -> None:
     settings = kafka_file(listeners=f"PLAINTEXT://{host}:1,CONTROLLER://localhost:2")
@@ -169,6 +169,10 @@ def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool
         ({"listeners": "PLAINTEXT://h:1,CONTROLLER://h:1"}, "port 1 is used twice"),
         ({"listeners": "PLAINTEXT//h:1"}, "write NAME://HOST:PORT"),
         ({"advertised_listeners": "PLAINTEXT://0.0.0.0:1"}, "clients cannot reach"),
+        (
+            {"listeners": "PLAINTEXT://0.0.0.0:1,CONTROLLER://h:2"},
+            "cannot reach PLAINTEXT at 0.0.0.0; .* advertised.listeners=PLAINTEXT://HOST:1",
+        ),
         ({"controller_quorum_voters": "a@h:1"}, "write ID@HOST:PORT"),
         ({"inter_broker_listener_name": "ODD"}, "ODD is not among the listeners"),
         ({"log_dirs": "/a,/a"}, "a directory twice"),
@@ -180,6 +184,18 @@ def test_contradictions_are_errors_before_anything_is_opened(
 ) -> None:
     with pytest.raises(OttlaError, match=sentence):
         _ = kafka_file(**changes).topology
+
+
+@pytest.mark.parametrize("with_file", [False, True])
+def test_listening_on_all_interfaces_a_node_advertises_what_it_is_told(
+    with_file: bool, tmp_path: Path
+) -> None:
+    file = written(tmp_path, render_properties(single_node(("h", 1), tmp_path), about="x"))
+    path = file if with_file else None
+    loaded = load(path, listen=("0.0.0.0", 7), advertise="node.example", data=tmp_path)
+    topology = loaded.settings.topology
+    assert topology.listeners == (Listener("PLAINTEXT", "0.0.0.0", 7),)
+    assert topology.advertised == (Listener("PLAINTEXT", "node.example", 7),)
 
 
 def test_the_file_of_a_directory_formatted_here_names_its_controller(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A node's life: formatted, stopped in good order, started again, killed."""
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import new_uuid
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.node.node import Node
+from ottla.ports.network import own_name
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.record_batch import NewRecord, build_batch
 from support.homes import CLUSTER_ID, free_port
@@ -57,6 +59,27 @@ def test_the_directory_comes_with_a_file_that_names_the_ports_it_really_had(
         await node.start()
         text = (tmp_path / "data" / "server.properties").read_text()
         assert f"PLAINTEXT://127.0.0.1:{node.advertised[0].port}" in text
+        await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_a_node_on_all_interfaces_is_known_by_the_name_of_its_host(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path, listeners="PLAINTEXT://:0,CONTROLLER://0.0.0.0:0"))
+        await node.start()
+        image = node.publisher.image
+        while not image.controllers:
+            await asyncio.sleep(0.01)
+            image = node.publisher.image
+        (voter,) = node.quorum._machine.member.voters
+        hosts = [
+            node.advertised[0].host,
+            *(each.host for each in image.brokers[1].listeners),
+            *(each.host for each in image.controllers[1].listeners),
+            *(each.host for each in voter.endpoints),
+        ]
+        assert hosts == [own_name()] * 4
         await node.stop()
 
     uvloop.run(scenario())

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from ottla.config import Settings
 from ottla.config.load import Loaded, load, parse_listen
+from ottla.config.topology import EVERYWHERE
 from ottla.errors import OttlaError
 from ottla.node import serve
+from ottla.ports.network import own_name
 
 
 class Start:
@@ -33,9 +35,11 @@ class Start:
         self.workers = workers
 
     def load(self) -> Loaded:
+        listen = parse_listen(self.listen) if self.listen else None
         return load(
             Path(self.file) if self.file else None,
-            listen=parse_listen(self.listen) if self.listen else None,
+            listen=listen,
+            advertise=own_name() if listen is not None and listen[0] in EVERYWHERE else None,
             data=Path(self.data).absolute() if self.data else None,
             assignments=self.assignments,
         )

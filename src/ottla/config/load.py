@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ottla.config.options import BROKER_OPTIONS
 from ottla.config.properties import Entry, read_properties, render_properties
 from ottla.config.settings import Settings
+from ottla.config.topology import EVERYWHERE, host_and_port
 from ottla.errors import OttlaError
 
 DEFAULT_LISTEN = ("127.0.0.1", 9092)
@@ -41,10 +42,14 @@ def load(
     path: Path | None = None,
     *,
     listen: tuple[str, int] | None = None,
+    advertise: str | None = None,
     data: Path | None = None,
     assignments: Iterable[str] = (),
 ) -> Loaded:
-    """The settings of a node: a file or the defaults of a single node, then the command line."""
+    """The settings of a node: a file or the defaults of a single node, then the command line.
+
+    `advertise` is the host that clients are told where the one to `listen` on cannot be reached.
+    """
     given: dict[str, str] = {}
     warnings: list[str] = []
     if path is not None:
@@ -52,10 +57,14 @@ def load(
     overrides, more = _checked("--set", map(_assignment, assignments))
     given |= overrides
     if path is None:
-        given = single_node(listen or DEFAULT_LISTEN, data or user_data_directory()) | given
+        listen = listen or DEFAULT_LISTEN
+        defaults = single_node(listen, data or user_data_directory())
+        if advertise is not None:
+            defaults["advertised.listeners"] = f"PLAINTEXT://{_bracketed(advertise)}:{listen[1]}"
+        given = defaults | given
     else:
         if listen is not None:
-            given |= _listening(given, listen)
+            given |= _listening(given, listen, advertise)
         if data is not None:
             given["log.dirs"] = str(data)
     _name_the_node_twice(given)
@@ -85,8 +94,6 @@ def user_data_directory() -> Path:
 
 def parse_listen(text: str) -> tuple[str, int]:
     """`HOST:PORT`, `:PORT` or `PORT`."""
-    from ottla.config.topology import host_and_port
-
     host, port = host_and_port("--listen", text if ":" in text else f"127.0.0.1:{text}")
     return host, port
 
@@ -104,7 +111,7 @@ def render_single_node(settings: Settings) -> str:
     }
     if not topology.voters and not topology.bootstrap_controllers:
         controller = topology.controller_listeners[0]
-        host = controller.host or "localhost"
+        host = "localhost" if controller.host in EVERYWHERE else controller.host
         options["controller.quorum.bootstrap.servers"] = f"{_bracketed(host)}:{controller.port}"
     return render_properties(
         {
@@ -149,7 +156,9 @@ def _assignment(text: str) -> Entry:
     return Entry(name.strip(), value.strip(), 0)
 
 
-def _listening(given: Mapping[str, str], listen: tuple[str, int]) -> dict[str, str]:
+def _listening(
+    given: Mapping[str, str], listen: tuple[str, int], advertise: str | None
+) -> dict[str, str]:
     """`--listen` moves the clients' listener of a file and leaves the controllers' alone."""
     controllers = {name.strip() for name in given.get("controller.listener.names", "").split(",")}
     entries = [entry.strip() for entry in given.get("listeners", "").split(",") if entry.strip()]
@@ -158,7 +167,8 @@ def _listening(given: Mapping[str, str], listen: tuple[str, int]) -> dict[str, s
     host, port = listen
     name = names[0] if names else "PLAINTEXT"
     moved = f"{name}://{_bracketed(host)}:{port}"
-    return {"listeners": ",".join([moved, *kept]), "advertised.listeners": moved}
+    told = f"{name}://{_bracketed(advertise or host)}:{port}"
+    return {"listeners": ",".join([moved, *kept]), "advertised.listeners": told}
 
 
 def _bracketed(host: str) -> str:

@@ -10,6 +10,8 @@ from ottla.config.settings import Settings
 from ottla.errors import OttlaError
 
 SUPPORTED_PROTOCOLS = frozenset({"PLAINTEXT"})
+EVERYWHERE = frozenset({"", "0.0.0.0", "::"})
+"""Hosts that mean all interfaces: one can listen there, but nobody can connect to them."""
 KNOWN_PROTOCOLS = frozenset({"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"})
 
 
@@ -30,7 +32,7 @@ class Topology(NamedTuple):
     node_id: int
     roles: frozenset[str]
     listeners: tuple[Listener, ...]  # for clients and brokers
-    advertised: tuple[Listener, ...]
+    advertised: tuple[Listener, ...]  # all interfaces stand for the name of the host
     inter_broker: str  # the name of one of the listeners
     controller_listeners: tuple[Listener, ...]
     controller_names: tuple[str, ...]
@@ -172,6 +174,8 @@ def _advertised(
 ) -> tuple[Listener, ...]:
     entries = settings.names("advertised.listeners")
     if not entries:
+        for listener in listeners:
+            _refuse_unfinished(listener)
         return listeners
     given = parse_listeners("advertised.listeners", entries, protocols)
     for listener in given:
@@ -186,6 +190,15 @@ def _advertised(
         if listener.name not in known:
             raise OttlaError(f"advertised.listeners: {listener.name} is not among the listeners.")
     return shown
+
+
+def _refuse_unfinished(listener: Listener) -> None:
+    """Like Kafka: no host stands for the name of this one, but 0.0.0.0 does not."""
+    if listener.host == "0.0.0.0":
+        raise OttlaError(
+            f"listeners: clients cannot reach {listener.name} at 0.0.0.0; name a host that they "
+            f"can: advertised.listeners={listener.name}://HOST:{listener.port}."
+        )
 
 
 def _inter_broker(settings: Settings, listeners: tuple[Listener, ...]) -> str:

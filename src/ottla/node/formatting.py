@@ -41,8 +41,8 @@ def identify(
 ) -> Identity:
     """Tell who this node is; format what is new. The directories are locked by now.
 
-    Ports in the settings and in `controllers` are the real ones. `joined` is the cluster that a
-    new broker was told of.
+    Ports in the settings are the real ones, `controllers` our own listeners as others reach them.
+    `joined` is the cluster that a new broker was told of.
     """
     topology = settings.topology
     cluster_id = _agreed_cluster(topology.node_id, homes.identities)

@@ -1,11 +1,11 @@
 """This node as a member of the quorum: what its settings mean there."""
 
-import socket
 from collections.abc import Sequence
 
 from ottla.config import Settings
-from ottla.config.topology import Listener, Topology
+from ottla.config.topology import EVERYWHERE, Listener, Topology
 from ottla.node.formatting import Identity
+from ottla.ports.network import own_name
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.voters import Address, VoterSet
 
@@ -13,7 +13,7 @@ from ottla.quorum.voters import Address, VoterSet
 def quorum_config(
     settings: Settings, identity: Identity, controllers: Sequence[Listener]
 ) -> QuorumConfig:
-    """`controllers` are our own listeners, with the ports they really have."""
+    """`controllers` are our own listeners, as others reach them."""
     topology = settings.topology
 
     def seconds(name: str) -> float:
@@ -29,7 +29,7 @@ def quorum_config(
             for voter in topology.voters
         ),
         bootstrap_servers=topology.bootstrap_controllers,
-        endpoints=tuple(_reachable(each, topology) for each in controllers),
+        endpoints=tuple(Address(each.name, each.host, each.port) for each in controllers),
         is_controller=topology.is_controller,
         auto_join=settings.flag("controller.quorum.auto.join.enable"),
         election_timeout=seconds("election.timeout"),
@@ -41,9 +41,14 @@ def quorum_config(
     )
 
 
-def _reachable(listener: Listener, topology: Topology) -> Address:
+def reachable(listener: Listener) -> Listener:
     """As others reach it: a listener on all interfaces goes by the name of the host."""
+    return listener._replace(host=own_name()) if listener.host in EVERYWHERE else listener
+
+
+def reachable_controller(listener: Listener, topology: Topology) -> Listener:
+    """Where the voters say, if they do."""
     for voter in topology.voters:
         if voter.node_id == topology.node_id and voter.port == listener.port:
-            return Address(listener.name, voter.host, voter.port)
-    return Address(listener.name, listener.host or socket.getfqdn(), listener.port)
+            return listener._replace(host=voter.host)
+    return reachable(listener)

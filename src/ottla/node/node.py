@@ -29,7 +29,7 @@ from ottla.node.homes import Homes
 from ottla.node.in_sync_changes import InSyncChanges
 from ottla.node.joining import ask_cluster_id
 from ottla.node.liveness import Liveness
-from ottla.node.membership import quorum_config
+from ottla.node.membership import quorum_config, reachable, reachable_controller
 from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
@@ -73,8 +73,9 @@ class Node:
         self.homes.lock()
         controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
-        self.advertised = fill_ports(self.topology.advertised, listeners)
+        self.advertised = list(map(reachable, fill_ports(self.topology.advertised, listeners)))
         settled = settle_ports(self.settings, [*listeners, *controllers])
+        controllers = [reachable_controller(each, self.topology) for each in controllers]
         joined = await self._ask_cluster_id()
         identity = identify(settled, self.homes, controllers, self.broker.now_ms(), joined)
         await self._start_quorum(identity, controllers)

@@ -9,6 +9,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol, cast
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
@@ -134,6 +135,12 @@ class TcpLink(asyncio.BufferedProtocol):
         future = self._waiting.popleft()
         if not future.done():
             future.set_result(frame)
+
+
+@cache
+def own_name() -> str:
+    """Of this host; asked once, and only where it is needed: without DNS it can take seconds."""
+    return socket.getfqdn()
 
 
 def free_ports(count: int) -> list[int]:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from ottla.cli.start import Start, parse
 from ottla.cli.workers import plan_workers
 from ottla.config import Settings
-from ottla.config.load import load
+from ottla.config.load import load, render_properties, single_node
 from ottla.errors import OttlaError
 
 
@@ -67,3 +68,15 @@ def test_a_controller_is_not_multiplied() -> None:
     given = settings("process.roles=controller")
     with pytest.raises(OttlaError, match="a controller is one"):
         plan_workers(given, 2, "host", 1)
+
+
+def test_listen_and_data_beside_a_file_still_give_each_worker_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(render_properties(single_node(("127.0.0.1", 1), tmp_path / "f"), about="x"))
+    asked = Start(str(file), "127.0.0.1:9500", str(tmp_path / "data"), (), "2")
+    plans = plan_workers(asked.load().settings, 2, "host", 9600)
+    workers = [parse(asked.command(plan)[4:]) for plan in plans]
+    found = [worker.load().settings.topology for worker in workers if worker is not None]
+    assert [each.listeners[0].port for each in found] == [9500, 9501]
+    assert [each.advertised[0].port for each in found] == [9500, 9501]
+    assert [each.log_dirs[0].name for each in found] == ["data", "data.worker2"]

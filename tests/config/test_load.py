@@ -123,6 +123,21 @@ def test_set_wins_over_the_file(tmp_path: Path) -> None:
     assert load(path, assignments=["num.partitions=5"]).settings.int("num.partitions") == 5
 
 
+def test_set_wins_over_listen_and_data(tmp_path: Path) -> None:
+    path = written(tmp_path, render_properties(single_node(("h", 1), tmp_path), about="x"))
+    listeners = "listeners=PLAINTEXT://127.0.0.1:8,CONTROLLER://127.0.0.1:9"
+    for file in (path, None):
+        topology = load(
+            file,
+            listen=("127.0.0.1", 7),
+            data=tmp_path / "data",
+            assignments=[listeners, "log.dirs=/elsewhere"],
+        ).settings.topology
+        assert topology.advertised == (Listener("PLAINTEXT", "127.0.0.1", 8),)
+        assert topology.listeners == topology.advertised
+        assert topology.log_dirs == (Path("/elsewhere"),)
+
+
 def test_a_listen_address_may_leave_out_the_host() -> None:
     assert parse_listen("9095") == ("127.0.0.1", 9095)
     assert parse_listen(":9095") == ("", 9095)

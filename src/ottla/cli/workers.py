@@ -33,6 +33,7 @@ def plan_workers(
     first = {
         "broker.rack": rack,
         "listeners": show_listeners((*topology.listeners, *controllers)),
+        **_advertised(settings, 0),
     }
     shared = {"broker.rack": rack, "process.roles": "broker", **_quorum(topology, controllers)}
     return [first, *(shared | _own(settings, at) for at in range(1, count))]
@@ -45,12 +46,17 @@ def _own(settings: Settings, at: int) -> dict[str, str]:
         "node.id": str(topology.node_id + at),
         "listeners": show_listeners(_shifted(topology.listeners, at)),
         "log.dirs": ",".join(str(_beside(path, at)) for path in topology.log_dirs),
+        **_advertised(settings, at),
     }
-    if settings.names("advertised.listeners"):
-        own["advertised.listeners"] = show_listeners(_shifted(topology.advertised, at))
     if settings.text("metadata.log.dir"):
         own["metadata.log.dir"] = str(_beside(topology.metadata_dir, at))
     return own
+
+
+def _advertised(settings: Settings, at: int) -> dict[str, str]:
+    if not settings.names("advertised.listeners"):
+        return {}
+    return {"advertised.listeners": show_listeners(_shifted(settings.topology.advertised, at))}
 
 
 def show_listeners(listeners: Iterable[Listener]) -> str:

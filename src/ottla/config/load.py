@@ -46,27 +46,27 @@ def load(
     data: Path | None = None,
     assignments: Iterable[str] = (),
 ) -> Loaded:
-    """The settings of a node: a file or the defaults of a single node, then the command line.
+    """The settings of a node: a file or the defaults of a single node, then the command line, where
+    `--set` has the last word.
 
     `advertise` is the host that clients are told where the one to `listen` on cannot be reached.
     """
-    given: dict[str, str] = {}
-    warnings: list[str] = []
-    if path is not None:
-        given, warnings = _checked(str(path), read_properties(path))
     overrides, more = _checked("--set", map(_assignment, assignments))
-    given |= overrides
+    if "listeners" in overrides:  # says more than `--listen` does
+        listen = advertise = None
+    warnings: list[str] = []
     if path is None:
         listen = listen or DEFAULT_LISTEN
-        defaults = single_node(listen, data or user_data_directory())
+        given = single_node(listen, data or user_data_directory())
         if advertise is not None:
-            defaults["advertised.listeners"] = f"PLAINTEXT://{_bracketed(advertise)}:{listen[1]}"
-        given = defaults | given
+            given["advertised.listeners"] = f"PLAINTEXT://{_bracketed(advertise)}:{listen[1]}"
     else:
+        given, warnings = _checked(str(path), read_properties(path))
         if listen is not None:
-            given |= _listening(given, listen, advertise)
+            given |= _listening(given | overrides, listen, advertise)
         if data is not None:
             given["log.dirs"] = str(data)
+    given |= overrides
     _name_the_node_twice(given)
     return Loaded(Settings(given), (*warnings, *more))
 

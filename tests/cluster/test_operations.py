@@ -43,8 +43,9 @@ class Supervised:
         """The process id of the node whose command line has `mark` in it."""
         own = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         for pid in map(int, own.split()):
-            if mark in Path(f"/proc/{pid}/cmdline").read_text():
-                return pid
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just died
+                if mark in Path(f"/proc/{pid}/cmdline").read_text():
+                    return pid
         return None
 
     def end(self, number: int = signal.SIGTERM) -> str:

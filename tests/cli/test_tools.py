@@ -131,6 +131,52 @@ def test_what_consume_prints_as_json_can_be_produced_again(ottla: Tool, topic: s
     assert "2 records sent" in ottla("produce", topic, "--json", stdin=read).stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("{", "is not JSON"),
+        ("[1]", "no object with a value"),
+        ('{"value":"a","partition":"1"}', 'partition cannot be "1"'),
+        ('{"value":"a","timestamp":1e3}', "timestamp cannot be 1000.0"),
+        ('{"value":"a","timestamp":' + "9" * 30 + "}", "timestamp cannot be 999"),
+        ('{"value":"a","headers":[1]}', "list of pairs"),
+        ('{"value":"a","headers":7}', "list of pairs"),
+        ('{"value":{"base64":"!"}}', "value is not base64"),
+        ('{"value":"a","key":{"base64":7}}', "key is not base64"),
+        ('{"value":"\\ud800"}', "value is not text"),
+    ],
+)
+def test_a_bad_line_is_named_and_the_lines_before_it_are_sent(
+    ottla: Tool, topic: str, line: str, sentence: str
+) -> None:
+    stdin = '{"value":"first"}\n' + line + '\n{"value":"last"}\n'
+    result = ottla("produce", topic, "--json", stdin=stdin, code=1)
+    assert isinstance(result.exception, OttlaError)
+    assert str(result.exception).startswith("Line 2: ")
+    assert sentence in str(result.exception)
+    assert str(result.exception).endswith(f"1 records sent to {topic}.")
+    assert ottla("consume", topic, "-f", "-e").stdout.split() == ["first"]
+
+
+def test_a_line_without_the_separator_is_named(ottla: Tool, topic: str) -> None:
+    result = ottla("produce", topic, "-k", ":", stdin="a:b\nc\n", code=1)
+    assert str(result.exception).startswith("Line 2: 'c' has no ':'. 1 records sent")
+
+
+def test_a_line_is_as_long_as_the_topic_allows(ottla: Tool, topic: str) -> None:
+    stdin = "x" * 2_000_000 + "\n"
+    result = ottla("produce", topic, "-p", "0", stdin=stdin, code=1)
+    assert "Raise max.message.bytes of the topic." in str(result.exception)
+    assert "the first of them line 1" in str(result.exception)
+    ottla("topic", "alter", topic, "--set", "max.message.bytes=3000000")
+    assert "1 records sent" in ottla("produce", topic, "-p", "0", stdin=stdin).stderr
+
+
+def test_the_partition_asked_for_wins_over_the_one_in_the_line(ottla: Tool, topic: str) -> None:
+    ottla("produce", topic, "--json", "-p", "0", stdin='{"value":"a","partition":1}\n')
+    assert ottla("consume", topic, "-f", "-e", "-p", "0").stdout.split() == ["a"]
+
+
 def test_consuming_begins_at_an_offset_or_before_the_end(ottla: Tool, topic: str) -> None:
     ottla("produce", topic, "-p", "0", stdin="a\nb\nc\nd\n")
     common = ("consume", topic, "-p", "0", "-e")

@@ -52,7 +52,7 @@ class Cluster:
         return admin
 
     def producer(self, **options: Any) -> Producer:
-        return Producer({**self._options, **options})
+        return Producer({**options, **self._options})  # --client may say otherwise
 
     def consumer(self, **options: Any) -> Consumer:
         return Consumer({**self._options, **options})

@@ -2,13 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import Message, Producer
+from confluent_kafka import KafkaException, Message, Producer
 
 from ottla.cli.arguments import (
     DEFAULT_BOOTSTRAP,
@@ -17,9 +19,13 @@ from ottla.cli.arguments import (
     assignments,
     complete_topics,
 )
-from ottla.cli.cluster import Cluster
+from ottla.cli.cluster import Cluster, explain
 from ottla.cli.output import err, progress
 from ottla.errors import OttlaError
+
+BYTES_MAX = 1_000_000_000
+"""The largest record that the client library can be told to accept."""
+SHOWN_MAX = 80
 
 
 class Deliveries:
@@ -29,13 +35,15 @@ class Deliveries:
         self.acknowledged = 0
         self.refused = 0
         self.first_error: ClientError | None = None
+        self.first_line = 0
 
-    def __call__(self, error: ClientError | None, _message: Message) -> None:
+    def __call__(self, line: int, error: ClientError | None, _message: Message) -> None:
         if error is None:
             self.acknowledged += 1
-        else:
-            self.refused += 1
-            self.first_error = self.first_error or error
+            return
+        self.refused += 1
+        if self.first_error is None:
+            self.first_error, self.first_line = error, line
 
 
 def produce(
@@ -69,32 +77,56 @@ def produce(
     """Send each line of standard input or a file as a record."""
     headers = list(assignments(header, "--header").items())
     cluster = Cluster(bootstrap, client)
-    producer = cluster.producer(**{"compression.type": compression, "linger.ms": 5})
+    producer = cluster.producer(
+        **{
+            "compression.type": compression,
+            "linger.ms": 5,
+            "message.max.bytes": BYTES_MAX,  # what is too large is for the topic to say
+        }
+    )
     cluster.metadata(producer)
     deliveries = Deliveries()
     size = file.stat().st_size if file is not None and file.is_file() else None
+    wrong: list[str] = []
     with _opened(file) as source, progress(size) as bar:
         task = bar.add_task(f"sending to {topic}", total=size)
-        for line in source:
-            record = _json_record(line) if json_lines else _plain_record(line, key_separator)
-            record["headers"] = [*record.get("headers", []), *headers]
-            record.setdefault("partition", partition)
-            _send(producer, topic, record, deliveries)
-            bar.update(task, advance=len(line))
-        while producer.flush(0.2):
-            bar.update(task, description=f"{len(producer):,} records left")
+        number = 0
+        try:
+            for number, line in enumerate(source, 1):
+                record = _json_record(line) if json_lines else _plain_record(line, key_separator)
+                record["headers"] = [*record.get("headers", []), *headers]
+                if partition >= 0:
+                    record["partition"] = partition
+                _send(producer, topic, record, partial(deliveries, number))
+                bar.update(task, advance=len(line))
+        except OttlaError as error:
+            wrong.append(f"Line {number}: {error}")
+        except KafkaException as error:
+            wrong.append(f"Line {number}: {explain(error, bootstrap)}")
+        finally:  # whatever ended it, the lines before are records that were promised
+            while producer.flush(0.2):
+                bar.update(task, description=f"{len(producer):,} records left")
     if deliveries.first_error is not None:
-        raise OttlaError(
-            f"{deliveries.refused:,} of {deliveries.refused + deliveries.acknowledged:,} records "
-            f"were not taken: {deliveries.first_error.str().removeprefix('Broker: ')}."
+        wrong.append(
+            f"{deliveries.refused:,} records were not taken, the first of them line "
+            f"{deliveries.first_line}: "
+            f"{explain(KafkaException(deliveries.first_error), bootstrap)}"
         )
-    err.print(f"{deliveries.acknowledged:,} records sent to {topic}.")
+    sent = f"{deliveries.acknowledged:,} records sent to {topic}."
+    if wrong:
+        raise OttlaError(" ".join([*wrong, sent]))
+    err.print(sent, markup=False, soft_wrap=True)
 
 
-def _send(producer: Producer, topic: str, record: dict[str, Any], deliveries: Deliveries) -> None:
+def _send(
+    producer: Producer,
+    topic: str,
+    record: dict[str, Any],
+    delivered: Callable[[ClientError | None, Message], None],
+) -> None:
     while True:
         try:
-            producer.produce(topic, on_delivery=deliveries, **record)
+            producer.produce(topic, on_delivery=delivered, **record)
             producer.poll(0)
             return
         except BufferError:  # the local queue is full: let some be acknowledged first
@@ -116,7 +148,7 @@ def _plain_record(line: bytes, key_separator: str | None) -> dict[str, Any]:
         return {"value": value}
     key, found, rest = value.partition(key_separator.encode())
     if not found:
-        raise OttlaError(f"The line {value.decode(errors='replace')!r} has no {key_separator!r}.")
+        raise OttlaError(f"{_shown(value)} has no {key_separator!r}.")
     return {"key": key, "value": rest}
 
 
@@ -124,32 +156,51 @@ def _json_record(line: bytes) -> dict[str, Any]:
     try:
         given = json.loads(line)
     except ValueError as error:
-        shown = line.decode(errors="replace").strip()
-        raise OttlaError(f"{shown!r} is not JSON: {error}.") from None
+        raise OttlaError(f"{_shown(line)} is not JSON: {error}.") from None
     if not isinstance(given, dict) or "value" not in given:
-        raise OttlaError(f"{line.decode().strip()!r} is no object with a value.")
-    record: dict[str, Any] = {"value": _field(given["value"]), "key": _field(given.get("key"))}
-    record["headers"] = list(_headers(given.get("headers") or {}))
-    for name in ("partition", "timestamp"):
-        if isinstance(given.get(name), int):
-            record[name] = given[name]
+        raise OttlaError(f"{_shown(line)} is no object with a value.")
+    record: dict[str, Any] = {name: _field(name, given.get(name)) for name in ("value", "key")}
+    record["headers"] = _headers(given.get("headers"))
+    for name, limit in (("partition", 1 << 31), ("timestamp", 1 << 63)):
+        number = given.get(name)
+        if number is None:
+            continue
+        if type(number) is not int or not -1 <= number < limit:
+            raise OttlaError(f"{name} cannot be {json.dumps(number)}: a number is expected.")
+        record[name] = number
     return record
 
 
-def _headers(given: Any) -> Iterator[tuple[str, bytes | None]]:
-    pairs = given.items() if isinstance(given, dict) else given
-    for name, value in pairs:
-        yield str(name), _field(value)
+def _headers(given: Any) -> list[tuple[str, bytes | None]]:
+    pairs = list(given.items()) if isinstance(given, dict) else given or []
+    try:
+        return [(str(name), _field(f"header {name}", value)) for name, value in pairs]
+    except (TypeError, ValueError):
+        raise OttlaError(
+            "headers must be an object, or a list of pairs: [[name, value], …]."
+        ) from None
 
 
-def _field(value: Any) -> bytes | None:
+def _field(name: str, value: Any) -> bytes | None:
     """Text as it is, `{"base64": …}` as bytes, any other JSON as JSON."""
     if value is None:
         return None
-    if isinstance(value, str):
-        return value.encode()
     if isinstance(value, dict) and value.keys() == {"base64"}:
-        from base64 import b64decode
+        try:
+            return b64decode(value["base64"], validate=True)
+        except (TypeError, ValueError):
+            raise OttlaError(f"{name} is not base64.") from None
+    text = value if isinstance(value, str) else _compact(value)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise OttlaError(f"{name} is not text: half of a surrogate pair is missing.") from None
 
-        return b64decode(value["base64"])
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="replace").strip()
+    return repr(text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "…")

@@ -55,6 +55,7 @@ class SegmentedLog:
         self.health = health
         self.damage: Damage | None = None  # what a reader or the cleaner has found
         self.truncations = 0  # how often its end was cut off: what was known of it then may be void
+        self.set_aside_count = 0  # of segments: a search in a thread may miss them, or what came
         self.abandoned = False  # its files are nobody's any more: their loss is no failure
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
         self._warm: deque[Segment] = deque()
@@ -175,6 +176,7 @@ class SegmentedLog:
 
     def set_aside(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take files out of the way; they stay a while for those who still read from them."""
+        self.set_aside_count += len(segments)
         due = now_ms + self.config.file_delete_delay_ms
         for segment in segments:
             self._deleted += [(due, path) for path in segment.rename("", DELETED)]

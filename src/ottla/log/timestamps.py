@@ -1,4 +1,8 @@
-"""Finding records by time: through the time index, then batch headers, then one batch's records."""
+"""Finding records by time: through the time index, then batch headers, then one batch's records.
+
+In a thread, beside a loop that may put other segments in place meanwhile: what is found then, and
+what fails, counts for nothing (see `SegmentedLog.set_aside_count`).
+"""
 
 from typing import NamedTuple
 
@@ -20,10 +24,7 @@ def find_by_timestamp(
     for segment in list(segments):
         if segment.largest_timestamp() < timestamp:
             continue
-        try:
-            found = _find_in(segment, timestamp, start_offset)
-        except FileNotFoundError:  # retention dropped it while this ran beside the loop
-            continue
+        found = _find_in(segment, timestamp, start_offset)
         if found is not None:
             return found
     return None

@@ -7,10 +7,14 @@ next to go in tiered storage (-5 from 9, -6 from 11), which there is none of.
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.log.timestamps import TimestampOffset
+from ottla.replication.coordinator_log import not_leader
 from ottla.replication.leader import Leader
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -108,11 +112,10 @@ class Search:
             return -1, -1, -1
         if timestamp < EARLIEST_PENDING:
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        loop = asyncio.get_running_loop()
         if timestamp == MAX_TIMESTAMP:
-            found = await loop.run_in_executor(None, log.max_timestamp)
+            found = await search(leader, log.max_timestamp)
         else:
-            found = await loop.run_in_executor(None, log.offset_for_timestamp, timestamp)
+            found = await search(leader, partial(log.offset_for_timestamp, timestamp))
         if found is None:
             return -1, -1, -1
         if found.offset >= self._readable_end(leader):
@@ -136,3 +139,25 @@ class Search:
             raise KafkaError(
                 ErrorCode.OFFSET_NOT_AVAILABLE if late else ErrorCode.LEADER_NOT_AVAILABLE
             )
+
+
+async def search(
+    leader: Leader, find: Callable[[], TimestampOffset | None]
+) -> TimestampOffset | None:
+    """In a thread; once more if retention or the cleaner took segments away beside it."""
+    log, loop = leader.log, asyncio.get_running_loop()
+    while True:
+        before, found, failure = log.set_aside_count, None, None
+        try:
+            found = await loop.run_in_executor(None, find)
+        except Exception as error:
+            failure = error
+        if leader.deposed:
+            raise not_leader(leader)
+        if log.set_aside_count != before:
+            continue
+        if isinstance(failure, OSError):
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+        if failure is not None:
+            raise failure
+        return found

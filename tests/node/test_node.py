@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.ids import new_uuid
+from ottla.ids import LOST_DIRECTORY, new_uuid
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.node.node import Node
 from ottla.ports.network import own_name
@@ -188,6 +189,99 @@ def test_directories_that_were_formatted_elsewhere_keep_their_own_ids(tmp_path: 
         assert (identity_in(data), identity_in(metadata)) == before
 
     uvloop.run(scenario())
+
+
+def unmount(directory: Path) -> None:
+    directory.rename(directory.with_name("away"))
+    directory.write_text("no directory")
+
+
+def mount(directory: Path) -> None:
+    directory.unlink()
+    directory.with_name("away").rename(directory)
+
+
+def make_unreadable(directory: Path) -> None:
+    (directory / ".kafka_cleanshutdown").unlink()
+    (directory / ".kafka_cleanshutdown").mkdir()
+
+
+def make_readable(directory: Path) -> None:
+    (directory / ".kafka_cleanshutdown").rmdir()
+
+
+@pytest.mark.parametrize(
+    ("die", "heal"),
+    [(unmount, mount), (make_unreadable, make_readable)],
+    ids=["gone", "unreadable"],
+)
+def test_a_dead_log_directory_takes_only_its_own_partitions_offline(
+    tmp_path: Path, die: Callable[[Path], None], heal: Callable[[Path], None]
+) -> None:
+    dead = tmp_path / "b"
+    options = settings(tmp_path, log_dirs=f"{tmp_path / 'a'},{dead}")
+
+    async def scenario() -> None:
+        node = Node(options)
+        await node.start()
+        await create_on_demand(["t", "u", "v", "w"], node.broker)
+        for topic in "tuvw":
+            append(node, topic)
+        lost = [topic for topic, _ in node.directories[1].logs]
+        await node.stop()
+        die(dead)
+
+        crippled = Node(options)
+        await crippled.start()
+        here = identity_in(tmp_path / "a").directory_id
+        assert crippled.broker.image.brokers[1].directories == (here,)
+        for topic in set("tuvw").difference(lost):
+            assert append(crippled, topic) == 1
+        for topic in lost:
+            with pytest.raises(KafkaError) as refused:
+                crippled.partitions.leader(topic, 0)
+            assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+            assert not (tmp_path / "a" / f"{topic}-0").exists()
+        await until(lambda: all(is_lost(crippled, topic) for topic in lost))
+        await create_on_demand(["x"], crippled.broker)
+        assert append(crippled, "x") == 0
+        await crippled.stop()
+
+        heal(dead)
+        whole = Node(options)
+        await whole.start()
+        await until(lambda: not any(is_lost(whole, topic) for topic in lost))
+        for topic in lost:
+            assert append(whole, topic) == 1
+        await whole.stop()
+
+    uvloop.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("dead", "why"),
+    [(("a",), "the metadata log lies there"), (("data", "b"), "No directory in log.dirs")],
+)
+def test_a_node_without_a_directory_that_it_needs_says_so(
+    tmp_path: Path, dead: tuple[str, ...], why: str
+) -> None:
+    for name in dead:
+        (tmp_path / name).write_text("no directory")
+    directories = f"{tmp_path / 'data'},{tmp_path / 'b'}"
+    node = Node(settings(tmp_path, log_dirs=directories, metadata_log_dir=str(tmp_path / "a")))
+    with pytest.raises(OttlaError, match=why):
+        uvloop.run(node.start())
+
+
+def is_lost(node: Node, topic: str) -> bool:
+    """As the controller knows it."""
+    return node.broker.image.topics_by_name[topic].partitions[0].directory(1) == LOST_DIRECTORY
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 def test_a_log_that_cannot_be_opened_keeps_no_other_away(tmp_path: Path) -> None:

@@ -100,15 +100,16 @@ class MetaProperties(NamedTuple):
 def read_meta_properties(directory: Path) -> MetaProperties | None:
     """None where the directory was never formatted."""
     file = directory / META_PROPERTIES
-    if not file.exists():
-        return None
     try:
-        fields = {each.name: each.value for each in parse_properties(file.read_text(), str(file))}
+        text = file.read_text()
+        fields = {each.name: each.value for each in parse_properties(text, str(file))}
         if fields["version"] != "1":
             raise ValueError(f"version {fields['version']}")
         return MetaProperties(
             int(fields["node.id"]), fields["cluster.id"], parse_uuid(fields["directory.id"])
         )
+    except FileNotFoundError:
+        return None
     except (KeyError, ValueError) as error:
         raise OttlaError(
             f"{file} does not say whose directory it is ({error}). "

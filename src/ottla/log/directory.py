@@ -119,6 +119,12 @@ class LogDirectory:
             if partition not in self.logs:
                 self._checkpoints.gone(partition)
 
+    def give_up(self, error: OSError) -> None:
+        """It cannot be used: logs that were opened before that was seen are let go."""
+        self.health.fail(error)
+        for partition in [*self.logs, *self.unusable]:
+            self._let_go(partition)
+
     # --- partitions come and go
 
     def create(

@@ -27,7 +27,7 @@ class Identity(NamedTuple):
     """Who the node is, as its directories say."""
 
     cluster_id: str
-    directory_ids: tuple[Uuid, ...]  # one for each log directory
+    directory_ids: tuple[Uuid, ...]  # one for each log directory that can be used
     metadata_directory_id: Uuid
     bootstrap: tuple[bytes, ...]  # the records a new cluster begins with
 
@@ -45,23 +45,26 @@ def identify(
     `joined` is the cluster that a new broker was told of.
     """
     topology = settings.topology
-    cluster_id = _agreed_cluster(topology.node_id, homes.identities)
-    is_new = cluster_id is None
-    cluster_id = cluster_id or joined or new_cluster_id(topology.voters)
-    for directory in homes.all:
+    agreed = _agreed_cluster(topology.node_id, homes.identities)
+    is_new = agreed is None
+    cluster_id = agreed or joined or new_cluster_id(topology.voters)
+
+    def format_if_new(directory: LogDirectory) -> None:
         if directory not in homes.identities:
             meta = _format(directory.path, topology.node_id, cluster_id, now_ms)
             homes.identities[directory] = meta
+
+    homes.each(homes.all, format_if_new)
     me = homes.identities[homes.metadata].directory_id
     if is_new and topology.is_controller and not topology.voters:
         key = ReplicaKey(topology.node_id, me)
         endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
         format_dynamic(LocalDisk(), topology.metadata_dir, (Voter(key, endpoints),), now_ms)
     if is_new:
-        _leave_properties(settings, topology.log_dirs[0])
+        _leave_properties(settings, homes.usable_logs()[0].path)
     return Identity(
         cluster_id,
-        tuple(homes.identities[directory].directory_id for directory in homes.logs),
+        tuple(homes.identities[directory].directory_id for directory in homes.usable_logs()),
         me,
         _read_bootstrap(topology.metadata_dir),
     )

@@ -15,6 +15,8 @@ from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid
+from ottla.log.directory import LogDirectory
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
@@ -62,7 +64,7 @@ class Node:
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
         self.homes = Homes(self.topology)
-        self.directories = self.homes.logs
+        self.directories: list[LogDirectory] = []  # those of log.dirs that can be used
         self._keeping_time: asyncio.Task[None] | None = None
 
     # Start -----------------------------------------------------------------------------------
@@ -78,6 +80,7 @@ class Node:
         controllers = [reachable_controller(each, self.topology) for each in controllers]
         joined = await self._ask_cluster_id()
         identity = identify(settled, self.homes, controllers, self.broker.now_ms(), joined)
+        self.directories = self.homes.usable_logs()
         await self._start_quorum(identity, controllers)
         await self._serve(Listeners.CONTROLLER)
         self._make_broker(identity)
@@ -152,7 +155,7 @@ class Node:
         broker.waiting = Waiting()
         broker.durability = Durability(self.threads, broker.waiting.moved, broker.spawn)
         broker.producer_ids = ProducerIds(self._producer_id_block)
-        broker.directories = self.directories
+        broker.directories = self.homes.logs
         logs = Directories(self.directories, identity.directory_ids, broker.now_ms)
         self.logs = logs
         self.in_sync_changes = InSyncChanges(
@@ -206,18 +209,12 @@ class Node:
             node_id=self.topology.node_id,
             interval_s=self.settings.int("broker.heartbeat.interval.ms") / 1000,
             metadata_offset=lambda: self.publisher.image.offset,
-            lost_directories=lambda: [
-                directory_id
-                for directory, directory_id in zip(
-                    self.directories, identity.directory_ids, strict=True
-                )
-                if directory.health.failure is not None
-            ],
+            lost_directories=lambda: self._directory_ids(identity, failed=True),
         )
         await self.registration.register(
             identity.cluster_id,
             self.advertised,
-            identity.directory_ids,
+            self._directory_ids(identity, failed=False),
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
@@ -240,8 +237,20 @@ class Node:
     def _open_logs(self) -> None:
         self.partitions.image = self.publisher.image
         now_ms = self.broker.now_ms()
-        for directory in self.directories:
-            directory.open_all(self.partitions.log_config, now_ms=now_ms)
+        self.homes.each(
+            self.directories,
+            lambda directory: directory.open_all(self.partitions.log_config, now_ms=now_ms),
+        )
+        self.logs.some_unread = self.homes.usable_logs() != self.homes.logs
+
+    def _directory_ids(self, identity: Identity, *, failed: bool) -> list[Uuid]:
+        return [
+            directory_id
+            for directory, directory_id in zip(
+                self.directories, identity.directory_ids, strict=True
+            )
+            if (directory.health.failure is not None) == failed
+        ]
 
     def _image_changed(self, image: Image, delta: Delta) -> None:
         self.coordinators.resize(image)
@@ -275,7 +284,7 @@ class Node:
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""
-        epochs = {directory.previous_broker_epoch for directory in self.directories}
+        epochs = {directory.previous_broker_epoch for directory in self.homes.usable_logs()}
         epoch = epochs.pop() if len(epochs) == 1 else None
         return -1 if epoch is None else epoch
 

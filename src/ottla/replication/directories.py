@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import TopicPartition, Uuid
+from ottla.ids import UNASSIGNED_DIRECTORY, TopicPartition, Uuid
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.new_directories import make_directory
@@ -24,6 +24,8 @@ class Directories:
     ) -> None:
         self.directories = list(directories)
         self.ids = list(ids)
+        self.some_unread = False
+        """At the start a directory could not be used: a log that is not found may lie there."""
         self._now_ms = now_ms
         self._left: set[tuple[LogDirectory, TopicPartition]] = set()  # deleted, but not the files
 
@@ -45,6 +47,12 @@ class Directories:
                     f"({one.unusable[topic_partition]}).",
                 )
             self._clear_the_way(one, topic_partition)
+        if self.some_unread and not self._is_here_or_nowhere(directory):
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{topic_partition} is not found, and a log directory could not be used when the "
+                "broker started.",
+            )
         chosen = self._choose(directory)
         return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
 
@@ -94,6 +102,15 @@ class Directories:
             if directory.logs.get(partition_log.topic_partition) is partition_log:
                 return directory_id
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def _is_here_or_nowhere(self, directory: Uuid) -> bool:
+        """An empty log in place of one that cannot be reached could lead, and all would be lost."""
+        if directory == UNASSIGNED_DIRECTORY:
+            return True
+        return any(
+            directory == directory_id and one.health.failure is None
+            for one, directory_id in zip(self.directories, self.ids, strict=True)
+        )
 
     def _choose(self, directory: Uuid) -> LogDirectory:
         usable = [one for one in self.directories if one.health.failure is None]

@@ -5,7 +5,9 @@ from typing import Any, NoReturn
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -36,6 +38,41 @@ def test_offsets_of_a_transaction_brought_to_the_wrong_broker_are_sent_to_the_ri
             answer = await asking.ask(request, 3)
             code = ErrorCode(answer.topics[0].partitions[0].error_code)
             assert code is ErrorCode.NOT_COORDINATOR
+
+    run(scenario())
+
+
+def test_offsets_of_a_topic_that_is_deleted_while_the_transaction_is_asked_for_are_refused(
+    serving: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    topics = [
+        TxnOffsetCommitRequestTopic(name=name, partitions=[place])
+        for name in ("kept", "gone", "never")
+    ]
+
+    async def scenario() -> None:
+        async with serving() as asking:
+            await asking.make_topic("kept", "gone", "__consumer_offsets")
+
+            async def admit_late(*_: object) -> None:
+                await asking.ask(DeleteTopicsRequest(topic_names=["gone"], timeout_ms=5000), 5)
+
+            monkeypatch.setattr("ottla.broker.handlers.txn_offset_commit.admit", admit_late)
+            producer = await asking.ask(InitProducerIdRequest(transaction_timeout_ms=1000), 4)
+            request = TxnOffsetCommitRequest(
+                transactional_id="x",
+                group_id="g",
+                producer_id=producer.producer_id,
+                producer_epoch=0,
+                topics=topics,
+            )
+            answer = await asking.ask(request, 3)
+            assert {topic.name: topic.partitions[0].error_code for topic in answer.topics} == {
+                "kept": ErrorCode.NONE,
+                "gone": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                "never": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            }
 
     run(scenario())
 

@@ -23,13 +23,14 @@ FIRST_WITH_ABORTABLE = 4
 async def handle(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> TxnOffsetCommitResponse:
-    known = broker.image.topics_by_name
+    if any(topic.name in broker.image.topics_by_name for topic in request.topics):
+        await admit(request, context.api_version, broker)
+    known = broker.image.topics_by_name  # as it is now: what is deleted later takes offsets along
     unknown = [topic for topic in request.topics if topic.name not in known]
     refused = [refusal(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for topic in unknown]
     request.topics = [topic for topic in request.topics if topic.name in known]
     if not request.topics:
         return TxnOffsetCommitResponse(topics=refused)
-    await admit(request, context.api_version, broker)
     response = await broker.groups.commit_in_transaction(request)
     response.topics = refused + response.topics
     return response

@@ -46,12 +46,14 @@ class Snapshotting:
             self._writing = asyncio.get_running_loop().create_task(self._write())
 
     async def _write(self) -> None:
-        image = self._publisher.image
-        # All at once: the image changes while the file is being written.
-        values, end_offset, epoch = list(snapshot_values(image)), image.offset + 1, image.epoch
-        self._bytes_before = self._publisher.bytes_applied
-        self._since = self._now()
         try:
+            if self._publisher.in_transaction:  # since it was decided; its end decides anew
+                return
+            image = self._publisher.image
+            # All at once: the image changes while the file is being written.
+            values, end_offset, epoch = list(snapshot_values(image)), image.offset + 1, image.epoch
+            self._bytes_before = self._publisher.bytes_applied
+            self._since = self._now()
             await self._log.write_snapshot(values, end_offset, epoch)
         finally:
             self._writing = None

@@ -80,3 +80,10 @@ def test_listen_and_data_beside_a_file_still_give_each_worker_its_own(tmp_path: 
     assert [each.listeners[0].port for each in found] == [9500, 9501]
     assert [each.advertised[0].port for each in found] == [9500, 9501]
     assert [each.log_dirs[0].name for each in found] == ["data", "data.worker2"]
+
+
+@pytest.mark.parametrize(("cordoned", "second"), [("/data", "/data.worker2"), ("*", "*")])
+def test_a_directory_that_is_cordoned_is_so_for_every_worker(cordoned: str, second: str) -> None:
+    _, other = planned(settings(f"cordoned.log.dirs={cordoned}"), 2)
+    assert other.topology.log_dirs == (Path("/data.worker2"),)
+    assert other.names("cordoned.log.dirs") == (second,)

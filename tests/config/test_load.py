@@ -191,6 +191,8 @@ def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool
         ({"controller_quorum_voters": "a@h:1"}, "write ID@HOST:PORT"),
         ({"inter_broker_listener_name": "ODD"}, "ODD is not among the listeners"),
         ({"log_dirs": "/a,/a"}, "a directory twice"),
+        ({"cordoned_log_dirs": "/c"}, "not among log.dirs"),
+        ({"cordoned_log_dirs": "*,/a"}, "not among log.dirs"),
         ({"process_roles": ""}, "process.roles is missing"),
     ],
 )

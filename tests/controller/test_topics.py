@@ -275,3 +275,17 @@ def test_a_thousand_partitions_are_created_quickly(cluster: Cluster) -> None:
     spent = time.process_time() - began
     assert len(cluster.image.topics_by_name) == 500
     assert spent < 0.5  # 0.1 s on the reference machine, alone
+
+
+def test_a_broker_whose_directories_are_all_cordoned_gets_nothing_new(cluster: Cluster) -> None:
+    here, there = b"a" * 16, b"b" * 16
+    cluster.broker(2, directories=[here, there])
+    cluster.heartbeat(2, cordoned_log_dirs=[here])
+    assert cluster.create("some", replication_factor=2).error_code == 0
+    cluster.heartbeat(2, cordoned_log_dirs=[here, there])
+    refused = cluster.create("more", replication_factor=2)
+    assert refused.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert cluster.create("fewer", partitions=4).error_code == 0
+    assert {cluster.partition("fewer", index).replicas for index in range(4)} == {(1,)}
+    cluster.heartbeat(2, cordoned_log_dirs=[])
+    assert cluster.create("more", replication_factor=2).error_code == 0

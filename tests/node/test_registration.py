@@ -32,6 +32,7 @@ def registration_with(controller: AnswersOnce) -> Registration:
         interval_s=0.01,
         metadata_offset=lambda: 0,
         lost_directories=list,
+        cordoned_directories=list,
     )
 
 

@@ -50,6 +50,9 @@ def _own(settings: Settings, at: int) -> dict[str, str]:
     }
     if settings.text("metadata.log.dir"):
         own["metadata.log.dir"] = str(_beside(topology.metadata_dir, at))
+    cordoned = settings.names("cordoned.log.dirs")
+    if cordoned not in ((), ("*",)):
+        own["cordoned.log.dirs"] = ",".join(str(_beside(Path(name), at)) for name in cordoned)
     return own
 
 

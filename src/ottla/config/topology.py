@@ -218,4 +218,8 @@ def _log_dirs(settings: Settings) -> tuple[Path, ...]:
     entries = settings.names("log.dirs") or settings.names("log.dir")
     if len(set(entries)) != len(entries):
         raise OttlaError("log.dirs names a directory twice.")
-    return tuple(map(Path, entries))
+    directories = tuple(map(Path, entries))
+    cordoned = settings.names("cordoned.log.dirs")
+    if cordoned != ("*",) and not set(map(Path, cordoned)) <= set(directories):
+        raise OttlaError("cordoned.log.dirs names what is not among log.dirs; * alone means all.")
+    return directories

@@ -47,7 +47,9 @@ class Placer:
     """Deals the replicas of new partitions, for one request."""
 
     def __init__(self, image: Image, random: Random) -> None:
-        usable = [one for one in image.brokers.values() if not _hands_over(one)]
+        usable = [
+            one for one in image.brokers.values() if one.takes_new_replicas and not _hands_over(one)
+        ]
         self.brokers = len(usable)
         self.living = sum(not one.fenced for one in usable)
         by_rack: dict[str, list[Broker]] = {}
@@ -65,11 +67,11 @@ class Placer:
         if replication_factor <= 0:
             raise _cannot("A replication factor is at least 1.")
         if self.living == 0:
-            raise _cannot("All brokers are fenced or shutting down now.")
+            raise _cannot("All brokers are fenced, shutting down or cordoned now.")
         if replication_factor > self.brokers:
             raise _cannot(
                 f"The replication factor {replication_factor} is higher than the number of "
-                f"brokers, {self.brokers}."
+                f"brokers that may take new replicas, {self.brokers}."
             )
 
     def _place_one(self, replication_factor: int) -> tuple[int, ...]:

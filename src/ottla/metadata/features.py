@@ -33,6 +33,9 @@ SUPPORTED: Mapping[str, tuple[int, int]] = {
 NEW_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 """The levels of `metadata.version` that brought records or fields which lower ones cannot tell."""
 
+CORDONED_SINCE = 30
+"""The `metadata.version` that knows of cordoned directories."""
+
 BOOTSTRAP_LEVELS: Mapping[str, int] = {
     METADATA_VERSION: 30,
     ELR_VERSION: 1,

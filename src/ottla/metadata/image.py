@@ -102,6 +102,11 @@ class Broker(Struct, frozen=True):
         """May be in an in-sync set and lead."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    @property
+    def takes_new_replicas(self) -> bool:
+        """Unless each of its directories is cordoned."""
+        return not self.directories or not set(self.directories) <= set(self.cordoned or ())
+
     def listener(self, name: str) -> Listener | None:
         return next((one for one in self.listeners if one.name == name), None)
 

@@ -17,7 +17,8 @@ from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.log.directory import LogDirectory
-from ottla.metadata.image import Delta, Image
+from ottla.metadata.features import CORDONED_SINCE
+from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
@@ -156,7 +157,12 @@ class Node:
         broker.durability = Durability(self.threads, broker.waiting.moved, broker.spawn)
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.homes.logs
-        logs = Directories(self.directories, identity.directory_ids, broker.now_ms)
+        logs = Directories(
+            self.directories,
+            identity.directory_ids,
+            broker.now_ms,
+            lambda: self.partitions.settings.names("cordoned.log.dirs"),
+        )
         self.logs = logs
         self.in_sync_changes = InSyncChanges(
             self.active_controller,
@@ -209,12 +215,13 @@ class Node:
             node_id=self.topology.node_id,
             interval_s=self.settings.int("broker.heartbeat.interval.ms") / 1000,
             metadata_offset=lambda: self.publisher.image.offset,
-            lost_directories=lambda: self._directory_ids(identity, failed=True),
+            lost_directories=lambda: self.logs.ids_where(failed=True),
+            cordoned_directories=self._cordoned_directories,
         )
         await self.registration.register(
             identity.cluster_id,
             self.advertised,
-            self._directory_ids(identity, failed=False),
+            self.logs.ids_where(failed=False),
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )
@@ -243,14 +250,11 @@ class Node:
         )
         self.logs.some_unread = self.homes.usable_logs() != self.homes.logs
 
-    def _directory_ids(self, identity: Identity, *, failed: bool) -> list[Uuid]:
-        return [
-            directory_id
-            for directory, directory_id in zip(
-                self.directories, identity.directory_ids, strict=True
-            )
-            if (directory.health.failure is not None) == failed
-        ]
+    def _cordoned_directories(self) -> list[Uuid] | None:
+        """None where the cluster does not know yet what that is."""
+        if self.publisher.image.metadata_version < CORDONED_SINCE:
+            return None
+        return self.logs.cordoned_ids()
 
     def _image_changed(self, image: Image, delta: Delta) -> None:
         self.coordinators.resize(image)
@@ -259,7 +263,8 @@ class Node:
         self.upkeep.make_directories()
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)
-        if any(shuts_down(image, broker_id) for broker_id in delta.brokers):
+        own = (ResourceType.BROKER, str(self.topology.node_id))  # what is cordoned, perhaps
+        if own in delta.configs or any(shuts_down(image, one) for one in delta.brokers):
             self.registration.hurry()
         self.coordinators.image_changed(image, delta)
 

@@ -48,6 +48,7 @@ class Registration:
         interval_s: float,
         metadata_offset: Callable[[], int],
         lost_directories: Callable[[], list[Uuid]],
+        cordoned_directories: Callable[[], list[Uuid] | None],
     ) -> None:
         self.epoch = -1
         self._controller = controller
@@ -55,6 +56,7 @@ class Registration:
         self._interval_s = interval_s
         self._metadata_offset = metadata_offset
         self._lost_directories = lost_directories
+        self._cordoned_directories = cordoned_directories
         self._heart: asyncio.Task[None] | None = None
         self._hurrying = asyncio.Event()
         self._answered_at = float("inf")  # a broker that is still fenced waits for ever
@@ -175,7 +177,7 @@ class Registration:
             current_metadata_offset=self._metadata_offset(),
             want_shut_down=want_shut_down,
             offline_log_dirs=self._lost_directories(),
-            cordoned_log_dirs=[],
+            cordoned_log_dirs=self._cordoned_directories(),
         )
         return await self._controller.ask(request, BrokerHeartbeatResponse, BEAT_S_MAX)
 

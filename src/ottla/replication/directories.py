@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import UNASSIGNED_DIRECTORY, TopicPartition, Uuid
@@ -13,6 +14,11 @@ from ottla.log.partition_log import PartitionLog
 log = logging.getLogger(__name__)
 
 
+def is_cordoned(directory: LogDirectory, names: Sequence[str]) -> bool:
+    """Whether it is to get no new partitions; `names` is the value of `cordoned.log.dirs`."""
+    return "*" in names or directory.path in map(Path, names)
+
+
 class Directories:
     """Implements `partitions.Logs`. A new log goes where it is assigned, or where fewest are."""
 
@@ -21,12 +27,15 @@ class Directories:
         directories: Sequence[LogDirectory],
         ids: Sequence[Uuid],
         now_ms: Callable[[], int],
+        cordoned: Callable[[], Sequence[str]] = tuple,
     ) -> None:
+        """`cordoned` gives the value that `cordoned.log.dirs` has now."""
         self.directories = list(directories)
         self.ids = list(ids)
         self.some_unread = False
         """At the start a directory could not be used: a log that is not found may lie there."""
         self._now_ms = now_ms
+        self._cordoned = cordoned
         self._left: set[tuple[LogDirectory, TopicPartition]] = set()  # deleted, but not the files
 
     def find(self, topic_partition: TopicPartition) -> PartitionLog | None:
@@ -105,12 +114,22 @@ class Directories:
 
     def _is_here_or_nowhere(self, directory: Uuid) -> bool:
         """An empty log in place of one that cannot be reached could lead, and all would be lost."""
-        if directory == UNASSIGNED_DIRECTORY:
-            return True
-        return any(
-            directory == directory_id and one.health.failure is None
-            for one, directory_id in zip(self.directories, self.ids, strict=True)
-        )
+        return directory == UNASSIGNED_DIRECTORY or directory in self.ids_where(failed=False)
+
+    def ids_where(self, *, failed: bool) -> list[Uuid]:
+        return [
+            directory_id
+            for directory, directory_id in zip(self.directories, self.ids, strict=True)
+            if (directory.health.failure is not None) == failed
+        ]
+
+    def cordoned_ids(self) -> list[Uuid]:
+        names = self._cordoned()
+        return [
+            directory_id
+            for directory, directory_id in zip(self.directories, self.ids, strict=True)
+            if is_cordoned(directory, names)
+        ]
 
     def _choose(self, directory: Uuid) -> LogDirectory:
         usable = [one for one in self.directories if one.health.failure is None]
@@ -118,4 +137,5 @@ class Directories:
             return self.directories[self.ids.index(directory)]
         if not usable:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "No log directory is usable.")
-        return min(usable, key=lambda one: len(one.logs))
+        names = self._cordoned()
+        return min(usable, key=lambda one: (is_cordoned(one, names), len(one.logs)))

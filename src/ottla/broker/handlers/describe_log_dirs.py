@@ -6,6 +6,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.log.directory import LogDirectory
+from ottla.replication.directories import is_cordoned
 from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -25,13 +26,17 @@ def handle(
         wanted = {
             (topic.topic, partition) for topic in request.topics for partition in topic.partitions
         }
+    cordoned = broker.settings.names("cordoned.log.dirs")
     return DescribeLogDirsResponse(
-        results=[_describe(directory, wanted) for directory in broker.directories]
+        results=[
+            _describe(directory, wanted, is_cordoned(directory, cordoned))
+            for directory in broker.directories
+        ]
     )
 
 
-def _describe(directory: LogDirectory, wanted: Wanted) -> DescribeLogDirsResult:
-    result = DescribeLogDirsResult(log_dir=str(directory.path.absolute()))
+def _describe(directory: LogDirectory, wanted: Wanted, cordoned: bool) -> DescribeLogDirsResult:
+    result = DescribeLogDirsResult(log_dir=str(directory.path.absolute()), is_cordoned=cordoned)
     if directory.health.failure is not None:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         return result

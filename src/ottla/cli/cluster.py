@@ -3,15 +3,17 @@
 Nothing here knows Ottla's server; the tools work against Apache Kafka too.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, ClusterMetadata, TopicMetadata
+from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec, TopicMetadata
 
 from ottla.cli.arguments import assignments
 from ottla.errors import OttlaError
 
+Place = tuple[str, int]  # topic, partition
 TIMEOUT_S = 15.0
 _UNREACHABLE = frozenset(
     {
@@ -72,6 +74,24 @@ class Cluster:
         if topic is None:
             raise OttlaError(f"There is no topic {name}. `ottla topic list` shows those there are.")
         return topic
+
+    def offsets(
+        self, admin: AdminClient, places: Iterable[Place], spec: OffsetSpec
+    ) -> dict[Place, int]:
+        """Of the partitions that have a leader: nobody can answer for the others."""
+        topics = self.metadata(admin).topics
+        led = {
+            (name, number)
+            for name, topic in topics.items()
+            for number, part in topic.partitions.items()
+            if part.leader >= 0
+        }
+        asked = {TopicPartition(*place): spec for place in places if place in led}
+        found = admin.list_offsets(asked) if asked else {}
+        return {
+            (part.topic, part.partition): future.result(TIMEOUT_S).offset
+            for part, future in found.items()
+        }
 
 
 def explain(error: BaseException, bootstrap: str) -> str:

@@ -108,6 +108,11 @@ class State(NamedTuple):
         return {one.id: one.rack for one in self.brokers if one.answers and not one.is_fenced}
 
     @property
+    def led(self) -> "State":
+        """Without the partitions that have no leader: there is nobody to copy them from."""
+        return self._replace(partitions=tuple(one for one in self.partitions if one.leader >= 0))
+
+    @property
     def placed(self) -> list[Placed]:
         return [Placed(one.topic, one.partition, one.replicas, one.size) for one in self.partitions]
 

@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    TopicPartition,
+)
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
 from ottla.cli import streams_groups
@@ -16,7 +22,7 @@ from ottla.cli.arguments import (
     Yes,
     complete_groups,
 )
-from ottla.cli.cluster import TIMEOUT_S, Cluster, explain
+from ottla.cli.cluster import TIMEOUT_S, Cluster, Place, explain
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import last_rebalance, told
@@ -28,7 +34,6 @@ app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and 
 Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=complete_groups)
 ]
-Place = tuple[str, int]
 COLUMNS = ("topic", "partition", "committed", "end", "lag", "reader")
 
 
@@ -60,7 +65,8 @@ def describe(
     client: ClientOptions = None,
 ) -> None:
     """Show where a group stands in each partition, and who reads it."""
-    admin = Cluster(bootstrap, client).admin()
+    cluster = Cluster(bootstrap, client)
+    admin = cluster.admin()
     described = _described(admin, group, bootstrap)
     if isinstance(described, StreamsGroup):
         state, readers = described.group_state.lower(), streams_groups.readers(described)
@@ -68,12 +74,9 @@ def describe(
     else:
         state, readers = described.state.name.lower(), _readers(described)
         story, more = last_rebalance(bootstrap, group), {}
-    rows = _progress(admin, group, readers)
+    rows = _progress(cluster, admin, group, readers)
     if json:
-        parts = [
-            {name: None if cell == "-" else cell for name, cell in zip(COLUMNS, row, strict=True)}
-            for row in rows
-        ]
+        parts = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
         print_json({**shown, **more})
         return
@@ -96,19 +99,19 @@ def _readers(described: ConsumerGroupDescription) -> dict[Place, str]:
 
 
 def _progress(
-    admin: AdminClient, group: str, readers: Mapping[Place, str]
-) -> list[tuple[str, int, int | str, int, int | str, str]]:
+    cluster: Cluster, admin: AdminClient, group: str, readers: Mapping[Place, str]
+) -> list[tuple[str, int, int | None, int | None, int | None, str | None]]:
     """A row of `COLUMNS` for each partition that was read or has a reader."""
     committed = _committed(admin, group)
     places = sorted({*committed, *readers})
-    ends = _ends(admin, places, OffsetSpec.latest())
+    ends = cluster.offsets(admin, places, OffsetSpec.latest())
     return [
         (
             *place,
-            committed.get(place, "-"),
-            ends[place],
-            ends[place] - committed[place] if place in committed else "-",
-            readers.get(place, "-"),
+            committed.get(place),
+            ends.get(place),
+            ends[place] - committed[place] if place in committed and place in ends else None,
+            readers.get(place),
         )
         for place in places
     ]
@@ -136,10 +139,10 @@ def reset_offsets(
     named = (place for given in topic for place in _places(cluster, admin, given))
     places = list(dict.fromkeys(named))  # `-t t -t t:0` names a partition twice
     before = _committed(admin, group)
-    after = _targets(admin, places, to, before)
+    after = _targets(cluster, admin, places, to, before)
     if not dry_run:
         _move(cluster, admin, group, after)
-    rows = [(*place, before.get(place, "-"), after[place]) for place in places]
+    rows = [(*place, before.get(place), after[place]) for place in places]
     if json:
         columns = ("topic", "partition", "before", "after")
         print_json([dict(zip(columns, row, strict=True)) for row in rows])
@@ -177,15 +180,31 @@ def delete(
 def _described(
     admin: AdminClient, group: str, bootstrap: str
 ) -> ConsumerGroupDescription | StreamsGroup:
-    known = admin.list_consumer_groups().result(TIMEOUT_S).valid
-    if all(each.group_id != group for each in known):
-        streams = streams_groups.described(bootstrap, group)
-        if streams is not None:
-            return streams
-        raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
-    described = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
-    assert isinstance(described, ConsumerGroupDescription)
-    return described
+    described = _of_consumers(admin, group)
+    if described is not None:
+        return described
+    streams = streams_groups.described(bootstrap, group)
+    if streams is not None:
+        return streams
+    state, kind = streams_groups.kinds(bootstrap).get(group, ("", ""))
+    if kind == "share":
+        raise OttlaError(
+            f"{group} is a share group, {state}. Its members and offsets are shown by Kafka's own "
+            f"tool: kafka-share-groups.sh --bootstrap-server {bootstrap} --describe --group {group}"
+        )
+    raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
+
+
+def _of_consumers(admin: AdminClient, group: str) -> ConsumerGroupDescription | None:
+    """Only the coordinator is asked: a list of all groups would wait for brokers that are down."""
+    try:
+        found = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
+    except KafkaException as error:
+        if error.args[0].code() != ClientError.GROUP_ID_NOT_FOUND:
+            raise
+        return None
+    assert isinstance(found, ConsumerGroupDescription)
+    return None if found.state == ConsumerGroupState.DEAD else found
 
 
 def _committed(admin: AdminClient, group: str) -> dict[Place, int]:
@@ -195,16 +214,6 @@ def _committed(admin: AdminClient, group: str) -> dict[Place, int]:
         (part.topic, part.partition): part.offset
         for part in answer.topic_partitions
         if part.offset >= 0
-    }
-
-
-def _ends(admin: AdminClient, places: list[Place], spec: OffsetSpec) -> dict[Place, int]:
-    if not places:
-        return {}
-    asked = {TopicPartition(topic, number): spec for topic, number in places}
-    return {
-        (part.topic, part.partition): future.result(TIMEOUT_S).offset
-        for part, future in admin.list_offsets(asked).items()
     }
 
 
@@ -232,10 +241,20 @@ def _move(cluster: Cluster, admin: AdminClient, group: str, after: Mapping[Place
 
 
 def _targets(
-    admin: AdminClient, places: list[Place], to: str, before: dict[Place, int]
+    cluster: Cluster, admin: AdminClient, places: list[Place], to: str, before: dict[Place, int]
 ) -> dict[Place, int]:
-    first = _ends(admin, places, OffsetSpec.earliest())
-    last = _ends(admin, places, OffsetSpec.latest())
+    def ask(spec: OffsetSpec) -> dict[Place, int]:
+        found = cluster.offsets(admin, places, spec)
+        for name, number in places:
+            if (name, number) not in found:
+                raise OttlaError(
+                    f"{name}-{number} has no leader, so nobody knows its offsets. Start a broker "
+                    f"that holds it, or name the other partitions: --topic {name}:PARTITION."
+                )
+        return found
+
+    first = ask(OffsetSpec.earliest())
+    last = ask(OffsetSpec.latest())
     if to == "earliest":
         return first
     if to == "latest":
@@ -245,6 +264,6 @@ def _targets(
     elif to.isdigit():
         wanted = dict.fromkeys(places, int(to))
     else:
-        found = _ends(admin, places, OffsetSpec.for_timestamp(parse_moment(to)))
+        found = ask(OffsetSpec.for_timestamp(parse_moment(to)))
         wanted = {place: found[place] if found[place] >= 0 else last[place] for place in places}
     return {place: max(first[place], min(wanted[place], last[place])) for place in places}

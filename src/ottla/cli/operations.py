@@ -16,7 +16,7 @@ from ottla.cli import local_cluster
 from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, Json
 from ottla.cli.asking import Asking
 from ottla.cli.balancing import Key, Move, plan_balance, plan_drain
-from ottla.cli.cluster_state import State, gather, refuse
+from ottla.cli.cluster_state import Partition, State, gather, refuse
 from ottla.cli.cluster_status import as_json, show
 from ottla.cli.moving import carry_out, elect_preferred
 from ottla.cli.output import err, print_json, print_table, progress
@@ -97,8 +97,10 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
         async with Asking(bootstrap) as asking:
             state = await gather(asking)
             refuse_while_moving(state)
-            moves = plan_balance(state.racks, state.placed)
-            misled = [one.key for one in state.partitions if one.leader != one.replicas[0]]
+            for one in without_leader(state):
+                err.print(f"{one.topic}-{one.partition} has no leader and stays.", markup=False)
+            moves = plan_balance(state.racks, state.led.placed)
+            misled = [one.key for one in state.led.partitions if one.leader != one.replicas[0]]
             if not moves and not misled:
                 err.print("The cluster is balanced.")
                 return
@@ -136,6 +138,9 @@ def drain(
                 if node not in known:
                     there = ", ".join(map(str, sorted(known)))
                     raise OttlaError(f"There is no broker {node}; there are {there}.")
+            for one in without_leader(state):
+                if not set(nodes).isdisjoint(one.replicas):
+                    raise OttlaError(f"{no_leader(one)} Or delete the topic, if that is lost.")
             moves = plan_drain(nodes, state.racks, state.placed, fewer_replicas=fewer_replicas)
             show_moves(moves)
             if not dry_run:
@@ -177,7 +182,21 @@ async def make(asking: Asking, moves: Sequence[Move], misled: Sequence[Key]) -> 
         err.print(f"{topic}-{partition} keeps its leader: the preferred one is not in sync.")
 
 
+def without_leader(state: State) -> list[Partition]:
+    return [one for one in state.partitions if one.leader < 0]
+
+
+def no_leader(one: Partition) -> str:
+    return (
+        f"{one.topic}-{one.partition} has no leader, so there is nobody to copy it from. Start one "
+        f"of the brokers that hold it first: {', '.join(map(str, one.replicas))}."
+    )
+
+
 def refuse_while_moving(state: State) -> None:
+    for one in without_leader(state):
+        if one.key in state.moving:  # it would be moving for ever
+            raise OttlaError(no_leader(one))
     if state.moving:
         raise OttlaError(
             f"{len(state.moving)} partitions are being moved already. Wait until they are there; "

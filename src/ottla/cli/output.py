@@ -25,22 +25,26 @@ def print_table(
     title: str | None = None,
     empty: str = "",
 ) -> None:
-    """Numbers to the right; piped into another program there are no frames and no cut cells."""
+    """Numbers to the right, a dash for None; no frames and no cut cells for another program."""
     shown = list(rows)
     if not shown and empty:
         err.print(empty)
         return
     if not sys.stdout.isatty():
         for row in shown:
-            print("\t".join(str(cell) for cell in row))
+            print("\t".join("-" if cell is None else str(cell) for cell in row))
         return
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for at, column in enumerate(columns):
-        numeric = bool(shown) and all(isinstance(row[at], int) for row in shown)
+        numeric = bool(shown) and all(isinstance(row[at], int | None) for row in shown)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in shown:
-        table.add_row(*(Text(f"{cell:,}" if type(cell) is int else str(cell)) for cell in row))
+        table.add_row(*map(_cell, row))
     out.print(table)
+
+
+def _cell(value: object) -> Text:
+    return Text("-" if value is None else f"{value:,}" if type(value) is int else str(value))
 
 
 def progress(total: int | None) -> Progress:

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from confluent_kafka import TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -107,9 +106,18 @@ def describe(
     cluster = Cluster(bootstrap, client)
     admin = cluster.admin()
     topic = cluster.topic(admin, name)
-    first, last = _offsets(admin, topic)
+    places = [(name, number) for number in topic.partitions]
+    first = cluster.offsets(admin, places, OffsetSpec.earliest())
+    last = cluster.offsets(admin, places, OffsetSpec.latest())
     rows = [
-        (number, part.leader, _ids(part.replicas), _ids(part.isrs), first[number], last[number])
+        (
+            number,
+            part.leader if part.leader >= 0 else None,
+            _ids(part.replicas),
+            _ids(part.isrs),
+            first.get((name, number)),
+            last.get((name, number)),
+        )
         for number, part in sorted(topic.partitions.items())
     ]
     configs = _configs(admin, name)
@@ -118,7 +126,7 @@ def describe(
         parts = [dict(zip(columns, row, strict=True)) for row in rows]
         print_json({"name": name, "partitions": parts, "configs": configs})
         return
-    records = sum(last.values()) - sum(first.values())
+    records = sum(last[place] - first[place] for place in last.keys() & first.keys())
     options = "  ".join(f"{key}={value}" for key, value in sorted(configs.items()))
     out.print(f"[bold]{name}[/]  about {records:,} records  {options}".rstrip())
     print_table(("PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "NEXT"), rows)
@@ -184,15 +192,6 @@ def delete(
             err.print(f"{name} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
     if failed:
         raise typer.Exit(1)
-
-
-def _offsets(admin: AdminClient, topic: TopicMetadata) -> tuple[dict[int, int], dict[int, int]]:
-    def ask(spec: OffsetSpec) -> dict[int, int]:
-        wanted = {TopicPartition(topic.topic or "", number): spec for number in topic.partitions}
-        found = admin.list_offsets(wanted)
-        return {part.partition: future.result(TIMEOUT_S).offset for part, future in found.items()}
-
-    return ask(OffsetSpec.earliest()), ask(OffsetSpec.latest())
 
 
 def _configs(admin: AdminClient, name: str) -> dict[str, str | None]:

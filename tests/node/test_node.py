@@ -10,6 +10,7 @@ from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.node import formatting
 from ottla.node.node import Node
 from ottla.ports.network import own_name
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -65,6 +66,32 @@ def test_a_node_on_all_interfaces_is_known_by_the_name_of_its_host(tmp_path: Pat
         ]
         assert hosts == [own_name()] * 4
         await node.stop()
+
+    uvloop.run(scenario())
+
+
+@pytest.mark.parametrize("at", ["write_durably", "format_dynamic", "write_meta_properties"])
+def test_a_first_start_that_was_cut_short_is_made_up_for_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    async def scenario() -> None:
+        given = settings(tmp_path, log_dirs=f"{tmp_path / 'a'},{tmp_path / 'b'}")
+        with monkeypatch.context() as patched:
+            patched.setattr(formatting, at, full)
+            node = Node(given)
+            with pytest.raises(OttlaError, match="No space left on device"):
+                await node.start()
+            node.homes.unlock()
+            for server in node.servers:
+                await server.close()
+        again = Node(given)
+        await again.start()
+        await create_on_demand(["t"], again.broker)
+        assert append(again, "t") == 0
+        await again.stop()
 
     uvloop.run(scenario())
 

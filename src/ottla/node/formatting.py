@@ -49,17 +49,22 @@ def identify(
     is_new = agreed is None
     cluster_id = agreed or joined or new_cluster_id(topology.voters)
 
-    def format_if_new(directory: LogDirectory) -> None:
-        if directory not in homes.identities:
-            meta = _format(directory.path, topology.node_id, cluster_id, now_ms)
-            homes.identities[directory] = meta
+    def make_ready(directory: LogDirectory) -> None:
+        meta = MetaProperties(topology.node_id, cluster_id, new_uuid())
+        bootstrap = build_snapshot(bootstrap_values(), now_ms=now_ms)
+        write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap)
+        is_first_voter = is_new and topology.is_controller and not topology.voters
+        if is_first_voter and directory is homes.metadata:
+            key = ReplicaKey(topology.node_id, meta.directory_id)
+            endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
+            format_dynamic(LocalDisk(), directory.path, (Voter(key, endpoints),), now_ms)
+        write_meta_properties(directory.path, meta)  # last: what was only begun is begun again
+        homes.identities[directory] = meta
 
-    homes.each(homes.all, format_if_new)
+    new = [one for one in homes.all if one not in homes.identities]
+    new.sort(key=lambda one: one is not homes.metadata)  # its voter is known by this very id
+    homes.each(new, make_ready)
     me = homes.identities[homes.metadata].directory_id
-    if is_new and topology.is_controller and not topology.voters:
-        key = ReplicaKey(topology.node_id, me)
-        endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
-        format_dynamic(LocalDisk(), topology.metadata_dir, (Voter(key, endpoints),), now_ms)
     if is_new:
         _leave_properties(settings, homes.usable_logs()[0].path)
     return Identity(
@@ -92,13 +97,6 @@ def _agreed_cluster(node_id: int, found: Mapping[LogDirectory, MetaProperties]) 
     if len(clusters) > 1:
         raise OttlaError(f"log.dirs belong to different clusters: {', '.join(sorted(clusters))}.")
     return clusters.pop() if clusters else None
-
-
-def _format(path: Path, node_id: int, cluster_id: str, now_ms: int) -> MetaProperties:
-    meta = MetaProperties(node_id, cluster_id, new_uuid())
-    write_durably(path / BOOTSTRAP_CHECKPOINT, build_snapshot(bootstrap_values(), now_ms=now_ms))
-    write_meta_properties(path, meta)
-    return meta
 
 
 def _read_bootstrap(metadata_dir: Path) -> tuple[bytes, ...]:

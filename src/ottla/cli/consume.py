@@ -16,6 +16,7 @@ from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import print_json
 from ottla.errors import OttlaError
 
+Place = tuple[str | None, int | None]
 BEGINNING, END = -2, -1
 
 
@@ -110,11 +111,13 @@ def _begin(
 
 def _messages(consumer: Consumer, exit_at_end: bool, count: int | None) -> Iterator[Message]:
     """Records until the count is reached or, if asked, every partition's end was seen."""
-    ended: set[tuple[str | None, int | None]] = set()
+    ended: set[Place] = set()
     left = count
     while left is None or left > 0:
         message = consumer.poll(0.5)
         if message is None:
+            if exit_at_end and _all_ended(consumer, ended):
+                return  # what was still to be read is another member's by now
             continue
         place = (message.topic(), message.partition())
         error = message.error()
@@ -124,10 +127,17 @@ def _messages(consumer: Consumer, exit_at_end: bool, count: int | None) -> Itera
             left = None if left is None else left - 1
         elif error.code() == ClientError._PARTITION_EOF:
             ended.add(place)
-            if exit_at_end and len(ended) == len(consumer.assignment()):
+            if exit_at_end and _all_ended(consumer, ended):
                 return
         elif error.fatal() or not error.retriable():
             raise KafkaException(error)
+
+
+def _all_ended(consumer: Consumer, ended: set[Place]) -> bool:
+    """Whether the end of all that is assigned was seen; what was taken away is forgotten."""
+    assigned = {(part.topic, part.partition) for part in consumer.assignment()}
+    ended &= assigned
+    return bool(assigned) and ended == assigned
 
 
 def _print_plain(message: Message, keys: bool, headers: bool, timestamps: bool) -> None:

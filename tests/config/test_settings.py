@@ -28,6 +28,12 @@ def test_hours_answer_for_milliseconds() -> None:
     assert NODE.for_topic({}).int("retention.ms") == 2 * 3_600_000
 
 
+def test_no_limit_in_hours_is_no_limit_in_milliseconds() -> None:
+    settings = Settings({"log.retention.hours": "-1"})
+    assert settings.int("log.retention.ms") == -1
+    assert settings.for_topic({}).describe("retention.ms").value == "-1"
+
+
 def test_the_finer_unit_wins() -> None:
     settings = Settings({"log.retention.hours": "2", "log.retention.minutes": "5"})
     assert settings.int("log.retention.ms") == 300_000

@@ -231,7 +231,10 @@ def _convert(option: Option, text: str | None, origin: str) -> str | None:
     if text is None or origin == option.name:
         return text
     factor = _UNIT_MS.get(origin.rpartition(".")[2], 1)
-    return text if factor == 1 else str(int(text) * factor)
+    if factor == 1:
+        return text
+    number = int(text)
+    return str(number * factor if number >= 0 else -1)  # below zero there is no limit
 
 
 # Changes asked for at run time ----------------------------------------------------------------

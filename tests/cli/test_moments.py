@@ -31,3 +31,8 @@ def test_nonsense_is_told_with_examples() -> None:
 
 def test_a_moment_is_shown_with_its_zone() -> None:
     assert show_moment(0) == "1970-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("number", [1_700_000_000_000_000, 1_700_000_000_000_000_000, -(1 << 63)])
+def test_what_is_no_moment_in_milliseconds_is_shown_as_it_is(number: int) -> None:
+    assert show_moment(number) == str(number)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from ottla.cli.app import app
 from ottla.errors import OttlaError
+from support.share import ShareMember
 
 
 class Tool:
@@ -218,6 +219,24 @@ def test_offsets_are_reset_to(ottla: Tool, topic: str, to: str, after: str) -> N
     ottla("produce", topic, "-p", "0", stdin="a\nb\nc\n")
     moved = ottla("group", "reset-offsets", group, "-t", f"{topic}:0", "--to", to)
     assert moved.stdout.split() == [topic, "0", "-", after]
+
+
+def test_a_group_is_called_what_it_is_called_however_long(ottla: Tool, topic: str) -> None:
+    group = f"[bold]{uuid4().hex * 4}[/]"
+    ottla("group", "reset-offsets", group, "-t", topic, "--to", "earliest")
+    assert ottla("group", "describe", group).stdout.startswith(f"{group}  empty  0 members  0 ")
+    assert ottla("group", "delete", group, "--yes").stderr == f"Deleted {group}.\n"
+
+
+def test_a_share_group_is_told_from_one_that_is_not_there(
+    ottla: Tool, topic: str, bootstrap: str
+) -> None:
+    group = f"group-{uuid4().hex[:10]}"
+    member = ShareMember(group, topic)
+    assert member.beat(bootstrap) == 0
+    result = ottla("group", "describe", group, code=1)
+    member.leave(bootstrap)
+    assert f"{group} is a share group, stable." in str(result.exception)
 
 
 def test_a_partition_named_twice_is_reset_once(ottla: Tool, topic: str) -> None:

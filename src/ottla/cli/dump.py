@@ -137,7 +137,7 @@ def _record(record: Record, topic: str, control: bool) -> Entry:
         return entry
     entry |= {"key": _shown(record.key), "value": _shown(record.value)}
     if record.headers:
-        entry["headers"] = {name: _shown(value) for name, value in record.headers}
+        entry["headers"] = [[name, _shown(value)] for name, value in record.headers]
     return entry
 
 
@@ -190,13 +190,18 @@ def _producers(path: Path) -> Iterator[Entry]:
 
 def _checkpoint(path: Path) -> Iterator[Entry]:
     """Kafka's text checkpoints: a version, a count, then lines of words."""
-    version, count, *lines = path.read_text().splitlines() or ["?", "?"]
+    text = path.read_text().splitlines()
+    version, count = (*text[:2], "?", "?")[:2]
+    lines = text[2:]
     if not (version.isdigit() and count.isdigit() and int(count) == len(lines)):
         yield {"damage": f"version {version}, {count} entries announced, {len(lines)} found"}
         return
     for line in lines:
         words = line.split()
-        if len(words) == 3:
+        numbers = words[-2:]
+        if len(words) not in (2, 3) or not all(number.isdigit() for number in numbers):
+            yield {"damage": f"{line!r} is no entry"}
+        elif len(words) == 3:
             yield {"topic": words[0], "partition": int(words[1]), "offset": int(words[2])}
         else:
             yield {"epoch": int(words[0]), "start_offset": int(words[1])}

@@ -12,6 +12,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
+from rich.markup import escape
 
 from ottla.cli import streams_groups
 from ottla.cli.arguments import (
@@ -82,9 +83,10 @@ def describe(
         return
     names = {member.member_id: member.client_id for member in described.members}
     lag = sum(row[4] for row in rows if isinstance(row[4], int))
-    out.print(f"[bold]{group}[/]  {state}  {len(names)} members  {lag:,} records behind")
+    counts = f"{state}  {len(names)} members  {lag:,} records behind"
+    out.print(f"[bold]{escape(group)}[/]  {counts}", soft_wrap=True)
     for line in told(story, names):
-        out.print(line)
+        out.print(line, markup=False, soft_wrap=True)
     if isinstance(described, StreamsGroup):
         streams_groups.print_tasks(described)
     print_table([name.upper() for name in COLUMNS], rows)

@@ -25,5 +25,9 @@ def parse_moment(text: str, now: datetime | None = None) -> int:
 
 
 def show_moment(milliseconds: int) -> str:
-    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    """A number that no calendar reaches stays one: some producers count in microseconds."""
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(milliseconds)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -98,7 +98,7 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
             state = await gather(asking)
             refuse_while_moving(state)
             for one in without_leader(state):
-                err.print(f"{one.topic}-{one.partition} has no leader and stays.", markup=False)
+                err.print(f"{one.topic}-{one.partition} has no leader and stays.")
             moves = plan_balance(state.racks, state.led.placed)
             misled = [one.key for one in state.led.partitions if one.leader != one.replicas[0]]
             if not moves and not misled:

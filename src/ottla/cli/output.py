@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+err = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: object) -> None:
@@ -54,7 +54,7 @@ def progress(total: int | None) -> Progress:
         TextColumn("{task.description}"),
         BarColumn() if total else TextColumn(""),
         TimeElapsedColumn(),
-        console=err,
+        console=Console(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )

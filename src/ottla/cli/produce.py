@@ -115,7 +115,7 @@ def produce(
     sent = f"{deliveries.acknowledged:,} records sent to {topic}."
     if wrong:
         raise OttlaError(" ".join([*wrong, sent]))
-    err.print(sent, markup=False, soft_wrap=True)
+    err.print(sent)
 
 
 def _send(

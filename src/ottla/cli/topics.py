@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.cimpl import KafkaError as ClientError
 from confluent_kafka.cimpl import KafkaException, NewPartitions, NewTopic
+from rich.markup import escape
 
 from ottla.cli.arguments import (
     DEFAULT_BOOTSTRAP,
@@ -128,7 +129,8 @@ def describe(
         return
     records = sum(last[place] - first[place] for place in last.keys() & first.keys())
     options = "  ".join(f"{key}={value}" for key, value in sorted(configs.items()))
-    out.print(f"[bold]{name}[/]  about {records:,} records  {options}".rstrip())
+    rest = f"about {records:,} records  {options}".rstrip()
+    out.print(f"[bold]{escape(name)}[/]  {escape(rest)}", soft_wrap=True)
     print_table(("PARTITION", "LEADER", "REPLICAS", "IN SYNC", "FIRST", "NEXT"), rows)
 
 

@@ -1,7 +1,7 @@
 """Plans carried out: replicas moved a few partitions at a time, then leaders elected."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ottla.cli.asking import Asking
 from ottla.cli.balancing import Key, Move
@@ -18,26 +18,37 @@ from ottla.wire.messages.elect_leaders import (
     ElectLeadersResponse,
     TopicPartitions,
 )
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 AT_ONCE = 20
 """Partitions on the way at the same time: their copies share the brokers with the clients."""
 LOOK_S = 0.25
+STALLED_S = 15.0
+"""After so long without an arrival it is asked whether one can be hoped for."""
 PREFERRED = 0
 
 
 async def carry_out(asking: Asking, moves: Sequence[Move], moved: Callable[[int], None]) -> None:
     """Returns when every replica is in place; `moved` is told how many partitions just arrived."""
+    now = asyncio.get_running_loop().time
     waiting = list(moves)
     under_way: set[Key] = set()
+    arrived_at = now()
     while waiting or under_way:
         starting = waiting[: AT_ONCE - len(under_way)]
         del waiting[: len(starting)]
         if starting:
-            await _start(asking, starting)
-            under_way |= {(move.topic, move.partition) for move in starting}
+            targets = {(move.topic, move.partition): list(move.after) for move in starting}
+            await _reassign(asking, targets)
+            under_way |= targets.keys()
         still = under_way & set(await read_moving(asking))
         moved(len(under_way) - len(still))
-        if still == under_way:
+        if still != under_way:
+            arrived_at = now()
+        elif now() - arrived_at > STALLED_S:
+            await _refuse_without_leader(asking, under_way)
+            arrived_at = now()
+        else:
             await asyncio.sleep(LOOK_S)
         under_way = still
 
@@ -64,11 +75,29 @@ async def elect_preferred(asking: Asking, partitions: Iterable[Key]) -> list[Key
     ]
 
 
-async def _start(asking: Asking, moves: Sequence[Move]) -> None:
+async def _refuse_without_leader(asking: Asking, under_way: Collection[Key]) -> None:
+    """It cannot be called off either: no replica is in sync that it could go back to."""
+    everything = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    lost = [
+        key
+        for topic in (await asking.any(everything, MetadataResponse)).topics
+        for one in topic.partitions
+        if one.leader_id < 0 and (key := (topic.name or "", one.partition_index)) in under_way
+    ]
+    if not lost:
+        return
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(lost))
+    raise OttlaError(
+        f"Without a leader there is nobody to copy from: {names}. Start the brokers that hold "
+        "them: then they move on, and the same command does the rest."
+    )
+
+
+async def _reassign(asking: Asking, targets: Mapping[Key, list[int]]) -> None:
     topics: dict[str, list[ReassignablePartition]] = {}
-    for move in moves:
-        target = ReassignablePartition(partition_index=move.partition, replicas=list(move.after))
-        topics.setdefault(move.topic, []).append(target)
+    for (topic, partition), replicas in targets.items():
+        target = ReassignablePartition(partition_index=partition, replicas=replicas)
+        topics.setdefault(topic, []).append(target)
     answer = await asking.any(
         AlterPartitionReassignmentsRequest(
             topics=[ReassignableTopic(name=name, partitions=topics[name]) for name in topics]
@@ -76,11 +105,11 @@ async def _start(asking: Asking, moves: Sequence[Move]) -> None:
         AlterPartitionReassignmentsResponse,
     )
     refuse(answer.error_code, answer.error_message)
-    for topic in answer.responses:
-        for one in topic.partitions:
+    for answered in answer.responses:
+        for one in answered.partitions:
             if one.error_code:
                 code = ErrorCode(one.error_code).name
                 raise OttlaError(
-                    f"{topic.name}-{one.partition_index} cannot be moved: "
+                    f"{answered.name}-{one.partition_index} cannot be moved: "
                     f"{one.error_message or code}"
                 )

@@ -5,7 +5,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -138,9 +138,7 @@ def drain(
                 if node not in known:
                     there = ", ".join(map(str, sorted(known)))
                     raise OttlaError(f"There is no broker {node}; there are {there}.")
-            for one in without_leader(state):
-                if not set(nodes).isdisjoint(one.replicas):
-                    raise OttlaError(f"{no_leader(one)} Or delete the topic, if that is lost.")
+            refuse_without_leader(state, nodes)
             moves = plan_drain(nodes, state.racks, state.placed, fewer_replicas=fewer_replicas)
             show_moves(moves)
             if not dry_run:
@@ -186,20 +184,22 @@ def without_leader(state: State) -> list[Partition]:
     return [one for one in state.partitions if one.leader < 0]
 
 
-def no_leader(one: Partition) -> str:
-    return (
-        f"{one.topic}-{one.partition} has no leader, so there is nobody to copy it from. Start one "
-        f"of the brokers that hold it first: {', '.join(map(str, one.replicas))}."
-    )
+def refuse_without_leader(state: State, nodes: Collection[int]) -> None:
+    for one in without_leader(state):
+        if not set(nodes).isdisjoint(one.replicas):
+            holders = ", ".join(map(str, one.replicas))
+            raise OttlaError(
+                f"{one.topic}-{one.partition} has no leader, so there is nobody to copy it from. "
+                f"Start one of the brokers that hold it ({holders}), or delete the topic."
+            )
 
 
 def refuse_while_moving(state: State) -> None:
-    for one in without_leader(state):
-        if one.key in state.moving:  # it would be moving for ever
-            raise OttlaError(no_leader(one))
-    if state.moving:
+    """A partition without a leader may be on its way for ever: that keeps no other from moving."""
+    moving = {*state.moving} - {one.key for one in without_leader(state)}
+    if moving:
         raise OttlaError(
-            f"{len(state.moving)} partitions are being moved already. Wait until they are there; "
+            f"{len(moving)} partitions are being moved already. Wait until they are there; "
             "`ottla cluster status` counts them."
         )
 

@@ -12,7 +12,7 @@ from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.node import formatting
 from ottla.node.node import Node
-from ottla.ports.network import own_name
+from ottla.ports.network import free_ports, own_name
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from support.nodes import append, settings
 
@@ -65,6 +65,21 @@ def test_a_node_on_all_interfaces_is_known_by_the_name_of_its_host(tmp_path: Pat
             *(each.host for each in voter.endpoints),
         ]
         assert hosts == [own_name()] * 4
+        await node.stop()
+
+    uvloop.run(scenario())
+
+
+def test_a_node_on_all_of_ipv6_answers_on_ipv4_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (port,) = free_ports(1)
+        listeners = f"PLAINTEXT://[::]:{port},CONTROLLER://127.0.0.1:0"
+        node = Node(settings(tmp_path, listeners=listeners))
+        await node.start()
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.close()
+        text = (tmp_path / "data" / "server.properties").read_text()
+        assert f"PLAINTEXT://[::]:{port}" in text
         await node.stop()
 
     uvloop.run(scenario())

@@ -23,6 +23,9 @@ SCRATCH_BYTES = 256 * 1024
 SWEEP_S = 5.0
 BACKLOG = 1024
 
+EVERY_FAMILY = ("", "::")
+"""All interfaces, of IPv4 as well: so it is in Java, where `::` is not for IPv6 alone."""
+
 
 class Server:
     """One listener."""
@@ -48,7 +51,7 @@ class Server:
         try:
             self._server = await loop.create_server(
                 self._accept,
-                host or None,
+                None if host in EVERY_FAMILY else host,
                 port,
                 backlog=BACKLOG,
                 reuse_address=True,

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from ottla.cli.app import app
 from ottla.errors import OttlaError
-from support.share import ShareMember
+from support.share import ShareMember, start_at_the_beginning
 
 
 class Tool:
@@ -228,15 +228,21 @@ def test_a_group_is_called_what_it_is_called_however_long(ottla: Tool, topic: st
     assert ottla("group", "delete", group, "--yes").stderr == f"Deleted {group}.\n"
 
 
-def test_a_share_group_is_told_from_one_that_is_not_there(
-    ottla: Tool, topic: str, bootstrap: str
-) -> None:
+def test_a_share_group_is_described(ottla: Tool, topic: str, bootstrap: str) -> None:
     group = f"group-{uuid4().hex[:10]}"
+    start_at_the_beginning(bootstrap, group)
+    ottla("produce", topic, "-p", "0", stdin="a\nb\n")
     member = ShareMember(group, topic)
     assert member.beat(bootstrap) == 0
-    result = ottla("group", "describe", group, code=1)
+    assert len(member.take(bootstrap, 2)) == 2
+    (described,) = ottla.json("group", "describe", group)
+    shown = ottla("group", "describe", group).stdout
     member.leave(bootstrap)
-    assert f"{group} is a share group, stable." in str(result.exception)
+    assert (described["type"], described["state"]) == ("share", "stable")
+    first, second = described["partitions"]  # type: ignore[misc]
+    assert (first["start"], first["lag"], first["readers"]) == (2, 0, 1)
+    assert (second["partition"], second["readers"]) == (1, 1)
+    assert shown.startswith(f"{group}  share group, stable  1 members  0 records behind\n")
 
 
 def test_a_partition_named_twice_is_reset_once(ottla: Tool, topic: str) -> None:

@@ -1,6 +1,7 @@
 """Requests that librdkafka's admin client lacks, asked over the wire of any broker of a cluster.
 
-Versions are those that Apache Kafka 4.0 and later, and Ottla, all speak.
+Versions are those that Apache Kafka 4.0 and later, and Ottla, all speak; share groups are asked
+for as of 4.2.
 """
 
 import asyncio
@@ -18,12 +19,14 @@ from ottla.wire.messages.alter_partition_reassignments import AlterPartitionReas
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
+from ottla.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.list_groups import ListGroupsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
 from ottla.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from ottla.wire.messages.metadata import MetadataRequest
+from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
 from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 
@@ -36,12 +39,14 @@ VERSIONS: dict[type[Message], int] = {
     DescribeClusterRequest: 2,
     DescribeLogDirsRequest: 4,
     DescribeQuorumRequest: 1,
+    DescribeShareGroupOffsetsRequest: 1,
     ElectLeadersRequest: 2,
     FindCoordinatorRequest: 4,
     ListGroupsRequest: 5,
     ListOffsetsRequest: 7,
     ListPartitionReassignmentsRequest: 0,
     MetadataRequest: 12,
+    ShareGroupDescribeRequest: 1,
     StreamsGroupDescribeRequest: 0,
     UnregisterBrokerRequest: 0,
 }

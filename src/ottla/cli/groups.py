@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 from rich.markup import escape
 
-from ottla.cli import streams_groups
+from ottla.cli import share_groups, streams_groups
 from ottla.cli.arguments import (
     DEFAULT_BOOTSTRAP,
     Bootstrap,
@@ -27,6 +27,7 @@ from ottla.cli.cluster import TIMEOUT_S, Cluster, Place, explain
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import last_rebalance, told
+from ottla.cli.share_groups import ShareGroup
 from ottla.errors import OttlaError
 from ottla.wire.messages.streams_group_describe import DescribedGroup as StreamsGroup
 
@@ -69,6 +70,9 @@ def describe(
     cluster = Cluster(bootstrap, client)
     admin = cluster.admin()
     described = _described(admin, group, bootstrap)
+    if isinstance(described, ShareGroup):
+        share_groups.show(described, json)
+        return
     if isinstance(described, StreamsGroup):
         state, readers = described.group_state.lower(), streams_groups.readers(described)
         story, more = streams_groups.story(described), streams_groups.as_json(described)
@@ -181,19 +185,16 @@ def delete(
 
 def _described(
     admin: AdminClient, group: str, bootstrap: str
-) -> ConsumerGroupDescription | StreamsGroup:
+) -> ConsumerGroupDescription | StreamsGroup | ShareGroup:
     described = _of_consumers(admin, group)
     if described is not None:
         return described
     streams = streams_groups.described(bootstrap, group)
     if streams is not None:
         return streams
-    state, kind = streams_groups.kinds(bootstrap).get(group, ("", ""))
-    if kind == "share":
-        raise OttlaError(
-            f"{group} is a share group, {state}. Its members and offsets are shown by Kafka's own "
-            f"tool: kafka-share-groups.sh --bootstrap-server {bootstrap} --describe --group {group}"
-        )
+    shared = share_groups.described(bootstrap, group)
+    if shared is not None:
+        return shared
     raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
 
 

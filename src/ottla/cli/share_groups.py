@@ -1,0 +1,105 @@
+"""Share groups as people are shown them: librdkafka does not know this kind of group yet.
+
+Brokers are asked directly; where that cannot be done (TLS, passwords) there is nothing to show."""
+
+import asyncio
+from typing import NamedTuple
+
+from rich.markup import escape
+
+from ottla.cli.asking import Asking
+from ottla.cli.output import out, print_json, print_table
+from ottla.errors import OttlaError
+from ottla.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+)
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+
+COLUMNS = ("topic", "partition", "start", "lag", "readers")
+
+
+class ShareGroup(NamedTuple):
+    group: DescribedGroup
+    offsets: DescribeShareGroupOffsetsResponseGroup
+
+
+def described(bootstrap: str, group: str) -> ShareGroup | None:
+    """None where it is no share group."""
+    try:
+        return asyncio.run(_described(bootstrap, group))
+    except OttlaError:
+        return None
+
+
+async def _described(bootstrap: str, group: str) -> ShareGroup | None:
+    find = FindCoordinatorRequest(coordinator_keys=[group])
+    describe = ShareGroupDescribeRequest(group_ids=[group])
+    everything = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
+    offsets = DescribeShareGroupOffsetsRequest(groups=[everything])
+    async with Asking(bootstrap) as asking:
+        (found,) = (await asking.any(find, FindCoordinatorResponse)).coordinators
+        place = found.host, found.port
+        told = await asking.one(place, describe, ShareGroupDescribeResponse)
+        if told is None or told.groups[0].error_code:
+            return None
+        reached = await asking.one(place, offsets, DescribeShareGroupOffsetsResponse)
+    return None if reached is None else ShareGroup(told.groups[0], reached.groups[0])
+
+
+def show(described: ShareGroup, json: bool) -> None:
+    group, rows = described.group, _rows(described)
+    if json:
+        print_json(
+            {
+                "group": group.group_id,
+                "type": "share",
+                "state": group.group_state.lower(),
+                "epoch": group.group_epoch,
+                "partitions": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+                "members": [
+                    {
+                        "member": member.member_id,
+                        "client": member.client_id,
+                        "host": member.client_host,
+                        "epoch": member.member_epoch,
+                    }
+                    for member in group.members
+                ],
+            }
+        )
+        return
+    lag = sum(row[3] or 0 for row in rows)
+    counts = f"{len(group.members)} members  {lag:,} records behind"
+    state = f"share group, {group.group_state.lower()}"
+    out.print(f"[bold]{escape(group.group_id)}[/]  {state}  {counts}", soft_wrap=True)
+    print_table([name.upper() for name in COLUMNS], rows)
+
+
+def _rows(described: ShareGroup) -> list[tuple[str, int, int | None, int | None, int]]:
+    """Several members read a partition at once; an offset below zero is not known yet."""
+    readers: dict[tuple[str, int], int] = {}
+    for member in described.group.members:
+        for topic in member.assignment.topic_partitions:
+            for index in topic.partitions:
+                place = topic.topic_name, index
+                readers[place] = readers.get(place, 0) + 1
+    reached = {
+        (topic.topic_name, one.partition_index): (one.start_offset, one.lag)
+        for topic in described.offsets.topics
+        for one in topic.partitions
+        if not one.error_code
+    }
+    rows = []
+    for place in sorted({*readers, *reached}):
+        start, lag = reached.get(place, (-1, -1))
+        known = (start if start >= 0 else None, lag if lag >= 0 else None)
+        rows.append((*place, *known, readers.get(place, 0)))
+    return rows

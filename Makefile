@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test pipelines-test pipelines-bench lint interop chaos simulate jepsen fuzz bench failover wheel docs clean
+.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop chaos simulate jepsen fuzz bench failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ lint: install ## Style, types and the layers
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
 
+cluster-test: install ## 1,500 replicas a node; the move between Apache Kafka and Ottla, each way
+	$(BIN)/python -m pytest tests/cluster tests/mixed $(ARGS)
+
 chaos: install ## Kill, stop, cut off and starve real nodes and clients; hazards put back are found
 	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
 
@@ -68,8 +71,9 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
-bench: install ## Apache Kafka and Ottla side by side, as ratios
-	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS)
+bench: install ## Apache Kafka and Ottla side by side, as ratios; then the pipelines
+	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS); outcome=$$?; \
+	[ -n "$(ARGS)" ] || $(MAKE) pipelines-bench; exit $$outcome
 
 failover: install ## Kill leaders of three nodes and measure the silence; ARGS="--victim controller"
 	PYTHONPATH=tests $(BIN)/python -m bench.failover $(ARGS)

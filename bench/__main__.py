@@ -57,7 +57,7 @@ def compared(section: Section, given: argparse.Namespace) -> bool:
     note = ", a quick run" if given.quick else ""
     text = table(lines, title=section.title, rounds=count, version=KAFKA_VERSION, note=note)
     print(text, flush=True)
-    if given.write and not given.quick:
+    if given.write and not given.quick and len(selected) == len(section.loads):
         put(section.title, text, given.write)
     return any(line.behind for line in lines)
 

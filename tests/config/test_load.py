@@ -72,6 +72,25 @@ def test_a_bad_assignment_names_the_option() -> None:
         load(assignments=["num.partitions=0"])
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "create.topic.policy.class.name=example.Policy",
+        "alter.config.policy.class.name=example.Policy",
+        "remote.log.storage.system.enable=true",
+    ],
+)
+def test_protection_that_would_not_be_there_is_an_error(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"node.id=1\n{line}\n")
+    with pytest.raises(OttlaError, match=f"line 2: {line.partition('=')[0]} cannot be honoured"):
+        load(file)
+    name, _, _ = line.partition("=")
+    file.write_text(f"node.id=1\n{name}={'false' if 'remote' in name else ''}\n")
+    load(file)
+
+
 def test_an_unknown_name_is_a_warning(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, "node.id=1\nnum.partition=3\n"))
     assert loaded.warnings == (

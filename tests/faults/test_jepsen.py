@@ -1,4 +1,4 @@
-"""A minute of faults on three real nodes leaves no anomaly in what clients saw."""
+"""Half a minute of faults on three real nodes leaves no anomaly in what clients saw."""
 
 from pathlib import Path
 

@@ -15,6 +15,13 @@ from ottla.config.settings import Settings
 from ottla.config.topology import EVERYWHERE, host_and_port
 from ottla.errors import OttlaError
 
+_NOT_HONOURED = {
+    "authorizer.class.name": "there are no access rules here, and everybody would be let in",
+    "create.topic.policy.class.name": "policies in Java cannot be asked, and every topic would do",
+    "alter.config.policy.class.name": "policies in Java cannot be asked, and every change would do",
+    "remote.log.storage.system.enable": "there is no tiered storage, and what is in it would lack",
+}
+"""A node that took these for nothing would be less safe than its file says."""
 DEFAULT_LISTEN = ("127.0.0.1", 9092)
 SINGLE_NODE: Mapping[str, str] = {
     "node.id": "1",
@@ -134,7 +141,8 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
                 warnings.append(f"{where} is not an option and is ignored.")
         else:
             try:
-                option.parse(value)
+                if option.parse(value) and name in _NOT_HONOURED:
+                    raise OttlaError(f"{where} cannot be honoured: {_NOT_HONOURED[name]}.")
             except ValueError as error:
                 shown = "the value" if option.sensitive else repr(value)
                 raise OttlaError(f"{where} cannot be {shown}: {error}.") from None

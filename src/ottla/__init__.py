@@ -1,19 +1,21 @@
 """Ottla: Apache Kafka's system for people who work in Python.
 
 `ottla.Node` is a broker in a process of its own, for tests and notebooks; `ottla.App` is a data
-pipeline. They are imported when they are first asked for, because the broker's own start-up passes
-through here too.
+pipeline, and `ottla.testing.drive` runs one in a test. They are imported when they are first asked
+for, because the broker's own start-up passes through here too.
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from ottla.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from ottla import testing
     from ottla.pipelines.app import App
     from ottla.testing.node import Node
 
-__all__ = ["App", "Node", "__version__"]
+__all__ = ["App", "Node", "__version__", "testing"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,4 +27,6 @@ def __getattr__(name: str) -> object:
         from ottla.pipelines.app import App
 
         return App
+    if name == "testing":
+        return importlib.import_module("ottla.testing")
     raise AttributeError(f"module 'ottla' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ottla.testing.drive import Driver
+from ottla.testing import Driver
 
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 KEYS = "abcd"

@@ -1,6 +1,8 @@
 """What is wrong with an application is said before Spark starts, with file and line."""
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,16 +137,23 @@ def test_a_window_that_makes_no_sense_is_refused() -> None:
             bad()
 
 
-def test_importing_ottla_brings_no_spark() -> None:
-    import subprocess
-    import sys
-
-    code = "import ottla.pipelines, sys; print('pyspark' in sys.modules)"
+def said_by(code: str) -> str:
+    """What a fresh interpreter prints."""
     root = Path(__file__).parents[2] / "src"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(root)}
     )
-    assert done.stdout.strip() == "False", done.stderr
+    return done.stdout.strip() or done.stderr
+
+
+def test_importing_ottla_brings_no_spark() -> None:
+    assert said_by("import ottla.pipelines, sys; print('pyspark' in sys.modules)") == "False"
+
+
+def test_a_test_reaches_the_driver_through_ottla_alone_and_nobody_else_pays_for_it() -> None:
+    loaded = "[name in sys.modules for name in ('ottla.testing', 'ottla.pipelines')]"
+    assert said_by(f"import ottla, sys; print({loaded})") == "[False, False]"
+    assert said_by("import ottla; print(ottla.testing.drive.__name__)") == "drive"
 
 
 def test_a_stream_of_text_has_one_column(app: App) -> None:

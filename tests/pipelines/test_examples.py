@@ -7,7 +7,7 @@ import pytest
 from ottla.pipelines.explain import explain
 from ottla.pipelines.loading import load_app
 from ottla.pipelines.plan import make_plan
-from ottla.testing.drive import drive
+from ottla.testing import drive
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = pytest.mark.timeout(400)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, hopping, json, session, sliding, tumbling
-from ottla.testing.drive import drive
+from ottla.testing import drive
 from pipelines.histories import T0, Batch, Sent, draw, latest, or_tombstone, play
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]

@@ -16,7 +16,7 @@ from ottla.pipelines import (
     string,
     tumbling,
 )
-from ottla.testing.drive import drive
+from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 T0 = 1_767_225_600_000  # 2026-01-01T00:00:00Z

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, json, long, string
-from ottla.testing.drive import drive
+from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 ORDER = "customer STRING NOT NULL, amount DOUBLE, tags ARRAY<STRING>"

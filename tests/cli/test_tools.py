@@ -242,7 +242,11 @@ def test_a_share_group_is_described(ottla: Tool, topic: str, bootstrap: str) -> 
     first, second = described["partitions"]  # type: ignore[misc]
     assert (first["start"], first["lag"], first["readers"]) == (2, 0, 1)
     assert (second["partition"], second["readers"]) == (1, 1)
-    assert shown.startswith(f"{group}  share group, stable  1 members  0 records behind\n")
+    head, held, *_ = shown.splitlines()
+    assert head == f"{group}  share group, stable  1 members  0 records behind"
+    assert held.endswith(f"\t{topic} 0 1")
+    (one,) = described["members"]  # type: ignore[misc]
+    assert [part["partition"] for part in one["partitions"]] == [0, 1]
 
 
 def test_a_partition_named_twice_is_reset_once(ottla: Tool, topic: str) -> None:

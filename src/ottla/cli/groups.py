@@ -24,6 +24,7 @@ from ottla.cli.arguments import (
     complete_groups,
 )
 from ottla.cli.cluster import TIMEOUT_S, Cluster, Place, explain
+from ottla.cli.members import Member, as_json, print_members, readers
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import last_rebalance, told
@@ -66,7 +67,7 @@ def describe(
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientOptions = None,
 ) -> None:
-    """Show where a group stands in each partition, and who reads it."""
+    """Show where a group stands in each partition, and what each member holds."""
     cluster = Cluster(bootstrap, client)
     admin = cluster.admin()
     described = _described(admin, group, bootstrap)
@@ -74,18 +75,18 @@ def describe(
         share_groups.show(described, json)
         return
     if isinstance(described, StreamsGroup):
-        state, readers = described.group_state.lower(), streams_groups.readers(described)
+        state, members = described.group_state.lower(), streams_groups.members(described)
         story, more = streams_groups.story(described), streams_groups.as_json(described)
     else:
-        state, readers = described.state.name.lower(), _readers(described)
-        story, more = last_rebalance(bootstrap, group), {}
-    rows = _progress(cluster, admin, group, readers)
+        state, members = described.state.name.lower(), _members(described)
+        story, more = last_rebalance(bootstrap, group), {"members": as_json(members)}
+    rows = _progress(cluster, admin, group, readers(members))
     if json:
         parts = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
         print_json({**shown, **more})
         return
-    names = {member.member_id: member.client_id for member in described.members}
+    names = {member.id: member.client for member in members}
     lag = sum(row[4] for row in rows if isinstance(row[4], int))
     counts = f"{state}  {len(names)} members  {lag:,} records behind"
     out.print(f"[bold]{escape(group)}[/]  {counts}", soft_wrap=True)
@@ -93,23 +94,29 @@ def describe(
         out.print(line, markup=False, soft_wrap=True)
     if isinstance(described, StreamsGroup):
         streams_groups.print_tasks(described)
+    else:
+        print_members(members)
     print_table([name.upper() for name in COLUMNS], rows)
 
 
-def _readers(described: ConsumerGroupDescription) -> dict[Place, str]:
-    return {
-        (part.topic, part.partition): f"{member.client_id} {member.host}"
+def _members(described: ConsumerGroupDescription) -> list[Member]:
+    return [
+        Member(
+            member.member_id,
+            member.client_id,
+            member.host,
+            tuple((part.topic, part.partition) for part in member.assignment.topic_partitions),
+        )
         for member in described.members
-        for part in member.assignment.topic_partitions
-    }
+    ]
 
 
 def _progress(
-    cluster: Cluster, admin: AdminClient, group: str, readers: Mapping[Place, str]
+    cluster: Cluster, admin: AdminClient, group: str, read_by: Mapping[Place, str]
 ) -> list[tuple[str, int, int | None, int | None, int | None, str | None]]:
     """A row of `COLUMNS` for each partition that was read or has a reader."""
     committed = _committed(admin, group)
-    places = sorted({*committed, *readers})
+    places = sorted({*committed, *read_by})
     ends = cluster.offsets(admin, places, OffsetSpec.latest())
     return [
         (
@@ -117,7 +124,7 @@ def _progress(
             committed.get(place),
             ends.get(place),
             ends[place] - committed[place] if place in committed and place in ends else None,
-            readers.get(place),
+            read_by.get(place),
         )
         for place in places
     ]

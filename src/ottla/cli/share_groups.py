@@ -3,11 +3,13 @@
 Brokers are asked directly; where that cannot be done (TLS, passwords) there is nothing to show."""
 
 import asyncio
+from collections import Counter
 from typing import NamedTuple
 
 from rich.markup import escape
 
 from ottla.cli.asking import Asking
+from ottla.cli.members import Member, as_json, print_members
 from ottla.cli.output import out, print_json, print_table
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_share_group_offsets import (
@@ -55,7 +57,8 @@ async def _described(bootstrap: str, group: str) -> ShareGroup | None:
 
 
 def show(described: ShareGroup, json: bool) -> None:
-    group, rows = described.group, _rows(described)
+    group, members = described.group, _members(described.group)
+    rows = _rows(described, members)
     if json:
         print_json(
             {
@@ -65,13 +68,8 @@ def show(described: ShareGroup, json: bool) -> None:
                 "epoch": group.group_epoch,
                 "partitions": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
                 "members": [
-                    {
-                        "member": member.member_id,
-                        "client": member.client_id,
-                        "host": member.client_host,
-                        "epoch": member.member_epoch,
-                    }
-                    for member in group.members
+                    {**shown, "epoch": member.member_epoch}
+                    for shown, member in zip(as_json(members), group.members, strict=True)
                 ],
             }
         )
@@ -80,17 +78,31 @@ def show(described: ShareGroup, json: bool) -> None:
     counts = f"{len(group.members)} members  {lag:,} records behind"
     state = f"share group, {group.group_state.lower()}"
     out.print(f"[bold]{escape(group.group_id)}[/]  {state}  {counts}", soft_wrap=True)
+    print_members(members)
     print_table([name.upper() for name in COLUMNS], rows)
 
 
-def _rows(described: ShareGroup) -> list[tuple[str, int, int | None, int | None, int]]:
+def _members(group: DescribedGroup) -> list[Member]:
+    return [
+        Member(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            tuple(
+                (topic.topic_name, index)
+                for topic in member.assignment.topic_partitions
+                for index in topic.partitions
+            ),
+        )
+        for member in group.members
+    ]
+
+
+def _rows(
+    described: ShareGroup, members: list[Member]
+) -> list[tuple[str, int, int | None, int | None, int]]:
     """Several members read a partition at once; an offset below zero is not known yet."""
-    readers: dict[tuple[str, int], int] = {}
-    for member in described.group.members:
-        for topic in member.assignment.topic_partitions:
-            for index in topic.partitions:
-                place = topic.topic_name, index
-                readers[place] = readers.get(place, 0) + 1
+    readers = Counter(place for member in members for place in member.places)
     reached = {
         (topic.topic_name, one.partition_index): (one.start_offset, one.lag)
         for topic in described.offsets.topics
@@ -101,5 +113,5 @@ def _rows(described: ShareGroup) -> list[tuple[str, int, int | None, int | None,
     for place in sorted({*readers, *reached}):
         start, lag = reached.get(place, (-1, -1))
         known = (start if start >= 0 else None, lag if lag >= 0 else None)
-        rows.append((*place, *known, readers.get(place, 0)))
+        rows.append((*place, *known, readers[place]))
     return rows

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.cli.asking import Asking
+from ottla.cli.members import Member, labels
 from ottla.cli.output import print_table
 from ottla.cli.rebalances import read_story
 from ottla.errors import OttlaError
@@ -19,8 +20,6 @@ from ottla.wire.messages.streams_group_describe import (
     StreamsGroupDescribeResponse,
     TaskIds,
 )
-
-Place = tuple[str, int]
 
 
 def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
@@ -62,8 +61,8 @@ async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
     return None if shown is None or shown.error_code else shown
 
 
-def readers(group: DescribedGroup) -> dict[Place, str]:
-    """Who reads the partitions of the sources: whoever has the task active."""
+def members(group: DescribedGroup) -> list[Member]:
+    """With the partitions of the sources that they read: those of their active tasks."""
     topics = {
         one.subtopology_id: [
             *one.source_topics,
@@ -71,13 +70,20 @@ def readers(group: DescribedGroup) -> dict[Place, str]:
         ]
         for one in (group.topology.subtopologies if group.topology else None) or ()
     }
-    return {
-        (topic, index): f"{member.client_id} {member.client_host}"
+    return [
+        Member(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            tuple(
+                (topic, index)
+                for task in member.assignment.active_tasks
+                for index in task.partitions
+                for topic in topics.get(task.subtopology_id, ())
+            ),
+        )
         for member in group.members
-        for task in member.assignment.active_tasks
-        for index in task.partitions
-        for topic in topics.get(task.subtopology_id, ())
-    }
+    ]
 
 
 def story(group: DescribedGroup) -> dict[str, Any] | None:
@@ -107,9 +113,10 @@ def as_json(group: DescribedGroup) -> dict[str, Any]:
 
 
 def print_tasks(group: DescribedGroup) -> None:
+    called = labels(members(group))
     rows = [
         (
-            f"{member.client_id} {member.client_host}",
+            called[member.member_id],
             member.member_epoch,
             " ".join(_named(member.assignment.active_tasks)) or "-",
             " ".join(_named(member.assignment.standby_tasks)) or "-",

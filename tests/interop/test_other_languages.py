@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import ConsumerGroupType
+from confluent_kafka.admin import AdminClient
 
 from support.confluent import create_topic
 
@@ -64,9 +66,27 @@ def test_franz_go_administers_topics(go_program: Path, bootstrap: str, name: str
     }
 
 
-def test_franz_go_copies_exactly_once(go_program: Path, bootstrap: str, name: str) -> None:
-    seen = seen_by(go_program, "franz-transactions", bootstrap, name)
+def test_franz_go_reads_through_a_group_of_the_consumer_protocol(
+    go_program: Path, bootstrap: str, name: str
+) -> None:
+    create_topic(bootstrap, name)
+    seen = seen_by(go_program, "franz-next-groups", bootstrap, name)
+    assert seen["first"] + seen["rest"] == [str(n) for n in range(20)]
+    assert type_of_group(bootstrap, name) is ConsumerGroupType.CONSUMER
+
+
+@pytest.mark.parametrize("scenario", ["franz-transactions", "franz-next-transactions"])
+def test_franz_go_copies_exactly_once(
+    go_program: Path, bootstrap: str, name: str, scenario: str
+) -> None:
+    seen = seen_by(go_program, scenario, bootstrap, name)
     assert seen == {"values": [str(n) for n in range(10)], "committed": 10}
+
+
+def type_of_group(bootstrap: str, name: str) -> ConsumerGroupType:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    groups = admin.list_consumer_groups().result()
+    return next(group.type for group in groups.valid if group.group_id == name)
 
 
 def test_sarama_writes_and_reads_every_codec(go_program: Path, bootstrap: str, name: str) -> None:

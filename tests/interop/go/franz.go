@@ -49,14 +49,14 @@ func franzRecords(ctx context.Context, bootstrap, name string) (any, error) {
 }
 
 // readGroup reads a number of records as a group's only member and commits exactly them.
-func readGroup(ctx context.Context, bootstrap, name string, count int) ([]string, error) {
-	client, err := kgo.NewClient(
+func readGroup(ctx context.Context, bootstrap, name string, count int, more ...kgo.Opt) ([]string, error) {
+	client, err := kgo.NewClient(append(more,
 		kgo.SeedBrokers(bootstrap),
 		kgo.ConsumerGroup(name),
 		kgo.ConsumeTopics(name),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +75,29 @@ func readGroup(ctx context.Context, bootstrap, name string, count int) ([]string
 		}
 	}
 	return values, nil
+}
+
+// franzNextGroups reads through a group whose coordinator assigns (KIP-848), and reads on.
+func franzNextGroups(ctx context.Context, bootstrap, name string) (any, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.DefaultProduceTopic(name))
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	for n := range 20 {
+		if err := client.ProduceSync(ctx, kgo.StringRecord(fmt.Sprint(n))).FirstErr(); err != nil {
+			return nil, err
+		}
+	}
+	first, err := readGroup(ctx, bootstrap, name, 8, kgo.ServerSideBalancer())
+	if err != nil {
+		return nil, err
+	}
+	rest, err := readGroup(ctx, bootstrap, name, 12, kgo.ServerSideBalancer())
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"first": first, "rest": rest}, nil
 }
 
 func franzAdmin(ctx context.Context, bootstrap, name string) (any, error) {
@@ -122,6 +145,15 @@ func franzAdmin(ctx context.Context, bootstrap, name string) (any, error) {
 
 // franzTransactions copies a topic to another in one transaction with the offsets, then aborts one.
 func franzTransactions(ctx context.Context, bootstrap, name string) (any, error) {
+	return copyInTransactions(ctx, bootstrap, name)
+}
+
+// franzNextTransactions does the same as a member of a group whose coordinator assigns.
+func franzNextTransactions(ctx context.Context, bootstrap, name string) (any, error) {
+	return copyInTransactions(ctx, bootstrap, name, kgo.ServerSideBalancer())
+}
+
+func copyInTransactions(ctx context.Context, bootstrap, name string, more ...kgo.Opt) (any, error) {
 	source, target := name+"-in", name+"-out"
 	plain, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.AllowAutoTopicCreation())
 	if err != nil {
@@ -138,7 +170,7 @@ func franzTransactions(ctx context.Context, bootstrap, name string) (any, error)
 			return nil, err
 		}
 	}
-	session, err := kgo.NewGroupTransactSession(
+	session, err := kgo.NewGroupTransactSession(append(more,
 		kgo.SeedBrokers(bootstrap),
 		kgo.TransactionalID(name),
 		kgo.ConsumerGroup(name),
@@ -146,7 +178,7 @@ func franzTransactions(ctx context.Context, bootstrap, name string) (any, error)
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RequireStableFetchOffsets(),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}

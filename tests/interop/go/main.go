@@ -13,10 +13,12 @@ import (
 const patience = 30 * time.Second
 
 var scenarios = map[string]func(ctx context.Context, bootstrap, name string) (any, error){
-	"franz-records":      franzRecords,
-	"franz-admin":        franzAdmin,
-	"franz-transactions": franzTransactions,
-	"sarama":             saramaRecords,
+	"franz-records":           franzRecords,
+	"franz-next-groups":       franzNextGroups,
+	"franz-admin":             franzAdmin,
+	"franz-transactions":      franzTransactions,
+	"franz-next-transactions": franzNextTransactions,
+	"sarama":                  saramaRecords,
 }
 
 func main() {

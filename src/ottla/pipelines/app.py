@@ -21,7 +21,7 @@ from ottla.pipelines.definitions import (
     here,
     walk,
 )
-from ottla.pipelines.expressions import type_of
+from ottla.pipelines.expressions import check_type
 from ottla.pipelines.formats import string
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
@@ -192,9 +192,7 @@ class App:
         if key is not None and key.name == "json":
             raise DefinitionError(where, "a key is text, bytes or a number: string() reads JSON.")
         if timestamp is not None:
-            found = type_of(timestamp, chosen.schema, where)
-            if found not in (None, "TIMESTAMP"):
-                raise DefinitionError(where, f"{timestamp!r} is {found}, not a TIMESTAMP.")
+            check_type(timestamp, ("TIMESTAMP",), "a TIMESTAMP", chosen.schema, where)
         return Source(
             where=where,
             schema=chosen.schema,

@@ -5,6 +5,7 @@ graph into stages, `build` turns a stage into a DataFrame. Besides its own field
 the columns in `META`, which pass through an operator unless it says otherwise.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ottla.errors import OttlaError
-from ottla.pipelines.windows import Window
 
 META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
 META_TYPES: Mapping[str, str] = {
@@ -27,7 +27,7 @@ META_TYPES: Mapping[str, str] = {
 
 JoinKind = Literal["inner", "left", "outer"]
 OutputMode = Literal["append", "update"]
-PACKAGE = str(Path(__file__).parent)
+PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,16 @@ class Format:
     name: FormatName
     schema: Schema = ()
     column: str = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`grace_ms` is how late a record may be, against the newest one seen, and still count."""
+
+    kind: Literal["tumbling", "hopping", "sliding", "session"]
+    size_ms: int  # of a session: the gap that ends it
+    every_ms: int
+    grace_ms: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -20,10 +20,11 @@ from ottla.pipelines.definitions import (
     StreamJoin,
     Subscribe,
     TableJoin,
+    Window,
     walk,
 )
 from ottla.pipelines.plan import Plan, Stage
-from ottla.pipelines.windows import Window, in_words
+from ottla.pipelines.windows import in_words
 
 
 def explain(plan: Plan) -> str:
@@ -43,9 +44,9 @@ def _describe(stage: Stage) -> Iterator[str]:
     steps = [words for node in walk(stage.node) if (words := _words(node))]
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
-    yield f"   writes    {stage.sink.topic}{_topic_kind(stage)}"
+    letters = ", ".join(sorted({source.dead_letters or "" for source in stage.dead}))
+    yield f"   writes    {letters if stage.only_dead else stage.sink.topic}{_topic_kind(stage)}"
     if stage.dead and not stage.only_dead:
-        letters = ", ".join(sorted({source.dead_letters or "" for source in stage.dead}))
         yield f"             records that do not decode go to {letters}"
     yield f"   engine    {stage.mode}: {stage.why}"
     yield f"   delivers  {promise(stage)}"

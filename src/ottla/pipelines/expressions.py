@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 UNKNOWN = ("UNKNOWN", "NULL", "")
+WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "BYTE", "SHORT", "INTEGER", "LONG")
+TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE")
 
 
 def parse(sql: str, where: Where) -> "exp.Expression":
@@ -91,10 +93,15 @@ def check_columns(names: Iterable[str], schema: Schema, where: Where) -> None:
             raise DefinitionError(where, _unknown(name, schema, None))
 
 
-def check_condition(sql: str, schema: Schema, where: Where) -> None:
+def check_type(sql: str, types: Iterable[str], wanted: str, schema: Schema, where: Where) -> None:
+    """Refuse an expression of another type; one whose type only Spark can tell passes."""
     found = type_of(sql, schema, where)
-    if found not in (None, "BOOLEAN"):
-        raise DefinitionError(where, f"{sql!r} is {found}, not a condition.")
+    if found is not None and found not in types:
+        raise DefinitionError(where, f"{sql!r} is {found}, not {wanted}.")
+
+
+def check_condition(sql: str, schema: Schema, where: Where) -> None:
+    check_type(sql, ("BOOLEAN",), "a condition", schema, where)
 
 
 def is_aggregate(sql: str, where: Where) -> bool:

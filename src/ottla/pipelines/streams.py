@@ -26,12 +26,13 @@ from ottla.pipelines.definitions import (
     StreamJoin,
     TableJoin,
     Where,
+    Window,
     here,
 )
 from ottla.pipelines.folds import parse_fold
 from ottla.pipelines.formats import parse_schema
 from ottla.pipelines.processors import Processor
-from ottla.pipelines.windows import Duration, Window, milliseconds
+from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -72,10 +73,13 @@ class Flow:
         """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions."""
         where = here()
         schema = self.node.schema
-        given = [key, partition, timestamp, *(headers or {}).values()]
-        for expression in given:
+        for expression in (key, *(headers or {}).values()):
             if expression is not None:
                 ex.type_of(expression, schema, where)
+        if partition is not None:
+            ex.check_type(partition, ex.WHOLE_NUMBERS, "the number of a partition", schema, where)
+        if timestamp is not None:
+            ex.check_type(timestamp, ex.TIMES, "a TIMESTAMP", schema, where)
         if value is not None and value.name != "json":
             ex.check_columns([value.column], schema, where)
         if value is not None and value.name == "json":
@@ -352,6 +356,10 @@ class Grouped:
 
     def windowed(self, window: Window) -> "Grouped":
         """Cut each group by event time: `tumbling`, `hopping`, `sliding` or `session`."""
+        if not isinstance(window, Window):
+            raise DefinitionError(
+                here(), f"{window!r} is no window: write it like tumbling('1 minute')."
+            )
         return Grouped(self.app, self.node, self.keys, window)
 
     def count(self, name: str = "count") -> "Table":

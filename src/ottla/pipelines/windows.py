@@ -1,13 +1,12 @@
 """Windows over event time, and the durations they are written in."""
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
-from ottla.errors import OttlaError
+from ottla.pipelines.definitions import DefinitionError, Window, here
 
 Duration = str | timedelta
+PART = r"(\d+)\s*([a-zA-Z]+)"
 UNITS_MS = {"millisecond": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000}
 UNITS_MS["day"] = 24 * UNITS_MS["hour"]
 UNITS_MS["week"] = 7 * UNITS_MS["day"]
@@ -21,16 +20,6 @@ SHORT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """`grace_ms` is how late a record may be, against the newest one seen, and still count."""
-
-    kind: Literal["tumbling", "hopping", "sliding", "session"]
-    size_ms: int  # of a session: the gap that ends it
-    every_ms: int
-    grace_ms: int
-
-
 def tumbling(size: Duration, *, grace: Duration = "0 seconds") -> Window:
     """Windows of one size, side by side: each record falls into exactly one."""
     return Window("tumbling", _positive(size), milliseconds(size), milliseconds(grace))
@@ -39,7 +28,9 @@ def tumbling(size: Duration, *, grace: Duration = "0 seconds") -> Window:
 def hopping(size: Duration, *, every: Duration, grace: Duration = "0 seconds") -> Window:
     """Windows of one size that start `every` so often and overlap."""
     if milliseconds(every) > milliseconds(size):
-        raise OttlaError("A hopping window that starts less often than it is long misses records.")
+        raise DefinitionError(
+            here(), "a hopping window that starts less often than it is long misses records."
+        )
     return Window("hopping", _positive(size), _positive(every), milliseconds(grace))
 
 
@@ -57,9 +48,11 @@ def milliseconds(duration: Duration) -> int:
     """`"5 minutes"`, `"1h 30m"`, `"500 ms"` or a timedelta, in milliseconds."""
     if isinstance(duration, timedelta):
         return round(duration.total_seconds() * 1000)
-    parts = re.findall(r"(\d+)\s*([a-zA-Z]+)", duration)
-    if not parts or re.sub(r"(\d+)\s*([a-zA-Z]+)|\s+|,", "", duration):
-        raise OttlaError(f"{duration!r} is no duration; write it like '5 minutes' or '500 ms'.")
+    parts = re.findall(PART, duration) if isinstance(duration, str) else []
+    if not parts or re.sub(rf"{PART}|\s+|,", "", duration):
+        raise DefinitionError(
+            here(), f"{duration!r} is no duration; write it like '5 minutes' or '500 ms'."
+        )
     return sum(int(number) * _unit(word, duration) for number, word in parts)
 
 
@@ -80,12 +73,12 @@ def in_words(ms: int) -> str:
 def _unit(word: str, duration: str) -> int:
     name = SHORT.get(word.lower(), word.lower().removesuffix("s"))
     if name not in UNITS_MS:
-        raise OttlaError(f"{duration!r} is no duration; {word!r} is no unit of time.")
+        raise DefinitionError(here(), f"{duration!r} is no duration; {word!r} is no unit of time.")
     return UNITS_MS[name]
 
 
 def _positive(duration: Duration) -> int:
     ms = milliseconds(duration)
     if ms <= 0:
-        raise OttlaError(f"A window needs a size above nothing, not {duration!r}.")
+        raise DefinitionError(here(), f"a window needs a size above nothing, not {duration!r}.")
     return ms

@@ -125,6 +125,31 @@ def test_a_version_of_api_versions_that_is_too_new_is_answered_at_version_0(tmp_
     uvloop.run(scenario())
 
 
+def test_an_address_has_no_more_connections_than_it_may(tmp_path: Path) -> None:
+    limits = {"max_connections_per_ip": "0", "max_connections_per_ip_overrides": "127.0.0.1:2"}
+
+    async def scenario() -> None:
+        async with connected(tmp_path, **limits) as client:
+            _, other = await asyncio.open_connection("127.0.0.1", client.port)
+            refused, _ = await asyncio.open_connection("127.0.0.1", client.port)
+            with suppress(ConnectionResetError):
+                assert await asyncio.wait_for(refused.read(), 5) == b""
+            client.writer.write(versions_request(3, 7))
+            assert (await client.reply())[0] == 7
+            other.close()  # makes room for another
+            await other.wait_closed()
+            async with asyncio.timeout(5):
+                answered = False
+                while not answered:
+                    again, writer = await asyncio.open_connection("127.0.0.1", client.port)
+                    writer.write(versions_request(3, 8))
+                    with suppress(ConnectionError, asyncio.IncompleteReadError):
+                        answered = await again.readexactly(4) != b""
+            writer.close()
+
+    uvloop.run(scenario())
+
+
 def test_a_frame_beyond_the_limit_closes_the_connection(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with connected(tmp_path, socket_request_max_bytes="1000") as client:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import LogConfig
 from ottla.log.partition_log import Origin, PartitionLog
@@ -183,6 +184,21 @@ def test_a_topic_with_a_codec_of_its_own_recompresses(open_orders: Open, sent: C
     header: BatchHeader = read_header(data)
     assert header.codec == Codec.ZSTD
     assert [record.value for record in records_in(data)] == [b"a" * 50, b"b"]
+
+
+@pytest.mark.parametrize(("codec", "low", "high"), [("gzip", 1, 9), ("zstd", -50, 19)])
+def test_a_topic_says_how_hard_its_codec_tries(
+    open_orders: Open, codec: str, low: int, high: int
+) -> None:
+    text = b" ".join(b"%d" % (number * number % 1009) for number in range(2000))
+    sizes = []
+    for level in (low, high):
+        topic = {"compression.type": codec, f"compression.{codec}.level": str(level)}
+        log = open_orders(LogConfig.from_settings(Settings().for_topic(topic)))
+        start = log.size
+        log.append_as_leader(batch(text), leader_epoch=0, now_ms=NOW)
+        sizes.append(log.size - start)
+    assert sizes[1] < sizes[0] < len(text)
 
 
 def test_a_stored_batch_is_what_the_producer_sent_but_for_offset_and_epoch(

@@ -10,15 +10,9 @@ from ottla.broker.topics_on_demand import create_on_demand
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import LOST_DIRECTORY, new_uuid
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
-from ottla.metadata.image import ResourceType
 from ottla.node.node import Node
-from ottla.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from support.homes import CLUSTER_ID, free_port
-from support.nodes import append, settings, until
+from support.nodes import alter_own, append, settings, until
 
 
 def test_a_cordoned_directory_gets_nothing_new(tmp_path: Path) -> None:
@@ -37,16 +31,6 @@ def test_a_cordoned_directory_gets_nothing_new(tmp_path: Path) -> None:
         await node.stop()
 
     uvloop.run(scenario())
-
-
-async def alter_own(node: Node, name: str, value: str) -> None:
-    config = AlterableConfig(name=name, value=value)
-    resource = AlterConfigsResource(
-        resource_type=ResourceType.BROKER, resource_name="1", configs=[config]
-    )
-    ask = IncrementalAlterConfigsRequest(resources=[resource])
-    response = await node.controller.incremental_alter_configs(ask)
-    assert response.responses[0].error_code == 0
 
 
 def identity_in(directory: Path) -> MetaProperties:

@@ -8,7 +8,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import uvloop
 
+from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.log import checkpoints
@@ -24,8 +26,10 @@ from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
 from ottla.node import upkeep
+from ottla.node.node import Node
 from ottla.node.upkeep import Upkeep
-from support.log_batches import NOW, append, values_from
+from support.log_batches import NOW, append, batch, values_from
+from support.nodes import alter_own, settings, until
 
 
 class BusyDirectory(LogDirectory):
@@ -134,6 +138,33 @@ def test_retention_leaves_a_topic_alone_that_was_made_anew_meanwhile(tmp_path: P
     log.tail.clear(log.log_end_offset, log.size)
     assert values_from(log, 0) == [b"new"]
     assert list(log.path.glob("*.deleted")) == []
+
+
+def test_producers_are_forgotten_after_the_time_that_is_set_meanwhile(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        node = Node(settings(tmp_path))
+        await node.start()
+        await create_on_demand(["t"], node.broker)
+        log = node.partitions.leader("t", 0).log
+        now_ms = node.broker.now_ms()
+        log.append_as_leader(
+            batch(b"v", at=now_ms - 5000, producer_id=7, producer_epoch=0, base_sequence=0),
+            leader_epoch=0,
+            now_ms=now_ms,
+        )
+        await node.upkeep._expire_producers()
+        assert set(log.producers.states) == {7}
+        await alter_own(node, "producer.id.expiration.ms", "1000")
+        await until(lambda: log.config.producer_expiration_ms == 1000)
+        await node.upkeep._expire_producers()
+        assert not log.producers.states
+        await node.stop()
+        again = Node(settings(tmp_path))
+        await again.start()
+        assert again.partitions.leader("t", 0).log.config.producer_expiration_ms == 1000
+        await again.stop()
+
+    uvloop.run(scenario())
 
 
 def test_a_cut_is_written_down_without_waiting_for_the_next_checkpoint(tmp_path: Path) -> None:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from ottla.config import Settings
 from ottla.config.load import single_node
+from ottla.metadata.image import ResourceType
 from ottla.node.node import Node
+from ottla.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.wire.record_batch import NewRecord, build_batch
 
 
@@ -21,6 +27,16 @@ def append(node: Node, topic: str, value: bytes = b"v") -> int:
     record = NewRecord(int(time.time() * 1000), None, value)
     appended = leader.append(build_batch([record]), now=0.0, now_ms=int(time.time() * 1000))
     return appended.first_offset
+
+
+async def alter_own(node: Node, name: str, value: str) -> None:
+    config = AlterableConfig(name=name, value=value)
+    resource = AlterConfigsResource(
+        resource_type=ResourceType.BROKER, resource_name="1", configs=[config]
+    )
+    ask = IncrementalAlterConfigsRequest(resources=[resource])
+    response = await node.controller.incremental_alter_configs(ask)
+    assert response.responses[0].error_code == 0
 
 
 async def until(condition: Callable[[], bool]) -> None:

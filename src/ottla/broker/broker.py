@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ottla.broker.addresses import Addresses
 from ottla.broker.api import Listeners
 from ottla.broker.connection import Outflow
 from ottla.broker.context import RequestContext
@@ -94,6 +95,7 @@ class Broker:
         self.reads_nearby = settings.text("replica.selector.class") == RACK_AWARE
         self.inflow = Inflow(room_for(settings.int("queued.max.request.bytes")), self.now)
         self.outflow = Outflow()
+        self.addresses = Addresses()
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads
         self._tasks: set[asyncio.Task[None]] = set()

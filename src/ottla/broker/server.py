@@ -102,12 +102,19 @@ class Server:
         if len(self._connections) >= self._connections_max:
             log.warning("refused %s: max.connections is reached", connection.peer.client_host)
             return False
+        host = connection.peer.client_host
+        if not self._broker.addresses.let_in(self.kind, host, self._broker.settings):
+            log.warning("refused %s: max.connections.per.ip is reached", host)
+            return False
         self._connections.add(connection)
         connection.active_at = asyncio.get_running_loop().time()
         return True
 
     def _closed(self, connection: Connection) -> None:
-        self._connections.discard(connection)
+        if connection not in self._connections:  # it was refused
+            return
+        self._connections.remove(connection)
+        self._broker.addresses.gone(self.kind, connection.peer.client_host)
         if connection.peer.heartbeats_of is not None:
             self._broker.heartbeats_ended(*connection.peer.heartbeats_of)
         if connection.peer.share_sessions:

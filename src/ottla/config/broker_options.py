@@ -340,7 +340,7 @@ max.connections int 2147483647 0.. cluster-wide medium
   Most connections a broker or a listener accepts.
 max.connections.per.ip int 2147483647 0.. cluster-wide medium
   Most connections from one address.
-max.connections.per.ip.overrides string "" - cluster-wide medium
+max.connections.per.ip.overrides string "" limits cluster-wide medium
   Limits for single addresses as HOST:COUNT.
 max.incremental.fetch.session.cache.slots int 1000 0.. read-only medium
   Fetch sessions a broker remembers.

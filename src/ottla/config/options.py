@@ -135,6 +135,8 @@ def _check(accepts: str, value: Value) -> None:
             raise ValueError("it must not be empty")
     elif accepts == "replicas":
         _check_throttled_replicas(value)
+    elif accepts == "limits":
+        _check_limits(value)
     elif accepts == "reset":
         _check_offset_reset(value)
     elif ".." in accepts:
@@ -174,6 +176,13 @@ def _check_throttled_replicas(value: Value) -> None:
         partition, _, broker = pair.partition(":")
         if not (partition.strip().isdigit() and broker.strip().isdigit()):
             raise ValueError("either * or pairs of PARTITION:BROKER are expected")
+
+
+def _check_limits(value: Value) -> None:
+    for pair in filter(None, map(str.strip, str(value).split(","))):
+        host, _, count = pair.rpartition(":")
+        if not (host and count.isascii() and count.isdigit()):
+            raise ValueError("pairs of HOST:COUNT are expected")
 
 
 def _check_offset_reset(value: Value) -> None:

@@ -64,6 +64,8 @@ def _accepts(option: Option) -> str:
         return option.kind.name.lower()
     if accepts == "replicas":
         return "list of PARTITION:BROKER, or *"
+    if accepts == "limits":
+        return "list of HOST:COUNT"
     if accepts == "reset":
         return "latest, earliest, by_duration:…"
     if ".." not in accepts:

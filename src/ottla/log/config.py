@@ -7,6 +7,7 @@ from msgspec import Struct
 from ottla.wire.compression import CODEC_BY_NAME, Codec
 
 NEVER_MS = 2**63 - 1
+_LEVELS = {"gzip": "compression.gzip.level", "zstd": "compression.zstd.level"}
 
 
 class TopicSettings(Protocol):
@@ -33,6 +34,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
     compact: bool = False
     delete: bool = True
     codec: Codec | None = None  # None: as the producer sent it
+    compression_level: int | None = None  # None: the codec's own
     log_append_time: bool = False
     timestamp_before_max_ms: int = NEVER_MS
     timestamp_after_max_ms: int = 3600 * 1000
@@ -43,7 +45,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = NEVER_MS
-    preallocate: bool = False
+    producer_expiration_ms: int = 24 * 3600 * 1000  # the broker's, the same for every topic
 
     @classmethod
     def from_settings(cls, settings: TopicSettings) -> "LogConfig":
@@ -52,6 +54,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
         if "compact" in policy and lag_ms > 0:  # only what is not active can be cleaned in time
             segment_ms = min(segment_ms, lag_ms)
         compression = settings.text("compression.type")
+        level = _LEVELS.get(compression)
         return cls(
             segment_bytes=settings.int("segment.bytes"),
             segment_ms=segment_ms,
@@ -64,6 +67,7 @@ class LogConfig(Struct, frozen=True, kw_only=True):
             compact="compact" in policy,
             delete="delete" in policy,
             codec=None if compression == "producer" else CODEC_BY_NAME[compression],
+            compression_level=settings.int(level) if level else None,
             log_append_time=settings.text("message.timestamp.type") == "LogAppendTime",
             timestamp_before_max_ms=settings.int("message.timestamp.before.max.ms"),
             timestamp_after_max_ms=settings.int("message.timestamp.after.max.ms"),
@@ -74,5 +78,5 @@ class LogConfig(Struct, frozen=True, kw_only=True):
             min_cleanable_dirty_ratio=settings.real("min.cleanable.dirty.ratio"),
             min_compaction_lag_ms=settings.int("min.compaction.lag.ms"),
             max_compaction_lag_ms=lag_ms,
-            preallocate=settings.flag("preallocate"),
+            producer_expiration_ms=settings.int("producer.id.expiration.ms"),
         )

@@ -227,7 +227,8 @@ class PartitionLog(DurableLog):
         self.active.truncate_to(offset)
         start = self.log_start_offset = min(self.log_start_offset, offset)
         self._ends_at(offset)
-        rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, now_ms)
+        oldest_ms = now_ms - self.config.producer_expiration_ms
+        rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, oldest_ms)
         # The markers that were found again are replicated; nobody may be told of that any more.
         self.producers.advance_high_watermark(self.high_watermark)
 

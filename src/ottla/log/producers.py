@@ -72,15 +72,18 @@ class ProducerState:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 
+def is_expired(state: ProducerState, oldest_ms: int) -> bool:
+    return state.transaction_start == NO_TRANSACTION and state.last_timestamp <= oldest_ms
+
+
 class ProducerStates:
     """States by producer id, and the transactions that hold back the last stable offset."""
 
-    __slots__ = ("_ongoing", "_unreplicated", "end_offset", "expiration_ms", "states")
+    __slots__ = ("_ongoing", "_unreplicated", "end_offset", "states")
 
-    def __init__(self, expiration_ms: int = 86_400_000) -> None:
+    def __init__(self) -> None:
         self.states: dict[int, ProducerState] = {}
         self.end_offset = 0  # everything below has been applied
-        self.expiration_ms = expiration_ms
         # Both by first offset, in rising order: transactions are begun at the log's end.
         self._ongoing: dict[int, int] = {}  # → producer id
         self._unreplicated: dict[int, int] = {}  # → offset of the marker, above the high watermark
@@ -233,20 +236,15 @@ class ProducerStates:
 
     # --- forgetting
 
-    def expire(self, now_ms: int) -> None:
+    def expire(self, oldest_ms: int) -> None:
+        """Forget who was last heard of then or before, and has no transaction open."""
         expired = [
             producer_id
             for producer_id, state in self.states.items()
-            if self.is_expired(state, now_ms)
+            if is_expired(state, oldest_ms)
         ]
         for producer_id in expired:
             del self.states[producer_id]
-
-    def is_expired(self, state: ProducerState, now_ms: int) -> bool:
-        return (
-            state.transaction_start == NO_TRANSACTION
-            and now_ms - state.last_timestamp >= self.expiration_ms
-        )
 
     def replace(self, states: dict[int, ProducerState], end_offset: int) -> None:
         """Take over a snapshot (or nothing) that holds up to `end_offset`."""

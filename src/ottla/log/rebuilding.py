@@ -2,7 +2,7 @@
 
 from ottla.log.indexes import AbortedTransaction
 from ottla.log.producer_snapshots import ProducerSnapshots, encode_snapshot
-from ottla.log.producers import BATCHES_KEPT, Marker, ProducerStates, sequenced
+from ottla.log.producers import BATCHES_KEPT, Marker, ProducerStates, is_expired, sequenced
 from ottla.log.scanning import scan
 from ottla.log.segment import Segment
 from ottla.wire.compression import Buffer
@@ -58,7 +58,7 @@ def rebuild_producers(
     segments: list[Segment],
     log_start_offset: int,
     log_end_offset: int,
-    now_ms: int,
+    oldest_ms: int,
 ) -> None:
     """States from the newest usable snapshot, then from the batches behind it."""
     snapshots.remove_outside(log_start_offset, log_end_offset)
@@ -70,7 +70,7 @@ def rebuild_producers(
         alive = {
             producer_id: state
             for producer_id, state in states.items()
-            if not producers.is_expired(state, now_ms)
+            if not is_expired(state, oldest_ms)
         }
         producers.replace(alive, offset)
         refill_windows(producers, segments, offset)

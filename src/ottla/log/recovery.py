@@ -63,7 +63,7 @@ def open_log(
     epochs = LeaderEpochs(path / LEADER_EPOCHS)
     if not (LEADER_EPOCHS in names and epochs.load()):
         recovery_point = 0  # epochs are in every batch: all have to be read
-    producers = ProducerStates(resources.producer_expiration_ms)
+    producers = ProducerStates()
     snapshots = ProducerSnapshots(path, snapshot_offsets)
     segments = [
         Segment(
@@ -95,7 +95,8 @@ def open_log(
     epochs.truncate_from_end(log_end_offset)
     epochs.truncate_from_start(log_start_offset)
     snapshots.remove_strays([segment.base_offset for segment in segments])
-    rebuild_producers(producers, snapshots, segments, log_start_offset, log_end_offset, now_ms)
+    oldest_ms = now_ms - config.producer_expiration_ms
+    rebuild_producers(producers, snapshots, segments, log_start_offset, log_end_offset, oldest_ms)
     log = PartitionLog(
         path,
         topic_partition,
@@ -134,7 +135,7 @@ def _new_log(
         resources,
         [Segment(path, 0, resources.files, config, now_ms=now_ms)],
         epochs=LeaderEpochs(path / LEADER_EPOCHS),
-        producers=ProducerStates(resources.producer_expiration_ms),
+        producers=ProducerStates(),
         snapshots=ProducerSnapshots(path),
         log_start_offset=0,
         log_end_offset=0,

@@ -29,7 +29,6 @@ class LogResources(NamedTuple):
 
     files: OpenFiles
     tails: TailCache
-    producer_expiration_ms: int = 86_400_000
 
 
 class SegmentedLog:

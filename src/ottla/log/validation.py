@@ -220,7 +220,11 @@ def _rewrite(
     if recompress:
         assert config.codec is not None
         attributes = (attributes & ~CODEC_MASK) | config.codec
-        payload = compress(config.codec, payload_of(batch, 0, header) if plain is None else plain)
+        if plain is None:
+            payload = payload_of(batch, 0, header)
+        payload = compress(
+            config.codec, payload if plain is None else plain, config.compression_level
+        )
     renewed = seal_batch(
         header._replace(attributes=attributes, max_timestamp=now_ms if stamp else largest),
         payload,

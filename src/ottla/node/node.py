@@ -242,7 +242,7 @@ class Node:
             await asyncio.sleep(CATCH_UP_S)
 
     def _open_logs(self) -> None:
-        self.partitions.image = self.publisher.image
+        self.partitions.configure(self.publisher.image)
         now_ms = self.broker.now_ms()
         self.homes.each(
             self.directories,

@@ -25,7 +25,6 @@ FLUSH_CHECK_S = 0.2
 SPACE_CHECK_S = 1.0
 SWEEP_S = 5.0
 CHECKPOINT_S = 5.0
-PRODUCER_EXPIRY_S = 600.0
 
 
 class Upkeep:
@@ -50,13 +49,14 @@ class Upkeep:
 
     def start(self) -> None:
         retention_s = self._settings.int("log.retention.check.interval.ms") / 1000
+        expiry_s = self._settings.int("producer.id.expiration.check.interval.ms") / 1000
         for interval_s, work in (
             (FLUSH_CHECK_S, self._flush_overdue),
             (SPACE_CHECK_S, self._check_space),
             (SWEEP_S, self._sweep),
             (CHECKPOINT_S, self._checkpoint),
             (retention_s, self._retain),
-            (PRODUCER_EXPIRY_S, self._expire_producers),
+            (expiry_s, self._expire_producers),
             (self._settings.int("log.cleaner.backoff.ms") / 1000, self._compact),
         ):
             what = f"upkeep ({work.__name__.strip('_')})"
@@ -165,7 +165,8 @@ class Upkeep:
         now_ms = self._now_ms()
         for directory in self._healthy():
             for partition_log in list(directory.logs.values()):
-                partition_log.producers.expire(now_ms)
+                oldest_ms = now_ms - partition_log.config.producer_expiration_ms
+                partition_log.producers.expire(oldest_ms)
 
     def _healthy(self) -> list[LogDirectory]:
         return [one for one in self._directories if one.health.failure is None]

@@ -157,10 +157,14 @@ class Partitions:
         if removed is not None:
             self._removed_subscribers.append(removed)
 
-    def load(self, image: Image) -> None:
-        """The first image: every replica it places here."""
+    def configure(self, image: Image) -> None:
+        """What is set at run time holds for logs from the moment they are opened."""
         self.image = image
         self._refresh_settings(image)
+
+    def load(self, image: Image) -> None:
+        """The first image: every replica it places here."""
+        self.configure(image)
         for topic in image.topics_by_id.values():
             for index in topic.partitions:
                 self._settle(topic, index)

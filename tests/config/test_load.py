@@ -98,6 +98,16 @@ def test_an_unknown_name_is_a_warning(tmp_path: Path) -> None:
     )
 
 
+def test_options_without_effect_are_named_once_unless_they_are_at_their_default(
+    tmp_path: Path,
+) -> None:
+    text = "num.io.threads=8\nnum.network.threads=5\nnum.partitions=5"
+    loaded = load(written(tmp_path, text), assignments=["log.cleaner.threads=2"])
+    assert loaded.warnings == (
+        "Options that have no effect here are set: log.cleaner.threads, num.network.threads.",
+    )
+
+
 def test_listener_prefixes_are_not_unknown(tmp_path: Path) -> None:
     assert not load(written(tmp_path, "listener.name.a.ssl.keystore.type=PEM")).warnings
 

@@ -4,14 +4,21 @@
 scope, name, type, default, update mode, importance.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
+import ottla
 from ottla.config import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Option
 
 GOLDEN = Path(__file__).parent / "golden" / "kafka-4.3.1-options.tsv"
 SCOPES = {"broker": BROKER_OPTIONS, "topic": TOPIC_OPTIONS, "group": GROUP_OPTIONS}
+NAMES_MADE_UP = re.compile(  # by what reads them, of parts
+    r"controller\.quorum\.(election|fetch|request|retry)\.(timeout|backoff|backoff\.max)\.ms$"
+    r"|group\.(consumer|share|streams)\.(min|max)\."
+    r"|(leader|follower)\.replication\.throttled\.|replication\.quota\.window\."
+)
 ONLY_AT_RUN_TIME = {  # Kafka knows these as changes, not as lines of a file
     "follower.replication.throttled.rate",
     "leader.replication.throttled.rate",
@@ -33,13 +40,38 @@ def row(scope: str, option: Option) -> tuple[str, ...]:
 
 def test_the_table_is_kafka_s() -> None:
     kafka = {tuple(line.split("\t")) for line in GOLDEN.read_text().splitlines()}
-    ottla = {
+    ours = {
         row(scope, option)
         for scope, options in SCOPES.items()
         for option in options.values()
         if option.name not in ONLY_AT_RUN_TIME
     }
-    assert ottla == kafka
+    assert ours == kafka
+
+
+def test_an_option_is_marked_as_ignored_where_nothing_reads_it() -> None:
+    files = Path(ottla.__file__).parent.rglob("*.py")
+    source = "".join(each.read_text() for each in files if not each.match("config/*_options.py"))
+
+    def is_read(name: str) -> bool:
+        return f'"{name}"' in source or NAMES_MADE_UP.match(name) is not None
+
+    for scope in ("topic", "group"):
+        ignored = {name for name, option in SCOPES[scope].items() if option.ignored}
+        assert ignored == {name for name in SCOPES[scope] if not is_read(name)}
+    answer = {  # for options that are read, where these are not set
+        synonym
+        for options in SCOPES.values()
+        for name, option in options.items()
+        if is_read(name)
+        for synonym in (*option.synonyms, *chain(option.synonyms))
+    }
+    ignored = {name for name, option in BROKER_OPTIONS.items() if option.ignored}
+    assert ignored == {name for name in BROKER_OPTIONS if not is_read(name)} - answer
+
+
+def chain(names: tuple[str, ...]) -> set[str]:
+    return {synonym for name in names for synonym in BROKER_OPTIONS[name].synonyms}
 
 
 @pytest.mark.parametrize(

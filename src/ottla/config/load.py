@@ -1,7 +1,7 @@
 """From a `server.properties`, `--set` and the command line to `Settings`, and back to a file.
 
-An unknown name is a warning, as it is for Apache Kafka; a bad value is an error that names file,
-line and option.
+An unknown name is a warning, as it is for Apache Kafka, and so is an option without effect here; a
+bad value is an error that names file, line and option.
 """
 
 import os
@@ -75,7 +75,7 @@ def load(
             given["log.dirs"] = str(data)
     given |= overrides
     _name_the_node_twice(given)
-    return Loaded(Settings(given), (*warnings, *more))
+    return Loaded(Settings(given), (*warnings, *more, *_without_effect(given)))
 
 
 def single_node(
@@ -148,6 +148,18 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
                 raise OttlaError(f"{where} cannot be {shown}: {error}.") from None
         values[name] = value
     return values, warnings
+
+
+def _without_effect(given: Mapping[str, str]) -> list[str]:
+    """One warning for all: whoever tuned them should know that it does not count here."""
+    names = sorted(
+        name
+        for name, value in given.items()
+        if (option := BROKER_OPTIONS.get(name)) is not None
+        and option.ignored
+        and option.parse(value) != option.read(option.default)
+    )
+    return [f"Options that have no effect here are set: {', '.join(names)}."] if names else []
 
 
 def _name_the_node_twice(given: dict[str, str]) -> None:

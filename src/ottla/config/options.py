@@ -2,7 +2,8 @@
 
 It feeds the properties parser, the command line, DescribeConfigs and the configuration reference.
 The rows are text (`broker_options`, `topic_options`, `group_options`): a line with the name, kind,
-default, accepted values, update mode and importance, then a sentence that says what it is for.
+default, accepted values, update mode, importance and flags, then a sentence that says what it is
+for.
 Which value holds on a node is the business of `settings`, not of this module.
 """
 
@@ -50,6 +51,7 @@ class Option:
         "accepts",
         "default",
         "doc",
+        "ignored",
         "importance",
         "internal",
         "kind",
@@ -71,6 +73,8 @@ class Option:
         self.importance = importance
         self.internal = "internal" in flags
         """Known and obeyed, but not listed by DescribeConfigs unless asked for by name."""
+        self.ignored = "ignored" in flags
+        """Known, checked and answered, but nothing here reads it."""
         self.synonyms = tuple(synonyms.split())
         """Broker options asked in this order when the option itself is not set."""
         self.doc = doc

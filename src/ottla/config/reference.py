@@ -15,10 +15,12 @@ options can be set on the command line with `--set name=value`, which wins over 
 unknown name is a warning; a bad value is an error that names file, line and option.
 
 Every option of Apache Kafka 4.3 is known here, with the same default, so that a file,
-`kafka-configs` and DescribeConfigs mean the same for both. Options that size Java's threads and
-buffers are read and answered but change nothing: one event loop serves a node. Listeners speak
-PLAINTEXT for now; a file that asks for SSL or SASL is refused at the start rather than served
-without protection, and tiered storage cannot be turned on.
+`kafka-configs` and DescribeConfigs mean the same for both. Those marked *no effect* are checked and
+answered but change nothing: they size Java's threads and buffers (one event loop serves a node), or
+belong to what is not here (TLS and SASL, tiered storage, classes in Java), or set limits and
+intervals that are fixed here. `ottla start` names those of them that are set to something other
+than the default. Listeners speak PLAINTEXT for now; a file that asks for SSL or SASL is refused at
+the start rather than served without protection, and tiered storage cannot be turned on.
 
 "Change" says how an option can be changed while brokers run: in the file only, for each broker, or
 for the whole cluster at once. This page is generated from the option table.
@@ -47,9 +49,13 @@ def _section(title: str, options: Mapping[str, Option], columns: Iterable[str]) 
             if options is BROKER_OPTIONS
             else ", ".join(f"`{name}`" for name in option.synonyms)
         )
-        cells = [f"`{option.name}`", _default(option), _accepts(option), last, option.doc]
+        cells = [f"`{option.name}`", _default(option), _accepts(option), last, _purpose(option)]
         lines.append(_row(cells))
     return "\n".join(lines) + "\n"
+
+
+def _purpose(option: Option) -> str:
+    return f"{option.doc} *No effect.*" if option.ignored else option.doc
 
 
 def _default(option: Option) -> str:

@@ -1,6 +1,6 @@
 """Options of a topic, with the broker options that hold where a topic says nothing.
 
-Rows as `options` reads them: name, kind, default, accepted values, update mode, importance,
+Rows as `options` reads them: name, kind, default, accepted values, update mode, importance, flags,
 then after `<` the broker options asked when it is not set; the next line says what it is for.
 """
 
@@ -10,7 +10,7 @@ cleanup.policy list delete compact|delete cluster-wide medium < log.cleanup.poli
   What happens to old records: delete, compact, or both.
 compression.gzip.level int -1 1..9|-1 cluster-wide medium < compression.gzip.level
   How hard gzip tries when the broker compresses; -1 is the codec's own default.
-compression.lz4.level int 9 1..17 cluster-wide medium < compression.lz4.level
+compression.lz4.level int 9 1..17 cluster-wide medium ignored < compression.lz4.level
   How hard lz4 tries when the broker compresses.
 compression.type string producer uncompressed|zstd|lz4|snappy|gzip|producer cluster-wide medium < compression.type
   Codec in which batches are stored; producer keeps them as they come.
@@ -28,13 +28,13 @@ follower.replication.throttled.replicas list "" replicas cluster-wide medium
   Followers held to the replication quota, as PARTITION:BROKER, or *.
 index.interval.bytes int 4096 0.. cluster-wide medium < log.index.interval.bytes
   Bytes between two entries of an index.
-internal.segment.bytes int null - cluster-wide medium internal
+internal.segment.bytes int null - cluster-wide medium internal ignored
   Size of a segment without the usual lower limit, for tests.
 leader.replication.throttled.replicas list "" replicas cluster-wide medium
   Leaders held to the replication quota, as PARTITION:BROKER, or *.
-local.retention.bytes long -2 -2.. cluster-wide medium < log.local.retention.bytes
+local.retention.bytes long -2 -2.. cluster-wide medium ignored < log.local.retention.bytes
   Bytes kept on local disk when the topic is tiered; -2 means as retention.bytes.
-local.retention.ms long -2 -2.. cluster-wide medium < log.local.retention.ms
+local.retention.ms long -2 -2.. cluster-wide medium ignored < log.local.retention.ms
   Time kept on local disk when the topic is tiered; -2 means as retention.ms.
 max.compaction.lag.ms long 9223372036854775807 1.. cluster-wide medium < log.cleaner.max.compaction.lag.ms
   A record waits no longer than this for compaction.
@@ -52,11 +52,11 @@ min.compaction.lag.ms long 0 0.. cluster-wide medium < log.cleaner.min.compactio
   A record is safe from compaction for so long.
 min.insync.replicas int 1 1.. cluster-wide medium < min.insync.replicas
   Replicas that must have a record before acks=all is answered.
-preallocate boolean false - cluster-wide medium < log.preallocate
+preallocate boolean false - cluster-wide medium ignored < log.preallocate
   Reserve the whole file when a segment begins.
-remote.log.copy.disable boolean false - cluster-wide medium
+remote.log.copy.disable boolean false - cluster-wide medium ignored
   Copy nothing more to remote storage; what is there can be read.
-remote.log.delete.on.disable boolean false - cluster-wide medium
+remote.log.delete.on.disable boolean false - cluster-wide medium ignored
   Delete what is in remote storage when tiering is turned off.
 remote.storage.enable boolean false - cluster-wide medium
   Keep old segments in remote storage.

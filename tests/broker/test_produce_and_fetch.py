@@ -9,7 +9,17 @@ import pytest
 from ottla.broker.later import Later
 from ottla.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from ottla.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from ottla.wire.record_batch import NewRecord, build_batch, iterate_batches
 
 TOPIC = "t"
@@ -221,6 +231,34 @@ def test_with_flush_messages_1_a_repeated_batch_waits_for_the_disk_too(
             answer = await asking.ask(produce(asking, once), 9)
             assert only(answer).base_offset == 0
             assert asking.broker.partitions.leader(TOPIC, 0).log.recovery_point == 1
+
+    run(scenario())
+
+
+def test_with_flush_messages_1_a_groups_commit_and_a_marker_wait_for_the_disk_too(
+    serving: Any, run: Any
+) -> None:
+    async def scenario() -> None:
+        async with serving(log_flush_interval_messages="1") as asking:
+            await asking.make_topic(TOPIC, "__consumer_offsets")
+            partitions = asking.broker.partitions
+            place = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+            commit = OffsetCommitRequest(
+                group_id="g",
+                topics=[OffsetCommitRequestTopic(name=TOPIC, partitions=[place])],
+            )
+            answer = await asking.ask(commit, 8)
+            assert answer.topics[0].partitions[0].error_code == 0
+            logs = [replica.log for replica in partitions]
+            (kept,) = [log for log in logs if log.topic_partition.topic != TOPIC and log.size]
+            assert kept.recovery_point == kept.log_end_offset
+            topic = WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])
+            marker = WritableTxnMarker(
+                producer_id=7, transaction_result=True, topics=[topic], transaction_version=1
+            )
+            answer = await asking.ask(WriteTxnMarkersRequest(markers=[marker]), 2)
+            assert answer.markers[0].topics[0].partitions[0].error_code == 0
+            assert partitions.leader(TOPIC, 0).log.recovery_point == 1
 
     run(scenario())
 

@@ -208,6 +208,19 @@ def test_everybody_who_waits_shares_one_flush(
     assert len(flushes) == 1
 
 
+def test_a_follower_learns_that_a_flush_is_due(open_orders: Open) -> None:
+    log = open_orders(LogConfig(flush_messages=2))
+    one = log.append_as_follower(batch(b"a", base_offset=0), now_ms=NOW)
+    assert one is not None
+    assert not one.flush_due
+    two = log.append_as_follower(batch(b"b", base_offset=1), now_ms=NOW)
+    assert two is not None
+    assert two.flush_due
+    assert log.flush_due
+    log.flush()
+    assert not log.flush_due
+
+
 def test_a_failed_fsync_reaches_all_who_wait(
     open_orders: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine
 from errno import EIO
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.ports.network import Frame, LinkLost
-from ottla.replication.fetcher import Fetcher, FetchLimits, Replica
+from ottla.replication.fetcher import Fetcher, Fetchers, FetchLimits, Flushed, Replica
 from ottla.replication.follower import Follower
 from ottla.wire.codec import encode
 from ottla.wire.message import Message
@@ -31,6 +32,7 @@ from support.log_batches import NOW, append, batch, values_from
 
 ORDERS, TOPIC = TopicPartition("orders", 0), b"o" * 16
 FETCH, LIST_OFFSETS = 1, 2
+ONE_FETCHER = partial(Fetcher, 1)
 
 
 class Leader:
@@ -52,6 +54,10 @@ class Leader:
             answer.set_result(correlation + tags + encode(response, version))
 
         return respond
+
+    @property
+    def is_left_alone(self) -> bool:
+        return self._asked.empty()
 
     # what a fetcher knows of it
 
@@ -89,11 +95,19 @@ def log(tmp_path: Path) -> PartitionLog:
     return log
 
 
-def fetching(scenario: Callable[[Leader, Fetcher], Coroutine[Any, Any, None]]) -> None:
+async def never_due(log: PartitionLog, offset: int) -> None:
+    raise AssertionError("flush.messages is not set")
+
+
+def fetching(
+    scenario: Callable[[Leader, Any], Coroutine[Any, Any, None]],
+    flushed: Flushed = never_due,
+    kind: Callable[..., Fetcher | Fetchers] = ONE_FETCHER,
+) -> None:
     async def run() -> None:
         leader = Leader()
         replica = Replica(2, lambda: 1)
-        fetcher = Fetcher(1, replica, lambda _: ("leader", 1), leader, FetchLimits(), leader)
+        fetcher = kind(replica, lambda _: ("leader", 1), leader, FetchLimits(), leader, flushed)
         try:
             await scenario(leader, fetcher)
         finally:
@@ -205,3 +219,96 @@ def test_a_log_beyond_its_leaders_is_cut_and_one_before_it_begins_anew(
         assert log.log_end_offset == (start if start > 10 else end)
 
     fetching(scenario)
+
+
+class SlowDisk:
+    """Flushes when the test says so."""
+
+    def __init__(self) -> None:
+        self.may_flush = asyncio.Event()
+
+    async def flushed(self, log: PartitionLog, offset: int) -> None:
+        await self.may_flush.wait()
+        self.may_flush.clear()
+        log.flush()
+
+
+def test_a_follower_tells_its_leader_of_nothing_that_is_not_on_its_disk(log: PartitionLog) -> None:
+    log.config = LogConfig(flush_messages=1)
+    disk = SlowDisk()
+
+    async def scenario(leader: Leader, fetcher: Fetcher) -> None:
+        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        await settled()
+        assert leader.is_left_alone, "what an earlier life left is not on the disk yet"
+        disk.may_flush.set()
+        respond = await leader.is_asked(FETCH)
+        respond(fetched(records=batch(b"new", base_offset=10, leader_epoch=5)), 17)
+        await settled()
+        assert (log.log_end_offset, log.recovery_point) == (11, 10)
+        assert leader.is_left_alone
+        disk.may_flush.set()
+        respond = await leader.is_asked(FETCH)
+        assert log.recovery_point == 11
+        respond(fetched(), 17)
+        await leader.is_asked(FETCH)  # nothing new, nothing to wait for
+
+    fetching(scenario, disk.flushed)
+
+
+def test_who_follows_another_leader_meanwhile_still_waits_for_the_disk(log: PartitionLog) -> None:
+    log.config = LogConfig(flush_messages=1)
+    disk = SlowDisk()
+
+    async def scenario(leader: Leader, fetchers: Fetchers) -> None:
+        fetchers.follow(Follower(log, leader_id=1, epoch=5))
+        await settled()
+        fetchers.follow(Follower(log, leader_id=3, epoch=6))
+        await settled()
+        assert leader.is_left_alone
+        disk.may_flush.set()
+        await leader.is_asked(FETCH)
+        assert log.recovery_point == 10
+
+    fetching(scenario, disk.flushed, Fetchers)
+
+
+def test_a_partition_that_waits_for_the_disk_keeps_no_other_waiting(
+    log: PartitionLog, tmp_path: Path
+) -> None:
+    log.config = LogConfig(flush_messages=1)
+    other = open_log(
+        tmp_path / "orders-1",
+        TopicPartition("orders", 1),
+        LogConfig(),
+        LogResources(OpenFiles(), TailCache()),
+        now_ms=NOW,
+        topic_id=TOPIC,
+    )
+    append(other, b"not flushed")
+    disk = SlowDisk()
+
+    async def scenario(leader: Leader, fetchers: Fetchers) -> None:
+        fetchers.follow(Follower(log, leader_id=1, epoch=5))
+        fetchers.follow(Follower(other, leader_id=1, epoch=5))
+        respond = await leader.is_asked(FETCH)
+        respond(fetched(), 17)
+        await leader.is_asked(FETCH)
+        assert log.recovery_point == other.recovery_point == 0
+
+    fetching(scenario, disk.flushed, Fetchers)
+
+
+def test_a_follower_whose_disk_cannot_flush_tells_its_leader_nothing(log: PartitionLog) -> None:
+    log.config = LogConfig(flush_messages=1)
+
+    async def fail(log: PartitionLog, offset: int) -> None:
+        raise OSError(EIO, os.strerror(EIO))
+
+    async def scenario(leader: Leader, fetcher: Fetcher) -> None:
+        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        await settled()
+        assert log.health.failure is not None
+        assert leader.is_left_alone
+
+    fetching(scenario, fail)

@@ -1,4 +1,7 @@
-"""Acknowledgements that wait for the disk (`flush.messages`): one fsync for all who wait."""
+"""Acknowledgements that wait for the disk (`flush.messages`): one fsync for all who wait.
+
+Those of a leader to its clients, and those of a follower to its leader.
+"""
 
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
@@ -26,12 +29,16 @@ class Durability:
 
     def ask(self, leader: Leader, offset: int) -> None:
         """See to it that everything below `offset` gets onto the disk; then wake who watches."""
-        commit = self._commits.get(leader.log)
-        if commit is None:
-            commit = self._commits[leader.log] = GroupCommit(leader.log, self._threads)
-        self._spawn(self._flush(commit, leader, offset))
+        self._spawn(self._flush(leader, offset))
 
-    async def _flush(self, commit: GroupCommit, leader: Leader, offset: int) -> None:
+    async def _flush(self, leader: Leader, offset: int) -> None:
         with suppress(OSError, KafkaError):  # the directory's health tells it to all who wait
-            await commit.flushed(offset)
+            await self.flushed(leader.log, offset)
         self._moved(leader)
+
+    async def flushed(self, log: PartitionLog, offset: int) -> None:
+        """Returns once everything below `offset` is on the disk; raises if the disk fails."""
+        commit = self._commits.get(log)
+        if commit is None:
+            commit = self._commits[log] = GroupCommit(log, self._threads)
+        await commit.flushed(offset)

@@ -20,7 +20,8 @@ class ShardLog(Protocol):
     def log_end_offset(self) -> int: ...
 
     @property
-    def high_watermark(self) -> int: ...
+    def high_watermark(self) -> int:
+        """Everything below is committed, and on the disk where `flush.messages` asks for it."""
 
     @property
     def max_batch_bytes(self) -> int:

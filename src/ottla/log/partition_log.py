@@ -50,6 +50,11 @@ class PartitionLog(DurableLog):
 
     # --- append
 
+    @property
+    def flush_due(self) -> bool:
+        """Nobody may be told of the log's end before a flush: flush.messages says so."""
+        return self._flush_due(self.log_end_offset - 1) and not self.abandoned
+
     def append_as_leader(
         self,
         batches: Buffer,
@@ -162,7 +167,10 @@ class PartitionLog(DurableLog):
         else:
             for one in found:
                 self._append_replicas(view, [one], now_ms)
-        return Appended(first_offset, next_offset - 1, -1, self.log_start_offset)
+        flush_due = self._flush_due(next_offset - 1)
+        return Appended(
+            first_offset, next_offset - 1, -1, self.log_start_offset, flush_due=flush_due
+        )
 
     def _append_replicas(
         self, view: memoryview, found: list[tuple[int, BatchHeader]], now_ms: int

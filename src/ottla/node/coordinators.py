@@ -118,7 +118,9 @@ class Coordinators:
             return
         from ottla.replication.coordinator_log import CoordinatorLog
 
-        make().elected(partition, CoordinatorLog(replica.leader, self._broker.now))
+        broker = self._broker
+        log = CoordinatorLog(replica.leader, broker.now, broker.durability.ask)
+        make().elected(partition, log)
 
     def _removed(self, replica: Replica) -> None:
         topic, partition = replica.topic_partition

@@ -196,6 +196,7 @@ class Node:
             self.network,
             fetch_limits(settings),
             self.broker.suspects,
+            broker.durability.flushed,
         )
         followers = Followers(self.partitions, self.fetchers)
         self.ailing = Ailing(

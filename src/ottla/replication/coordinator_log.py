@@ -1,4 +1,7 @@
-"""A led partition as a coordinator uses it: append, wait for the commit, read it all back."""
+"""A led partition as a coordinator uses it: append, wait for the commit, read it all back.
+
+Where `flush.messages` asks for the disk, what is not on it does not count as committed here.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -7,13 +10,20 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Origin
 from ottla.replication.leader import ALL, Leader
 
+Flush = Callable[[Leader, int], None]
+"""Sees to it that everything below an offset gets onto the disk; then who watches is woken."""
+
 
 class CoordinatorLog:
     """Implements `coordination.log.ShardLog` for one leadership."""
 
-    def __init__(self, leader: Leader, now: Callable[[], float]) -> None:
+    def __init__(self, leader: Leader, now: Callable[[], float], flush: Flush) -> None:
         self._leader = leader
         self._now = now
+        self._flush = flush
+        self._due_upto = 0  # below it only what is on the disk counts
+        if leader.log.flush_due:  # of a leader before, who told nobody of it
+            self._ask_for_flush(leader.log.log_end_offset)
 
     @property
     def leader_epoch(self) -> int:
@@ -29,7 +39,14 @@ class CoordinatorLog:
 
     @property
     def high_watermark(self) -> int:
-        return self._leader.log.high_watermark
+        log = self._leader.log
+        if self.awaits_disk:
+            return min(log.high_watermark, log.recovery_point)
+        return log.high_watermark
+
+    @property
+    def awaits_disk(self) -> bool:
+        return self._leader.log.recovery_point < self._due_upto
 
     @property
     def max_batch_bytes(self) -> int:
@@ -40,7 +57,14 @@ class CoordinatorLog:
         appended = self._leader.append(
             batch, now=self._now(), now_ms=now_ms, acks=ALL, origin=Origin.COORDINATOR
         )
-        return appended.last_offset + 1
+        end_offset = appended.last_offset + 1
+        if appended.flush_due:
+            self._ask_for_flush(end_offset)
+        return end_offset
+
+    def _ask_for_flush(self, end_offset: int) -> None:
+        self._due_upto = end_offset
+        self._flush(self._leader, end_offset)
 
     def forget_before(self, offset: int) -> None:
         self._check()
@@ -50,9 +74,9 @@ class CoordinatorLog:
 
     async def committed(self, end_offset: int) -> None:
         self._check()
-        if self._leader.log.high_watermark >= end_offset:
+        if self.high_watermark >= end_offset:
             return
-        commit = Commit(self._leader, end_offset)
+        commit = Commit(self, self._leader, end_offset)
         try:
             await commit.future
         finally:
@@ -75,8 +99,9 @@ class CoordinatorLog:
 class Commit:
     """Watches the high watermark for one who waits."""
 
-    def __init__(self, leader: Leader, end_offset: int) -> None:
+    def __init__(self, log: CoordinatorLog, leader: Leader, end_offset: int) -> None:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._log = log
         self._leader = leader
         self._end_offset = end_offset
         leader.watchers[self] = None
@@ -86,8 +111,10 @@ class Commit:
             return
         if self._leader.deposed:
             self.future.set_exception(not_leader(self._leader))
-        elif self._leader.log.high_watermark >= self._end_offset:
+        elif self._log.high_watermark >= self._end_offset:
             self.future.set_result(None)
+        elif self._log.awaits_disk and self._leader.log.health.failure is not None:
+            self.future.set_exception(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
 
 
 def not_leader(leader: Leader) -> KafkaError:

@@ -3,17 +3,23 @@
 One request is under way at a time, over a session (KIP-227): only what changed is named. When a
 partition is added while the leader keeps us waiting, the link is dropped and opened again, so
 that a fail-over never waits for a long poll to end.
+
+The offset that is asked for tells the leader what is safe here. Where `flush.messages` asks for
+the disk, it is flushed up to there first; such partitions have a fetcher of their own, so that no
+other waits for the disk.
 """
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import time_ns
 from typing import NamedTuple, Protocol, TypeVar
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
+from ottla.log.config import NEVER_MS
+from ottla.log.partition_log import PartitionLog
 from ottla.ports.network import Link, LinkLost, Network
 from ottla.replication.follower import PATIENT, Follower, Verdict
 from ottla.wire.client import Client
@@ -48,6 +54,8 @@ SESSION_ERRORS = {
 }
 
 Address = Callable[[int], tuple[str, int] | None]
+Flushed = Callable[[PartitionLog, int], Awaitable[None]]
+"""Waits until everything below an offset is on the disk."""
 M = TypeVar("M", bound=Message)
 
 
@@ -97,6 +105,7 @@ class Fetcher:
         network: Network,
         limits: FetchLimits,
         suspects: Suspects,
+        flushed: Flushed,
     ) -> None:
         self.leader_id = leader_id
         self._replica = replica
@@ -104,6 +113,7 @@ class Fetcher:
         self._network = network
         self._limits = limits
         self._suspects = suspects
+        self._flushed = flushed
         self._followers: dict[TopicPartition, Follower] = {}
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
@@ -208,6 +218,7 @@ class Fetcher:
     async def _round(self, client: Client) -> None:
         if self._paused:
             self._end_pauses()
+        await self._flush()
         if len(self._paused) == len(self._followers):
             await self._rest(self._limits.backoff_s)
             return
@@ -229,6 +240,21 @@ class Fetcher:
                 follower = self._by_id.get((topic.topic_id, data.partition_index))
                 if follower is not None:
                     await self._take(client, follower, data)
+
+    async def _flush(self) -> None:
+        """Put onto the disk what the next request must not tell of before."""
+        while due := self._unflushed():
+            await asyncio.gather(*map(self._flush_one, due))
+
+    def _unflushed(self) -> list[Follower]:
+        named = [self._followers.get(one) for one in self._changed if one not in self._paused]
+        return [follower for follower in named if follower is not None and follower.log.flush_due]
+
+    async def _flush_one(self, follower: Follower) -> None:
+        try:
+            await self._flushed(follower.log, follower.log.log_end_offset)
+        except (KafkaError, OSError) as error:
+            self._troubled(follower, error)
 
     async def _ask(self, client: Client, request: Message, version: int, kind: type[M]) -> M:
         """An answer that came in spite of an interruption is dropped: what it is about may be
@@ -343,7 +369,7 @@ def now_ms() -> int:
 
 
 class Fetchers:
-    """One fetcher per leader, made when first needed."""
+    """One fetcher per leader, made when first needed; and one for what waits for the disk."""
 
     def __init__(
         self,
@@ -352,36 +378,44 @@ class Fetchers:
         network: Network,
         limits: FetchLimits,
         suspects: Suspects,
+        flushed: Flushed,
     ) -> None:
         self._replica = replica
         self._address = address
         self._network = network
         self._limits = limits
         self._suspects = suspects
-        self._by_leader: dict[int, Fetcher] = {}
-        self._leader_of: dict[TopicPartition, int] = {}
+        self._flushed = flushed
+        self._all: dict[tuple[int, bool], Fetcher] = {}
+        self._fetcher_of: dict[TopicPartition, Fetcher] = {}
 
     def follow(self, follower: Follower) -> None:
         self.forget(follower.topic_partition)
-        leader_id = follower.leader_id
-        fetcher = self._by_leader.get(leader_id)
+        key = follower.leader_id, follower.log.config.flush_messages < NEVER_MS
+        fetcher = self._all.get(key)
         if fetcher is None:
-            fetcher = self._by_leader[leader_id] = Fetcher(
-                leader_id, self._replica, self._address, self._network, self._limits, self._suspects
+            fetcher = self._all[key] = Fetcher(
+                follower.leader_id,
+                self._replica,
+                self._address,
+                self._network,
+                self._limits,
+                self._suspects,
+                self._flushed,
             )
-        self._leader_of[follower.topic_partition] = leader_id
+        self._fetcher_of[follower.topic_partition] = fetcher
         fetcher.follow(follower)
 
     def forget(self, partition: TopicPartition) -> None:
         """Not followed any more; what was asked for it and comes later is dropped."""
-        leader_id = self._leader_of.pop(partition, None)
-        if leader_id is not None:
-            self._by_leader[leader_id].forget(partition)
+        fetcher = self._fetcher_of.pop(partition, None)
+        if fetcher is not None:
+            fetcher.forget(partition)
 
     def tell_start(self, partition: TopicPartition) -> None:
-        leader_id = self._leader_of.get(partition)
-        if leader_id is not None:
-            self._by_leader[leader_id].tell_start(partition)
+        fetcher = self._fetcher_of.get(partition)
+        if fetcher is not None:
+            fetcher.tell_start(partition)
 
     async def stop(self) -> None:
-        await asyncio.gather(*(fetcher.stop() for fetcher in self._by_leader.values()))
+        await asyncio.gather(*(fetcher.stop() for fetcher in self._all.values()))

@@ -81,6 +81,7 @@ class SimulatedBroker:
         self.node_id = node_id
         self.alive = True
         self.waiting = Waiting()
+        self.durability = SimpleNamespace(ask=never_due)
         self.partitions = self
         self.image = world.image
         self.producer_ids = world
@@ -104,9 +105,9 @@ class SimulatedBroker:
     def lead(self, partition: SimulatedPartition) -> None:
         leader = partition.lead(self.node_id, self.waiting.moved)
         if partition.name == STATE:
-            self.transactions.elected(0, CoordinatorLog(leader, self.now))
+            self.transactions.elected(0, CoordinatorLog(leader, self.now, never_due))
         elif partition.name == OFFSETS:
-            self.groups.elected(0, CoordinatorLog(leader, self.now))
+            self.groups.elected(0, CoordinatorLog(leader, self.now, never_due))
 
     def deposed(self, partition: SimulatedPartition, after_s: float) -> None:
         """Coordinators learn of it a while after the log: they are the last to know."""
@@ -223,6 +224,10 @@ class SimulatedBroker:
         if not isinstance(answer, expected):
             raise LinkLost("no answer")
         return answer
+
+
+def never_due(leader: Leader, offset: int) -> None:
+    raise AssertionError("flush.messages is not set in this world")
 
 
 def image_of(topic: str, partitions: int) -> Any:

@@ -90,7 +90,7 @@ async def write(topic: str, index: int, marker: WritableTxnMarker, broker: Broke
             )
             return ErrorCode.NONE
         refuse_late(marker, leader)
-        log = CoordinatorLog(leader, broker.now)
+        log = CoordinatorLog(leader, broker.now, broker.durability.ask)
         now_ms = broker.now_ms()
         batch = build_marker(
             commit=marker.transaction_result,

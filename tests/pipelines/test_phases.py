@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines import App, json, progress, running
@@ -19,6 +20,11 @@ from ottla.pipelines.queries import Phase
 from ottla.pipelines.running import Runner, RunOptions
 from ottla.pipelines.topics import Cluster
 from ottla.ports.network import free_ports
+
+
+@pytest.fixture(autouse=True)
+def _without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "BACK_OFF_S", (0.01,))
 
 
 class View:
@@ -41,9 +47,11 @@ class Query:
 
     def processAllAvailable(self) -> None:
         if self.does == "fail":
-            raise OttlaError("the broker went away while the table was read")
+            raise StreamingQueryException("the broker went away while the table was read")
         if self.does == "wait":
             self.stopped.wait(30)
+
+    awaitTermination = processAllAvailable
 
     def stop(self) -> None:
         self.stopped.set()
@@ -54,9 +62,10 @@ class Query:
 class Starter:
     """Makes the checkpoint as a query starts, as Spark does."""
 
-    def __init__(self, folder: Path, does: str = "end") -> None:
+    def __init__(self, folder: Path, does: str = "end", times: int = 100) -> None:
         self.folder = folder
         self.does = does
+        self.times = times  # then a query does nothing but end
         self.started: list[Phase] = []
         self.on_start = lambda: None
 
@@ -70,7 +79,7 @@ class Starter:
         self.checkpoint(stage).mkdir(exist_ok=True)
         self.started.append(phase)
         self.on_start()
-        return Query(self.does)
+        return Query(self.does if len(self.started) <= self.times else "end")
 
 
 def spark_timeout() -> Py4JJavaError:
@@ -118,6 +127,21 @@ def test_a_load_that_was_cut_short_is_taken_up_by_the_next_run(tmp_path: Path, h
         starter = Starter(tmp_path)
         prepare(starter)
         assert starter.started == expected
+
+
+@pytest.mark.parametrize("phase", ["load", "catch-up"])
+def test_what_fails_on_its_way_to_the_end_is_tried_again_but_not_for_ever(
+    tmp_path: Path, phase: Phase
+) -> None:
+    runner = prepare(Starter(tmp_path))
+    [stage, _] = runner.plan.stages
+    mended = Starter(tmp_path, "fail", times=2)
+    assert runner._finish(mended, stage, phase) is not None  # type: ignore[arg-type]
+    assert mended.started == [phase] * 3
+    hopeless = Starter(tmp_path, "fail")
+    with pytest.raises(OttlaError, match="out failed: the broker went away"):
+        runner._finish(hopeless, stage, phase)  # type: ignore[arg-type]
+    assert hopeless.started == [phase] * (1 + running.RETRIES)
 
 
 def test_a_stage_does_not_start_when_its_load_was_stopped(tmp_path: Path) -> None:

@@ -145,6 +145,18 @@ def test_dead_letters_have_exactly_one_writer() -> None:
     assert [stage.name for stage in plan_of(numbered).stages if stage.dead] == ["copied"]
 
 
+def test_what_no_stage_can_carry_gets_one_that_names_all_its_topics() -> None:
+    app = App("a")
+    rates = app.global_table("rates", value=json("rate DOUBLE"))
+    orders_of(app).join(rates, on="customer").to("joined")
+    late = app.stream("late", value=json("n INT"), dead_letters="broken")
+    late.key_by("n").group_by_key().count().to("counts")
+    plan = plan_of(app)
+    dead = {stage.name: [source.topic for source in stage.dead] for stage in plan.stages}
+    assert dead == {"joined": ["orders"], "counts": [], "a-dead-letters": ["rates", "late"]}
+    assert "writes    a-dead-letters, broken (records that do not decode)" in explain(plan)
+
+
 def test_topics_are_made_as_wide_as_what_they_come_from() -> None:
     app = App("a")
     orders_of(app).group_by("customer").count().to("counts")

@@ -95,6 +95,7 @@ def test_bad_records_pass_by_partitions_joins_and_deletions() -> None:
     stock.filter("n > 0").changes().to("in-stock")
     with drive(app) as d:
         d.send("rates", {"rate": 2}, key="EUR")
+        d.send("rates", b"no rate", key="XXX")
         d.send("orders", b"no order", key="k")
         d.send("orders", {"customer": "ann"}, key="k")
         d.send("payments", b"no payment", key="k")
@@ -109,7 +110,7 @@ def test_bad_records_pass_by_partitions_joins_and_deletions() -> None:
         assert d.read("converted") == [("k", converted)]
         assert [value for _, value in d.read("in-stock")] == [{"n": 5}]
         letters = [letter.value for letter in d.dead_letters()]
-        assert letters == ["no order", "no payment", "no stock", None]
+        assert letters == ["no order", "no payment", "no stock", None, "no rate"]
 
 
 def test_timestamps_headers_and_keys_reach_the_output() -> None:

@@ -292,19 +292,18 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
 def _with_dead_letters(application: Application, stages: list[Stage]) -> list[Stage]:
     """Give the dead letters of each source to exactly one stage.
 
-    A stateless stage carries them along; when no stage can, one more is added for them alone.
+    A stateless stage carries them along; when no stage can, one more is added for them alone. A
+    global table is read anew by every batch, so its bad records are found by a reader of its own.
     """
-    waiting: dict[str, Source] = {
-        source.topic: source
-        for stage in stages
-        for source in stage.sources
-        if may_fail(source) and not source.is_global
-    }
+    read = [source for stage in stages for source in stage.sources if may_fail(source)]
+    waiting = {s.topic: replace(s, is_global=False) for s in read if s.is_global}
+    waiting |= {source.topic: source for source in read if not source.is_global}
     result = []
     for stage in stages:
         mine: tuple[Source, ...] = ()
         if stage.stateful is None and not isinstance(stage.node, Plain):
-            mine = tuple(s for s in stage.sources if waiting.pop(s.topic, None) is not None)
+            streamed = (source for source in stage.sources if not source.is_global)
+            mine = tuple(s for s in streamed if waiting.pop(s.topic, None) is not None)
         result.append(replace(stage, dead=mine))
     if waiting:
         result.append(_dead_letter_stage(application, tuple(waiting.values())))

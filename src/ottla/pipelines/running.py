@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TURN_S = 0.25
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+RETRIES = 3  # of a stage that takes what is there and ends
 HEALTHY_AFTER_S = 120.0  # a stage that ran this long starts its back-off anew
 SETTLED_AFTER_S = 60.0  # until then the first results need the processor more than an archive
 BATCH_WAIT_S = 8.0  # a real-time batch ends every five seconds
@@ -121,6 +122,8 @@ class Runner:
         self.view.say("Starting Spark.")
         spark = sessions.session(settings)
         self.status.ui = sessions.ui_address(spark)
+        if self.status.ui:
+            self.view.say(f"Spark's own page: {self.status.ui}")
         listener = Listener(application.name, self.recorder)
         spark.streams.addListener(listener)
         try:
@@ -140,8 +143,7 @@ class Runner:
             if fresh and loads_tables(stage) and not self._stopping.is_set():
                 self.view.say(f"Loading the tables of {stage.name}.")
                 loading.touch()
-                query = starter.start(stage, "load")
-                if not self._wait(query.processAllAvailable, query):
+                if (query := self._finish(starter, stage, "load")) is None:
                     return
                 query.stop()
                 loading.unlink()
@@ -153,15 +155,33 @@ class Runner:
             if self._stopping.is_set():
                 return
             self.status.ends = self.group.ends(self._partitions(stage))
-            query = starter.start(stage, "catch-up")
-            if not self._wait(query.awaitTermination, query):
+            if self._finish(starter, stage, "catch-up") is None:
                 return
-            if (error := query.exception()) is not None:
-                raise OttlaError(f"{stage.name} failed: {cause(error)}")
             written = self.status.names[stage.sink.topic]
             partitions = {written: self.cluster.partitions.get(written, 1)}
             wait_until_stable(self.plan.application, partitions)  # the next stage reads all of it
             self._publish()
+
+    def _finish(self, starter: Starter, stage: Stage, phase: Phase) -> "StreamingQuery | None":
+        """Let the stage take all that is there; after a failure it goes on from its checkpoint.
+
+        Not for ever, as live: whoever waits for the end must hear of what cannot succeed. None
+        when the application was stopped meanwhile.
+        """
+        back_off = _BackOff()
+        while True:
+            query = starter.start(stage, phase)
+            blocking = query.processAllAvailable if phase == "load" else query.awaitTermination
+            try:
+                return query if self._wait(blocking, query) else None
+            except StreamingQueryException as error:
+                said = cause(error)
+                if back_off.attempts == RETRIES:
+                    raise OttlaError(f"{stage.name} failed: {said}") from error
+            wait = back_off.failed(time.monotonic())
+            self.view.say(f"{stage.name} failed and starts again in {wait:g} s: {said}")
+            if self._stopping.wait(wait):
+                return None
 
     def _live(self, starter: Starter) -> None:
         if self._stopping.is_set():
@@ -262,8 +282,6 @@ class Runner:
         if self._stopping.is_set():
             _stop(query)
             return False
-        if failed and isinstance(failed[0], StreamingQueryException):
-            raise OttlaError(f"{query.name} failed: {cause(failed[0])}") from failed[0]
         if failed:
             raise failed[0]
         return True

@@ -7,12 +7,16 @@ from random import SystemRandom
 
 import pytest
 
+from ottla.replication.fetcher import Fetcher
 from ottla.simulation.cluster_world import ClusterWorld
 from ottla.simulation.lives import World, living
+from ottla.simulation.quorum_world import Violation
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
 
 SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "1000"))
+SYNCED_SEEDS = 10
+MOST_SYNCED_SEEDS = 50
 MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50
@@ -33,6 +37,30 @@ def test_no_seed_breaks_an_invariant() -> None:
     assert min(one["elections"] for one in facts) >= FEWEST_ELECTIONS
     assert min(one["acknowledged"] for one in facts) >= FEWEST_ACKNOWLEDGED
     assert min(one["logs cut"] for one in facts) >= 1
+
+
+@pytest.mark.timeout(300)
+def test_all_may_lose_power_at_once_where_acknowledgements_wait_for_the_disks() -> None:
+    worlds = live_synced(range(SYNCED_SEEDS))
+    assert min(world.acknowledged for world in worlds) >= FEWEST_ACKNOWLEDGED
+    cuts = sum("loses power" in line for world in worlds for line in world.story)
+    assert cuts >= 3 * SYNCED_SEEDS
+
+
+@pytest.mark.timeout(300)
+def test_followers_that_do_not_wait_for_their_disks_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def go_on(self: Fetcher) -> None:
+        pass
+
+    monkeypatch.setattr(Fetcher, "_flush", go_on)
+    with pytest.raises(Violation, match="acknowledged at"):
+        live_synced(range(MOST_SYNCED_SEEDS))
+
+
+def live_synced(seeds: range) -> list[ClusterWorld]:
+    return [ClusterWorld(seed, synced=True).run(45.0) for seed in seeds]
 
 
 def test_the_same_seed_tells_the_same_story() -> None:

@@ -55,7 +55,7 @@ class Faults:
     def _next(self) -> None:
         if self.world.calm:
             return
-        faults = (
+        faults = [
             (2, self._kill_leader),
             (3, self._lie_in_wait),
             (1, self._set_trap),
@@ -67,7 +67,9 @@ class Faults:
             (2, self._isolate),
             (2, self._slow_down),
             (1, self._jump),
-        )
+        ]
+        if self.world.acknowledges_synced:
+            faults.append((4, self._black_out))
         (chosen,) = self.rng.choices([each for _, each in faults], [weight for weight, _ in faults])
         self._next_in = 0.3 + 3 * self.rng.random()
         chosen()
@@ -94,6 +96,9 @@ class Faults:
         Nobody can tell a kill from a power cut later. So while one replica may lack something,
         the others stay; and where all were killed, Kafka takes the one that led last.
         """
+        if self.world.acknowledges_synced:
+            self.strike_anyway(member, away, power=power)
+            return
         others = [m for m in self.world.members.values() if m is not member]
         killed = [m for m in others if not self.is_whole(m)]
         if any(m.lost_something for m in killed) or len(killed) >= (1 if power else 2):
@@ -196,6 +201,14 @@ class Faults:
             self._kill(member, power=True)
         elif all(self.is_whole(m) for m in self.world.members.values() if m is not member):
             self.world.lose_unsynced(member)
+
+    def _black_out(self) -> None:
+        """All hosts lose power at once, and come back one by one."""
+        for member in self.world.members.values():
+            if member.life.alive:
+                self.strike_anyway(member, 0.1 + 3 * self.rng.random(), power=True)
+            else:
+                self.world.lose_unsynced(member)
 
     def is_whole(self, member: "Member") -> bool:
         """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""

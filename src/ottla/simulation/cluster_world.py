@@ -5,7 +5,8 @@
 ends well or raises `Violation`, whose text tells what happened. What runs is the product itself,
 sockets, clock, threads and chance apart: quorum, controller, replication and the broker's
 handlers, over files in memory. Power is cut at one machine at a time, because acknowledged
-records are kept by being on several, as in Apache Kafka.
+records are kept by being on several, as in Apache Kafka; with `synced=True` acknowledgements wait
+for the disks, and all may lose it at once.
 """
 
 import asyncio
@@ -92,8 +93,9 @@ class Member:
 
 
 class ClusterWorld:
-    def __init__(self, seed: int, nodes: int = 3) -> None:
+    def __init__(self, seed: int, nodes: int = 3, *, synced: bool = False) -> None:
         self.seed = seed
+        self.acknowledges_synced = synced
         self.rng = Random(seed)
         self.story: list[str] = []
         self.loop = VirtualLoop(  # type: ignore[abstract]  # it has what nodes use
@@ -105,6 +107,8 @@ class ClusterWorld:
         self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
         flushes = {"log.flush.interval.ms": "2500"} if self.rng.random() < 0.5 else {}
+        if synced:
+            flushes["log.flush.interval.messages"] = "1"
         self.members = {n: self._member(n, nodes, flushes) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
         self.client_life = Life(Host(CLIENTS))
@@ -140,7 +144,7 @@ class ClusterWorld:
         return self
 
     def _run(self, seconds: float) -> None:
-        if self.rng.random() < LIARS:
+        if self.rng.random() < LIARS and not self.acknowledges_synced:
             liar = self.rng.choice(list(self.members.values()))
             self.tell(f"the disk of node {liar.id} lies: it syncs no records")
             liar.host.disk_lies = True

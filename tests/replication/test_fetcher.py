@@ -20,6 +20,7 @@ from ottla.log.tail import TailCache
 from ottla.ports.network import Frame, LinkLost
 from ottla.replication.fetcher import Fetcher, Fetchers, FetchLimits, Flushed, Replica
 from ottla.replication.follower import Follower
+from ottla.replication.throttles import Throttle
 from ottla.wire.codec import encode
 from ottla.wire.message import Message
 from ottla.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -107,7 +108,9 @@ def fetching(
     async def run() -> None:
         leader = Leader()
         replica = Replica(2, lambda: 1)
-        fetcher = kind(replica, lambda _: ("leader", 1), leader, FetchLimits(), leader, flushed)
+        address = "leader", 1
+        throttle = Throttle("follower")
+        fetcher = kind(replica, lambda _: address, leader, FetchLimits(), leader, flushed, throttle)
         try:
             await scenario(leader, fetcher)
         finally:

@@ -38,8 +38,10 @@ def followers_cut_to_their_high_watermark(patch: pytest.MonkeyPatch) -> None:
         leader_id: int,
         epoch: int,
         advanced: Callable[[], None] = lambda: None,
+        *,
+        in_sync: bool = False,
     ) -> None:
-        right(self, log, leader_id, epoch, advanced)
+        right(self, log, leader_id, epoch, advanced, in_sync=in_sync)
         log.truncate_to(log.high_watermark, now_ms=0)
 
     patch.setattr(Follower, "__init__", begin)

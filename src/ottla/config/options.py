@@ -178,7 +178,7 @@ def _check_throttled_replicas(value: Value) -> None:
         return
     for pair in value:
         partition, _, broker = pair.partition(":")
-        if not (partition.strip().isdigit() and broker.strip().isdigit()):
+        if not (partition.strip().isdecimal() and broker.strip().isdecimal()):
             raise ValueError("either * or pairs of PARTITION:BROKER are expected")
 
 

@@ -8,6 +8,7 @@ from ottla.replication.partitions import Partitions, Replica
 
 class Followers:
     def __init__(self, partitions: Partitions, fetchers: Fetchers) -> None:
+        self._node_id = partitions.node_id
         self._fetchers = fetchers
         self._followers: dict[TopicPartition, Follower] = {}
         partitions.subscribe(self.settle, self._removed)
@@ -26,7 +27,13 @@ class Followers:
         ):
             return
         advanced = replica.standby.advanced if replica.standby is not None else lambda: None
-        follower = Follower(replica.log, state.leader, state.leader_epoch, advanced)
+        follower = Follower(
+            replica.log,
+            state.leader,
+            state.leader_epoch,
+            advanced,
+            in_sync=self._node_id in state.isr,
+        )
         self._followers[replica.topic_partition] = follower
         self._fetchers.follow(follower)
 

@@ -197,6 +197,7 @@ class Node:
             fetch_limits(settings),
             self.broker.suspects,
             broker.durability.flushed,
+            self.partitions.throttles.follower,
         )
         followers = Followers(self.partitions, self.fetchers)
         self.ailing = Ailing(

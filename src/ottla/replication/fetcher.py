@@ -22,6 +22,7 @@ from ottla.log.config import NEVER_MS
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.network import Link, LinkLost, Network
 from ottla.replication.follower import PATIENT, Follower, Verdict
+from ottla.replication.throttles import Throttle
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
@@ -106,6 +107,7 @@ class Fetcher:
         limits: FetchLimits,
         suspects: Suspects,
         flushed: Flushed,
+        throttle: Throttle,
     ) -> None:
         self.leader_id = leader_id
         self._replica = replica
@@ -114,6 +116,7 @@ class Fetcher:
         self._limits = limits
         self._suspects = suspects
         self._flushed = flushed
+        self._throttle = throttle
         self._followers: dict[TopicPartition, Follower] = {}
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
@@ -219,6 +222,8 @@ class Fetcher:
         if self._paused:
             self._end_pauses()
         await self._flush()
+        if self._throttle.partitions:
+            self._hold_back()
         if len(self._paused) == len(self._followers):
             await self._rest(self._limits.backoff_s)
             return
@@ -296,6 +301,8 @@ class Fetcher:
 
     async def _take(self, client: Client, follower: Follower, data: PartitionData) -> None:
         self._changed[follower.topic_partition] = None
+        if self._throttle.partitions and data.records:
+            self._count(follower, len(data.records))
         try:
             verdict = follower.took(data, now_ms())
         except (KafkaError, OSError) as error:  # its disk, or a damaged batch: the others go on
@@ -328,6 +335,20 @@ class Fetcher:
         for partition in [one for one, until in self._paused.items() if until <= now]:
             del self._paused[partition]
             self._changed[partition] = None
+
+    def _hold_back(self) -> None:
+        """While the quota is spent, replicas under it that lag are not asked for."""
+        throttle = self._throttle
+        if not throttle.quota.is_spent(asyncio.get_running_loop().time()):
+            return
+        for partition, follower in self._followers.items():
+            if partition not in self._paused and throttle.covers(partition) and follower.lags:
+                self._changed[partition] = None
+                self._pause(follower)
+
+    def _count(self, follower: Follower, size: int) -> None:
+        if self._throttle.covers(follower.topic_partition):
+            self._throttle.quota.spend(asyncio.get_running_loop().time(), size)
 
     async def _restart(self, client: Client, follower: Follower) -> None:
         start = await self._offset_of(client, follower, EARLIEST)
@@ -379,6 +400,7 @@ class Fetchers:
         limits: FetchLimits,
         suspects: Suspects,
         flushed: Flushed,
+        throttle: Throttle,
     ) -> None:
         self._replica = replica
         self._address = address
@@ -386,6 +408,7 @@ class Fetchers:
         self._limits = limits
         self._suspects = suspects
         self._flushed = flushed
+        self._throttle = throttle
         self._all: dict[tuple[int, bool], Fetcher] = {}
         self._fetcher_of: dict[TopicPartition, Fetcher] = {}
 
@@ -402,6 +425,7 @@ class Fetchers:
                 self._limits,
                 self._suspects,
                 self._flushed,
+                self._throttle,
             )
         self._fetcher_of[follower.topic_partition] = fetcher
         fetcher.follow(follower)

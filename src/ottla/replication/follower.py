@@ -25,6 +25,8 @@ PATIENT = {
 }
 """The metadata of one side is ahead: asking again later is all there is to do."""
 
+NOT_KNOWN = 2**63 - 1
+
 
 class Verdict(Enum):
     GO_ON = auto()
@@ -36,7 +38,15 @@ class Verdict(Enum):
 class Follower:
     """One replica under one leader in one epoch."""
 
-    __slots__ = ("_advanced", "epoch", "leader_id", "log", "topic_id", "topic_partition")
+    __slots__ = (
+        "_advanced",
+        "_committed",
+        "epoch",
+        "leader_id",
+        "log",
+        "topic_id",
+        "topic_partition",
+    )
 
     def __init__(
         self,
@@ -44,6 +54,8 @@ class Follower:
         leader_id: int,
         epoch: int,
         advanced: Callable[[], None] = lambda: None,
+        *,
+        in_sync: bool = False,
     ) -> None:
         """`advanced` is called when more is known to be committed."""
         self._advanced = advanced
@@ -52,6 +64,12 @@ class Follower:
         self.log = log
         self.leader_id = leader_id
         self.epoch = epoch
+        self._committed = 0 if in_sync else NOT_KNOWN  # how far, as the leader told last
+
+    @property
+    def lags(self) -> bool:
+        """It lacks what is committed, so nobody waits for it; a guess until the leader told."""
+        return self.log.log_end_offset < self._committed
 
     def wanted(self, max_bytes: int) -> FetchPartition:
         log = self.log
@@ -75,6 +93,7 @@ class Follower:
             return Verdict.GO_ON
         if data.records:
             self.log.append_as_follower(data.records, now_ms=now_ms)
+        self._committed = data.high_watermark
         if self.log.advance_high_watermark(data.high_watermark):
             self._advanced()
         if data.log_start_offset > self.log.log_start_offset:

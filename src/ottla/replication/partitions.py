@@ -18,6 +18,7 @@ from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader, Watched
 from ottla.replication.standby import Standby
+from ottla.replication.throttles import Throttles
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Partitions:
         self.node_id = node_id
         self.image = Image()
         self.settings = settings  # the file's, under what was set at run time
+        self.throttles = Throttles(node_id, settings)
         self._static = settings
         self._logs = logs
         self._now = now
@@ -165,6 +167,7 @@ class Partitions:
     def load(self, image: Image) -> None:
         """The first image: every replica it places here."""
         self.configure(image)
+        self.throttles.load(image)
         for topic in image.topics_by_id.values():
             for index in topic.partitions:
                 self._settle(topic, index)
@@ -174,6 +177,7 @@ class Partitions:
         if any(kind == ResourceType.BROKER for kind, _ in delta.configs):
             self._refresh_settings(image)
             self._reconfigure(self._by_name)
+        self.throttles.apply(image, delta)
         for topic in delta.topics_removed.values():
             for index in list(self._by_id.get(topic.id, ())):
                 self._remove(self._by_id[topic.id][index])
@@ -325,6 +329,7 @@ class Partitions:
             image.configs.get(CLUSTER_DEFAULTS, {}),
             image.config(ResourceType.BROKER, str(self.node_id)),
         )
+        self.throttles.read_rates(self.settings)
 
     def _reconfigure(self, topics: Iterable[str]) -> None:
         for topic in list(topics):

@@ -262,6 +262,8 @@ class Work:
             asked.leader = leader
             if log.log_start_offset > wanted.log_start_offset and self._is_start_news(asked, log):
                 self.must_answer = True
+            if self.broker.partitions.throttles.leader.partitions and self._is_held_back(leader):
+                upto = offset  # nothing of it
         elif self.request.isolation_level == READ_COMMITTED:
             upto = log.last_stable_offset
         else:
@@ -320,6 +322,15 @@ class Work:
             )
         )
 
+    def _is_held_back(self, leader: Leader) -> bool:
+        """While the quota is spent, replicas under it that are not in sync get nothing."""
+        throttle = self.broker.partitions.throttles.leader
+        return (
+            throttle.covers(leader.topic_partition)
+            and self.replica not in leader.in_sync.maximal
+            and throttle.quota.is_spent(self.broker.now())
+        )
+
     def _is_start_news(self, asked: Asked, log: PartitionLog) -> bool:
         """Somebody may wait until a replica has dropped what was deleted. It is told once: only a
         session remembers that."""
@@ -341,12 +352,21 @@ class Work:
         told = self.fetched
         if fetching.session is not None:
             told = [(asked, fetched) for asked, fetched in told if self._is_told(asked, fetched)]
+        if self.replica >= 0 and self.broker.partitions.throttles.leader.partitions:
+            self._count(told)
         return write_fetch_response(
             self.version,
             [(asked.key, fetched) for asked, fetched in told],
             session_id=fetching.session_id,
             endpoints=self._endpoints() if self.version >= 16 else None,
         )
+
+    def _count(self, told: list[tuple[Asked, Fetched]]) -> None:
+        """What leaves under the quota counts, whoever gets it."""
+        throttle = self.broker.partitions.throttles.leader
+        for asked, fetched in told:
+            if asked.leader is not None and throttle.covers(asked.leader.topic_partition):
+                throttle.quota.spend(self.broker.now(), len(fetched.data))
 
     def _is_told(self, asked: Asked, fetched: Fetched) -> bool:
         session = self.fetching.session

@@ -1,5 +1,7 @@
 """`ottla simulate`: a line for each seed."""
 
+import logging
+
 import pytest
 from typer.testing import CliRunner
 
@@ -14,3 +16,4 @@ def test_a_seed_is_replayed_and_told_in_a_line(world: World) -> None:
     assert first.exit_code == 0, first.output
     assert first.stdout.startswith("7\t")
     assert first.stdout == again.stdout
+    assert not logging.root.manager.disable  # a life is quiet, what comes after it is not

@@ -133,12 +133,13 @@ class ClusterWorld:
     # --- a run
 
     def run(self, seconds: float) -> "ClusterWorld":
+        before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
             with replaced(lambda: self.loop.now, Random(self.seed + 2), self.synced):
                 self._run(seconds)
         finally:
-            logging.disable(logging.NOTSET)
+            logging.disable(before)
             self.loop.close()
             shutil.rmtree(self.root, ignore_errors=True)
         return self

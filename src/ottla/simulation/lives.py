@@ -33,15 +33,27 @@ class Life(NamedTuple):
 
 def live(kind: World, seed: int, seconds: float | None = None) -> Life:
     span = SECONDS[kind] if seconds is None else seconds
-    match kind:
-        case World.CLUSTER:
-            return live_in_cluster(seed, span)
-        case World.QUORUM:
-            return live_in_quorum(seed, span)
-        case World.GROUPS:
-            return live_in_group(seed, span)
-        case World.TRANSACTIONS:
-            return live_in_transactions(seed, span)
+    with _quiet():
+        match kind:
+            case World.CLUSTER:
+                return live_in_cluster(seed, span)
+            case World.QUORUM:
+                return live_in_quorum(seed, span)
+            case World.GROUPS:
+                return live_in_group(seed, span)
+            case World.TRANSACTIONS:
+                return live_in_transactions(seed, span)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What nodes complain of is what a life is about: its story tells it."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager
@@ -108,7 +120,6 @@ def live_in_cluster(seed: int, seconds: float) -> Life:
 def live_in_quorum(seed: int, seconds: float) -> Life:
     from ottla.simulation.quorum_world import QuorumWorld, Violation
 
-    logging.disable(logging.WARNING)  # torn logs are what it is about
     world = QuorumWorld.from_seed(seed)
     trouble = ""
     try:
@@ -128,7 +139,6 @@ def live_in_quorum(seed: int, seconds: float) -> Life:
 def live_in_group(seed: int, seconds: float) -> Life:
     from ottla.simulation.group_world import GroupWorld, Violation
 
-    logging.disable(logging.CRITICAL)
     world = GroupWorld(seed)
     trouble = ""
     try:
@@ -142,7 +152,6 @@ def live_in_group(seed: int, seconds: float) -> Life:
 def live_in_transactions(seed: int, seconds: float) -> Life:
     from ottla.simulation.transaction_world import TransactionWorld, Violation
 
-    logging.disable(logging.CRITICAL)
     world = TransactionWorld(seed)
     trouble = ""
     try:

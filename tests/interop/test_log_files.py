@@ -143,7 +143,8 @@ def test_a_directory_of_kafkas_is_opened_as_it_is(written_by_kafka: Path, tmp_pa
     assert directory.previous_broker_epoch is not None
     log = directory.logs[TopicPartition("transactions", 0)]
     assert log.high_watermark == log.log_end_offset
-    assert log.last_stable_offset == log.log_end_offset - 1, "one transaction is open"
+    # One transaction is open; markers of those before it may have come after its record.
+    assert log.log_end_offset - 4 <= log.last_stable_offset < log.log_end_offset
     assert len(log.aborted_transactions(0, log.log_end_offset)) == 6
     assert directory.logs[TopicPartition("rolled", 0)].log_end_offset == 3000
 

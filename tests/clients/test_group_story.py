@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from ottla.cli.app import app
 from ottla.cli.rebalances import last_rebalance
 from support.brokers import Kind
+from support.confluent import close_together
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
@@ -62,7 +63,7 @@ def test_members_of_one_client_id_are_told_apart_and_the_idle_one_is_shown(
         told = CliRunner().invoke(app, ["group", "describe", name, "-b", bootstrap, "--json"])
         members = json.loads(told.stdout)["members"] if told.exit_code == 0 else []
     shown = CliRunner().invoke(app, ["group", "describe", name, "-b", bootstrap]).stdout
-    consumers.clear()  # to close one waits for its last rebalance, in which the others take part
+    close_together(consumers)
     assert {member["client"] for member in members} == {"reader"}
     for member in members:
         held = [part["partition"] for part in member["partitions"]]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -104,6 +105,12 @@ def poll_until(
             if message is not None and message.error() is None:
                 messages.append(message)
     return messages
+
+
+def close_together(consumers: list[Consumer]) -> None:
+    """One by one, each would wait for a rebalance in which those that are not polled take part."""
+    with ThreadPoolExecutor(len(consumers)) as pool:
+        list(pool.map(Consumer.close, consumers))
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:

@@ -16,12 +16,14 @@ from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
+from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
 from ottla.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
 from ottla.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
@@ -36,7 +38,9 @@ Address = tuple[str, int]
 ANSWER_S_MAX = 15.0
 VERSIONS: dict[type[Message], int] = {
     AlterPartitionReassignmentsRequest: 0,
+    ConsumerGroupDescribeRequest: 1,
     DescribeClusterRequest: 2,
+    DescribeGroupsRequest: 6,
     DescribeLogDirsRequest: 4,
     DescribeQuorumRequest: 1,
     DescribeShareGroupOffsetsRequest: 1,
@@ -96,6 +100,14 @@ class Asking:
                 return await client.ask(request, VERSIONS[type(request)], response)
         except (LinkLost, MalformedMessage, TimeoutError):
             return None
+
+    async def coordinator(self, group: str) -> Address:
+        """Of a group; OttlaError while there is none."""
+        find = FindCoordinatorRequest(coordinator_keys=[group])
+        (found,) = (await self.any(find, FindCoordinatorResponse)).coordinators
+        if found.error_code:
+            raise OttlaError(f"Nobody coordinates {group} at the moment.")
+        return found.host, found.port
 
     async def _client(self, place: Address) -> Client:
         known = self._links.get(place)

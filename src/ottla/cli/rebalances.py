@@ -3,52 +3,41 @@
 Brokers of Apache Kafka do not tell; then there is nothing to show, and that is no error.
 """
 
-import socket
+import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from struct import pack, unpack
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.json import decode as decode_json
 
-from ottla.wire.codec import MalformedMessage, decode, encode
-from ottla.wire.message import Message
+from ottla.cli.asking import Asking
+from ottla.errors import OttlaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 
-R = TypeVar("R", bound=Message)
-TIMEOUT_S = 5.0
-CLIENT = b"ottla"
 SLOW_S = 1.0
 
 
 def last_rebalance(bootstrap: str, group: str) -> dict[str, Any] | None:
-    for address in bootstrap.split(","):
-        host, _, port = address.strip().rpartition(":")
-        try:
-            return _ask(host, int(port), group)
-        except (OSError, ValueError, MalformedMessage):
-            continue
-    return None
-
-
-def _ask(host: str, port: int, group: str) -> dict[str, Any] | None:
-    find = FindCoordinatorRequest(coordinator_keys=[group])
-    with socket.create_connection((host, port), TIMEOUT_S) as link:
-        (coordinator,) = _exchange(link, find, FindCoordinatorResponse, 4).coordinators
-    if coordinator.error_code:
+    try:
+        return asyncio.run(_asked(bootstrap, group))
+    except OttlaError:
         return None
-    with socket.create_connection((coordinator.host, coordinator.port), TIMEOUT_S) as link:
-        modern = ConsumerGroupDescribeRequest(group_ids=[group], include_rebalance=True)
-        story = _exchange(link, modern, ConsumerGroupDescribeResponse, 1).groups[0].rebalance
-        if story is None:
-            classic = DescribeGroupsRequest(groups=[group], include_rebalance=True)
-            story = _exchange(link, classic, DescribeGroupsResponse, 6).groups[0].rebalance
-    return read_story(story)
+
+
+async def _asked(bootstrap: str, group: str) -> dict[str, Any] | None:
+    modern = ConsumerGroupDescribeRequest(group_ids=[group], include_rebalance=True)
+    classic = DescribeGroupsRequest(groups=[group], include_rebalance=True)
+    async with Asking(bootstrap) as asking:
+        place = await asking.coordinator(group)
+        told = await asking.one(place, modern, ConsumerGroupDescribeResponse)
+        if told is not None and told.groups[0].rebalance is not None:
+            return read_story(told.groups[0].rebalance)
+        known = await asking.one(place, classic, DescribeGroupsResponse)
+    return None if known is None else read_story(known.groups[0].rebalance)
 
 
 def read_story(story: str | None) -> dict[str, Any] | None:
@@ -56,24 +45,6 @@ def read_story(story: str | None) -> dict[str, Any] | None:
         return None
     read: dict[str, Any] = decode_json(story)
     return read
-
-
-def _exchange(link: socket.socket, request: Message, response: type[R], version: int) -> R:
-    header = pack(">hhih", request.API_KEY, version, 0, len(CLIENT)) + CLIENT + b"\0"
-    body = encode(request, version)
-    link.sendall(pack(">i", len(header) + len(body)) + header + body)
-    (size,) = unpack(">i", _read(link, 4))
-    return decode(response, version, _read(link, size), 5)[0]
-
-
-def _read(link: socket.socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        more = link.recv(size - len(data))
-        if not more:
-            raise OSError("the broker closed the connection")
-        data += more
-    return bytes(data)
 
 
 def told(story: dict[str, Any] | None, names: Mapping[str, str]) -> Iterator[str]:

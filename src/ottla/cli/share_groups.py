@@ -18,7 +18,6 @@ from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
 )
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
@@ -42,13 +41,11 @@ def described(bootstrap: str, group: str) -> ShareGroup | None:
 
 
 async def _described(bootstrap: str, group: str) -> ShareGroup | None:
-    find = FindCoordinatorRequest(coordinator_keys=[group])
     describe = ShareGroupDescribeRequest(group_ids=[group])
     everything = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
     offsets = DescribeShareGroupOffsetsRequest(groups=[everything])
     async with Asking(bootstrap) as asking:
-        (found,) = (await asking.any(find, FindCoordinatorResponse)).coordinators
-        place = found.host, found.port
+        place = await asking.coordinator(group)
         told = await asking.one(place, describe, ShareGroupDescribeResponse)
         if told is None or told.groups[0].error_code:
             return None

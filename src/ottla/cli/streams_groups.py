@@ -12,7 +12,6 @@ from ottla.cli.output import print_table
 from ottla.cli.rebalances import read_story
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,
@@ -51,12 +50,11 @@ def described(bootstrap: str, group: str) -> DescribedGroup | None:
 
 
 async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
-    find = FindCoordinatorRequest(coordinator_keys=[group])
     describe = StreamsGroupDescribeRequest(group_ids=[group], include_rebalance=True)
     async with Asking(bootstrap) as asking:
-        (found,) = (await asking.any(find, FindCoordinatorResponse)).coordinators
-        place = found.host, found.port
-        answer = await asking.one(place, describe, StreamsGroupDescribeResponse)
+        answer = await asking.one(
+            await asking.coordinator(group), describe, StreamsGroupDescribeResponse
+        )
     shown = None if answer is None else answer.groups[0]
     return None if shown is None or shown.error_code else shown
 

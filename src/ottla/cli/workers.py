@@ -6,11 +6,10 @@ can be kept from sharing one.
 """
 
 import socket
-from collections.abc import Iterable
 from pathlib import Path
 
 from ottla.config import Settings
-from ottla.config.topology import Listener, Topology
+from ottla.config.topology import Listener, Topology, show_address
 from ottla.errors import OttlaError
 
 MANY = 64
@@ -32,7 +31,7 @@ def plan_workers(
     )
     first = {
         "broker.rack": rack,
-        "listeners": show_listeners((*topology.listeners, *controllers)),
+        "listeners": ",".join(map(str, (*topology.listeners, *controllers))),
         **_advertised(settings, 0),
     }
     shared = {"broker.rack": rack, "process.roles": "broker", **_quorum(topology, controllers)}
@@ -44,7 +43,7 @@ def _own(settings: Settings, at: int) -> dict[str, str]:
     topology = settings.topology
     own = {
         "node.id": str(topology.node_id + at),
-        "listeners": show_listeners(_shifted(topology.listeners, at)),
+        "listeners": ",".join(map(str, _shifted(topology.listeners, at))),
         "log.dirs": ",".join(str(_beside(path, at)) for path in topology.log_dirs),
         **_advertised(settings, at),
     }
@@ -59,14 +58,7 @@ def _own(settings: Settings, at: int) -> dict[str, str]:
 def _advertised(settings: Settings, at: int) -> dict[str, str]:
     if not settings.names("advertised.listeners"):
         return {}
-    return {"advertised.listeners": show_listeners(_shifted(settings.topology.advertised, at))}
-
-
-def show_listeners(listeners: Iterable[Listener]) -> str:
-    return ",".join(
-        f"{each.name}://{f'[{each.host}]' if ':' in each.host else each.host}:{each.port}"
-        for each in listeners
-    )
+    return {"advertised.listeners": ",".join(map(str, _shifted(settings.topology.advertised, at)))}
 
 
 def host_name() -> str:
@@ -78,7 +70,7 @@ def _quorum(topology: Topology, controllers: tuple[Listener, ...]) -> dict[str, 
     if topology.voters or topology.bootstrap_controllers:
         return {}
     host, port = controllers[0].host or "127.0.0.1", controllers[0].port
-    return {"controller.quorum.bootstrap.servers": f"{f'[{host}]' if ':' in host else host}:{port}"}
+    return {"controller.quorum.bootstrap.servers": show_address(host, port)}
 
 
 def _shifted(listeners: tuple[Listener, ...], by: int) -> tuple[Listener, ...]:

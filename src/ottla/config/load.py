@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ottla.config.options import BROKER_OPTIONS
 from ottla.config.properties import Entry, read_properties, render_properties
 from ottla.config.settings import Settings
-from ottla.config.topology import EVERYWHERE, host_and_port
+from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_address
 from ottla.errors import OttlaError
 
 _NOT_HONOURED = {
@@ -66,7 +66,7 @@ def load(
         listen = listen or DEFAULT_LISTEN
         given = single_node(listen, data or user_data_directory())
         if advertise is not None:
-            given["advertised.listeners"] = f"PLAINTEXT://{_bracketed(advertise)}:{listen[1]}"
+            given["advertised.listeners"] = str(Listener("PLAINTEXT", advertise, listen[1]))
     else:
         given, warnings = _checked(str(path), read_properties(path))
         if listen is not None:
@@ -82,14 +82,9 @@ def single_node(
     listen: tuple[str, int], data: Path, controller: tuple[str, int] = ("127.0.0.1", 0)
 ) -> dict[str, str]:
     """Options of a node that is broker and controller; controller port 0 means any free one."""
-    host, port = listen
-    controller_host, controller_port = controller
     return {
         **SINGLE_NODE,
-        "listeners": (
-            f"PLAINTEXT://{_bracketed(host)}:{port},"
-            f"CONTROLLER://{_bracketed(controller_host)}:{controller_port}"
-        ),
+        "listeners": f"{Listener('PLAINTEXT', *listen)},{Listener('CONTROLLER', *controller)}",
         "log.dirs": str(data),
     }
 
@@ -119,7 +114,7 @@ def render_single_node(settings: Settings) -> str:
     if not topology.voters and not topology.bootstrap_controllers:
         controller = topology.controller_listeners[0]
         host = "localhost" if controller.host in EVERYWHERE else controller.host
-        options["controller.quorum.bootstrap.servers"] = f"{_bracketed(host)}:{controller.port}"
+        options["controller.quorum.bootstrap.servers"] = show_address(host, controller.port)
     return render_properties(
         {
             name: value
@@ -186,10 +181,5 @@ def _listening(
     names = [entry.partition("://")[0] for entry in entries if entry not in kept]
     host, port = listen
     name = names[0] if names else "PLAINTEXT"
-    moved = f"{name}://{_bracketed(host)}:{port}"
-    told = f"{name}://{_bracketed(advertise or host)}:{port}"
-    return {"listeners": ",".join([moved, *kept]), "advertised.listeners": told}
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+    moved, told = Listener(name, host, port), Listener(name, advertise or host, port)
+    return {"listeners": ",".join([str(moved), *kept]), "advertised.listeners": str(told)}

@@ -21,6 +21,10 @@ class Listener(NamedTuple):
     port: int
     protocol: str = "PLAINTEXT"
 
+    def __str__(self) -> str:
+        """As options write it."""
+        return f"{self.name}://{show_address(self.host, self.port)}"
+
 
 class Voter(NamedTuple):
     node_id: int
@@ -113,6 +117,11 @@ def parse_listeners(
             raise OttlaError(f"{option}: port {port} is used twice; each listener needs its own.")
         found.append(Listener(name, host, port, protocols[name]))
     return tuple(found)
+
+
+def show_address(host: str, port: int) -> str:
+    """As options write it: an address of IPv6 has colons of its own."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def host_and_port(option: str, address: str) -> tuple[str, int]:

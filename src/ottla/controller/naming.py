@@ -20,6 +20,16 @@ def check_topic_name(name: str) -> None:
         )
 
 
+def why_missing(name: str) -> ErrorCode:
+    """What is said of a topic that is not there: who hears that none can have its name need not
+    wait for it to be made."""
+    try:
+        check_topic_name(name)
+    except KafkaError as error:
+        return error.code
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def collision_key(name: str) -> str:
     """Metrics write '.' as '_': two names that differ in nothing else would be mixed up."""
     return name.replace(".", "_")

@@ -346,11 +346,7 @@ def fill_ports(wanted: tuple[Listener, ...], bound: list[Listener]) -> list[List
 
 def settle_ports(settings: Settings, bound: list[Listener]) -> Settings:
     """The same settings with the ports that the system chose."""
-    listeners = ",".join(
-        f"{each.name}://{f'[{each.host}]' if ':' in each.host else each.host}:{each.port}"
-        for each in bound
-    )
-    return Settings({**settings.static, "listeners": listeners})
+    return Settings({**settings.static, "listeners": ",".join(map(str, bound))})
 
 
 def fetch_limits(settings: Settings) -> FetchLimits:

@@ -7,7 +7,7 @@ from ottla.broker.authorized import TOPIC_OPERATIONS
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.controller.naming import check_topic_name
+from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import NO_LEADER, Image, Partition, Topic
 from ottla.wire.messages.describe_topic_partitions import (
@@ -72,13 +72,8 @@ def _asked(request: DescribeTopicPartitionsRequest, image: Image) -> list[tuple[
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except KafkaError as error:
-        code = error.code
     return DescribeTopicPartitionsResponseTopic(
-        error_code=code,
+        error_code=why_missing(name),
         name=name,
         is_internal=name in INTERNAL_TOPICS,
         topic_authorized_operations=TOPIC_OPERATIONS,

@@ -11,7 +11,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.topics_on_demand import create_on_demand
-from ottla.controller.naming import check_topic_name
+from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.image import NO_LEADER, Partition, Topic
@@ -128,18 +128,10 @@ def _asked_for(
     found = image.topics_by_name.get(asked.name)
     if found is not None:
         return view.topic(found)
-    code = refused.get(asked.name) or _why_missing(asked.name)
+    code = refused.get(asked.name) or why_missing(asked.name)
     return MetadataResponseTopic(
         error_code=code, name=asked.name, is_internal=asked.name in INTERNAL_TOPICS
     )
-
-
-def _why_missing(name: str) -> ErrorCode:
-    try:
-        check_topic_name(name)
-    except KafkaError as error:
-        return error.code  # then a producer need not wait for it to be made
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 class View:

@@ -1,22 +1,21 @@
 """Consumers read from the replica in their own rack (KIP-392)."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 from kio.schema.errors import ErrorCode
 
 from support.clusters import Cluster, cluster_of
-from support.confluent import SECONDS_MAX, read, wait_until
+from support.confluent import create_topic, produce, read, wait_until
 from support.wire import Connection
 
 pytestmark = pytest.mark.timeout(120)
 
 BROKER, SET = 4, 0
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
-QUIET = {"log_level": 0}
 
 
 def fetch(cluster: Cluster, node: int, rack: str, offset: int, wait_ms: int = 0) -> Any:
@@ -36,11 +35,17 @@ def fetch(cluster: Cluster, node: int, rack: str, offset: int, wait_ms: int = 0)
     return reply.responses[0].partitions[0]
 
 
-def produce(cluster: Cluster, *values: bytes) -> None:
-    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **QUIET})
-    for value in values:
-        producer.produce("t", value)
-    assert producer.flush(SECONDS_MAX) == 0
+@contextmanager
+def racks(
+    path: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[tuple[Cluster, int, int]]:
+    """Two records on three nodes, each in a rack of its own; who leads, and one that follows."""
+    with cluster_of(3, path, {"replica.selector.class": SELECTOR, **(settings or {})}) as cluster:
+        create_topic(cluster.bootstrap, "t", replicas=3)
+        cluster.await_in_sync("t", [1, 2, 3])
+        produce(cluster.bootstrap, "t", [b"a", b"b"])
+        leader, _ = cluster.partition("t")
+        yield cluster, leader, leader % 3 + 1
 
 
 def forget_old_records(cluster: Cluster, node: int) -> None:
@@ -53,13 +58,7 @@ def forget_old_records(cluster: Cluster, node: int) -> None:
 
 
 def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_served_there(tmp_path: Path) -> None:
-    with cluster_of(3, tmp_path, {"replica.selector.class": SELECTOR}) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
-        admin.create_topics([NewTopic("t", 1, 3)])["t"].result(SECONDS_MAX)
-        cluster.await_in_sync("t", [1, 2, 3])
-        produce(cluster, b"a", b"b")
-        leader, _ = cluster.partition("t")
-        near = leader % 3 + 1
+    with racks(tmp_path) as (cluster, leader, near):
 
         def is_sent_there() -> bool:
             answer = fetch(cluster, leader, f"rack-{near}", 2)
@@ -86,14 +85,7 @@ def test_a_consumer_is_sent_to_the_replica_in_its_rack_and_served_there(tmp_path
 def test_a_consumer_is_not_sent_to_a_replica_that_has_dropped_what_it_asks_for(
     tmp_path: Path,
 ) -> None:
-    settings = {"replica.selector.class": SELECTOR, "log.retention.check.interval.ms": "200"}
-    with cluster_of(3, tmp_path, settings) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
-        admin.create_topics([NewTopic("t", 1, 3)])["t"].result(SECONDS_MAX)
-        cluster.await_in_sync("t", [1, 2, 3])
-        produce(cluster, b"a", b"b")
-        leader, _ = cluster.partition("t")
-        near = leader % 3 + 1
+    with racks(tmp_path, {"log.retention.check.interval.ms": "200"}) as (cluster, leader, near):
 
         def sent_to(offset: int) -> int:
             return int(fetch(cluster, leader, f"rack-{near}", offset).preferred_read_replica)

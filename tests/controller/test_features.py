@@ -1,7 +1,5 @@
 """Feature levels move up and down, and what has to be true of a cluster before they do."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from ottla.config.settings import Settings
@@ -17,14 +15,6 @@ from support.metadata import Cluster
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 ELR = "eligible.leader.replicas.version"
 MIN_IN_SYNC = "min.insync.replicas"
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    cluster = Cluster()
-    cluster.broker(1)
-    yield cluster
-    cluster.close()
 
 
 def update(name: str, level: int, kind: int = UPGRADE) -> UpdateFeaturesRequest:

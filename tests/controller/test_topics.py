@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -26,14 +25,6 @@ from ottla.wire.messages.create_topics import (
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from support.metadata import Cluster
-
-
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
-    cluster = Cluster()
-    cluster.broker(1)
-    yield cluster
-    cluster.close()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a" * 250, "a/b", "naïve", "a b", "../../etc"])

@@ -1,6 +1,8 @@
 """Logs in a temporary directory, and batches to put into them."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +31,23 @@ def open_orders(tmp_path: Path, resources: LogResources) -> Callable[..., Partit
         return open_log(tmp_path / "orders-0", ORDERS, config or LogConfig(), resources, **how)
 
     return open_it
+
+
+@pytest.fixture
+def prying_thread() -> Callable[[], AbstractContextManager[None]]:
+    """Somebody who reads opens each file again as soon as it is closed, while it is still there."""
+
+    @contextmanager
+    def pry() -> Iterator[None]:
+        forget = OpenFiles.forget
+
+        def forget_and_open(files: OpenFiles, path: str) -> None:
+            forget(files, path)
+            if os.path.exists(path):
+                files.get(path)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(OpenFiles, "forget", forget_and_open)
+            yield
+
+    return pry

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,6 +35,7 @@ from ottla.wire.record_batch import NewRecord, Record, build_batch, build_marker
 from support.log_batches import NOW, records_in
 
 Open = Callable[..., PartitionLog]
+PryingThread = Callable[[], AbstractContextManager[None]]
 COMPACTED = LogConfig(compact=True, delete=False, segment_bytes=400, delete_retention_ms=1000)
 Pairs = list[tuple[bytes, bytes | None]]
 
@@ -284,19 +286,11 @@ def test_a_read_that_waits_for_its_thread_outlives_a_cleaning(
 
 
 def test_a_file_that_a_thread_opens_amid_a_cleaning_is_not_taken_for_the_cleaned_one(
-    open_orders: Open, monkeypatch: pytest.MonkeyPatch
+    open_orders: Open, prying_thread: PryingThread
 ) -> None:
     log = half_dirty_and_just_started(open_orders)
     result = clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
-    forget = OpenFiles.forget
-
-    def forget_and_open(files: OpenFiles, path: str) -> None:
-        forget(files, path)
-        if os.path.exists(path):
-            files.get(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(OpenFiles, "forget", forget_and_open)
+    with prying_thread():
         swap_in(log, result, NOW)
     assert [r.offset for r in everything(log) if r.offset < 100] == list(range(0, 100, 2))
     assert log.damage is None

@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from errno import EIO, ENOSPC
 from pathlib import Path
 
@@ -18,13 +19,13 @@ from ottla.log.checkpoints import (
 )
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory, parse_partition
-from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.replication.directories import Directories
 from support.log_batches import NOW, append, values_from
 
 ORDERS = TopicPartition("orders", 0)
 Make = Callable[[], LogDirectory]
+PryingThread = Callable[[], AbstractContextManager[None]]
 
 
 @pytest.fixture
@@ -126,19 +127,11 @@ def test_a_deleted_partition_is_out_of_sight_at_once_and_gone_later(make: Make) 
 
 
 def test_a_topic_made_anew_writes_into_no_file_that_a_thread_opened_amid_the_deletion(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+    make: Make, prying_thread: PryingThread
 ) -> None:
     directory = make()
     append(directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW), b"old")
-    forget = OpenFiles.forget
-
-    def forget_and_open(files: OpenFiles, path: str) -> None:
-        forget(files, path)
-        if os.path.exists(path):
-            files.get(path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(OpenFiles, "forget", forget_and_open)
+    with prying_thread():
         directory.delete(ORDERS, now_ms=NOW)
     append(directory.create(ORDERS, new_uuid(), LogConfig(), now_ms=NOW), b"new")
     directory.unlock()

@@ -28,7 +28,7 @@ java: # Spark's only need besides Python, installed where the package manager ma
 
 test: install lint ## Run every check and the tests
 	# A thousand lives of clusters have both cores first. Tests of real processes wait more than they
-	# compute: two at a time, and the other simulations, which only compute, get what they leave of the
+	# compute: three at a time, and the other simulations, which only compute, get what they leave of the
 	# cores. What fails beside others is tried once more, and named.
 	@outcome=0; set -x; \
 	$(BIN)/python -m pytest tests/simulation/test_cluster.py -m "not long" --durations=1 $(ARGS) || outcome=1; \
@@ -36,7 +36,7 @@ test: install lint ## Run every check and the tests
 		-m "not long" --durations=3 $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
 	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" \
-		-n 2 --dist loadfile -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
+		-n 3 --dist loadfile -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
 	$(BIN)/python -m pytest tests/pipelines -m "not long" -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; cat .simulation.log; exit $$outcome
 

@@ -1,11 +1,16 @@
 """Metadata, DescribeCluster, DescribeTopicPartitions and the APIs that make topics."""
 
+import time
 import uuid
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from support.confluent import wait_until
+from support.brokers import START_SECONDS_MAX, Kind, running
+from support.confluent import create_topic, wait_until
+from support.homes import Home
 from support.wire import Connection
 
 
@@ -23,6 +28,29 @@ def test_the_cluster_and_its_node_are_told(connection: Connection, bootstrap: st
     assert (node.node_id, f"{node.host}:{node.port}", node.rack) == (1, bootstrap, None)
     assert reply.controller_id == 1
     assert len(reply.cluster_id) == 22
+
+
+def test_the_first_answer_after_a_start_names_the_broker_and_its_leads(
+    broker_kind: Kind, home: Home
+) -> None:
+    """When it hears of a cluster of no brokers, librdkafka forgets even where it began."""
+    with running(broker_kind, home) as broker:
+        create_topic(home.bootstrap, "t")
+        for _ in range(3):
+            broker.stop()
+            broker.launch()
+            reply = first_answer(home.bootstrap)
+            assert [node.node_id for node in reply.brokers] == [1]
+            assert reply.topics[0].partitions[0].leader_id == 1
+
+
+def first_answer(bootstrap: str) -> Any:
+    """Asked again and again without a pause: what is wrong only for a moment must be seen."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline:
+        with suppress(ConnectionError), Connection(bootstrap) as connection:
+            return connection.ask("metadata", 12, topics=[{"name": "t"}])
+    raise AssertionError("the broker did not answer in time")
 
 
 @pytest.mark.parametrize("version", range(14))

@@ -41,6 +41,8 @@ class Reader:
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
                 "reconnect.backoff.max.ms": 500,
+                # At its end Kafka tells of a cluster without brokers: to be forgotten soon.
+                "metadata.recovery.rebootstrap.trigger.ms": 1000,
                 "log_level": 0,
                 **options,
             }

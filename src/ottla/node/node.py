@@ -231,8 +231,9 @@ class Node:
         self.partitions.load(self.publisher.image)
         self.logs.set_aside_strays(lambda known: self.partitions.find(*known) is not None)
         self.publisher.subscribe(self._image_changed)
-        await self._serve(Listeners.BROKER)
         await self.registration.unfence()
+        await self._know_of_own_unfencing()
+        await self._serve(Listeners.BROKER)
         self.assignments.loaded()
         self.upkeep.start()
         self._watch()
@@ -241,6 +242,12 @@ class Node:
         """The metadata before it may say that this node leads, as it did in its last life: with
         what it lost in a crash it would have followers cut their logs to its own."""
         while self.publisher.image.offset < self.registration.epoch:
+            await asyncio.sleep(CATCH_UP_S)
+
+    async def _know_of_own_unfencing(self) -> None:
+        """Clients asked before would hear of a cluster without this broker, perhaps without any:
+        librdkafka then forgets even where it began, and is lost for minutes."""
+        while self.publisher.image.brokers[self.topology.node_id].fenced:
             await asyncio.sleep(CATCH_UP_S)
 
     def _open_logs(self) -> None:

@@ -134,7 +134,9 @@ def test_a_commit_that_takes_too_long_is_refused_and_still_counts() -> None:
     in_a_loop(body, replicated=True)
 
 
-def test_a_failed_append_takes_the_state_back() -> None:
+def test_a_failed_append_takes_the_state_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.coordination.shard.RETRY_LOAD_S", 0.01)
+
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         await shard.submit(lambda notes, now, _: notes.put("a", 1))
         log.refuse_appends = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -144,6 +146,34 @@ def test_a_failed_append_takes_the_state_back() -> None:
         while shard.phase is Phase.LOADING:
             await asyncio.sleep(0)
         assert await shard.submit(lambda notes, now, _: notes.get("a")) == 1
+
+    in_a_loop(body)
+
+
+def test_a_log_that_takes_nothing_is_not_read_over_and_over() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        log.refuse_appends = ErrorCode.KAFKA_STORAGE_ERROR
+        with pytest.raises(KafkaError):
+            await shard.submit(lambda notes, now, _: notes.put("a", 1))
+        for _ in range(10):
+            await asyncio.sleep(0)
+            assert shard.phase is Phase.LOADING, "it was loaded a moment ago"
+
+    in_a_loop(body)
+
+
+def test_what_is_due_waits_until_it_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.coordination.shard.RETRY_TICK_S", 0.01)
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        machine = shard.machine
+        woken = shard.submit(lambda notes, now, me: notes.wait(now, me, 0.01))
+        log.refuse_appends = ErrorCode.NOT_ENOUGH_REPLICAS
+        await asyncio.sleep(0.05)
+        assert not woken.done()
+        assert shard.machine is machine, "there was no need to load it again"
+        log.refuse_appends = None
+        assert await woken == "woken"
 
     in_a_loop(body)
 

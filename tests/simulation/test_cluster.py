@@ -8,11 +8,13 @@ from random import SystemRandom
 import pytest
 
 from ottla.replication.fetcher import Fetcher
-from ottla.simulation.cluster_world import ClusterWorld
+from ottla.simulation.cluster_world import COPIED, ClusterWorld
 from ottla.simulation.lives import World, living
 from ottla.simulation.quorum_world import Violation
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
+from simulation.group_mutants import MUTANTS as GROUP_MUTANTS
+from simulation.transaction_mutants import MUTANTS as TRANSACTION_MUTANTS
 
 SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "1000"))
 SYNCED_SEEDS = 10
@@ -20,6 +22,13 @@ MOST_SYNCED_SEEDS = 50
 MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50
+FEWEST_COPIED = 5  # transactions, where there are any
+MANY_COPIED = 100
+COORDINATORS_MUTANTS = {
+    f"{kind}-{mutant.__name__}": mutant
+    for kind, mutants in (("groups", GROUP_MUTANTS), ("transactions", TRANSACTION_MUTANTS))
+    for mutant in mutants
+}
 MUTANTS = {mutant.__name__: mutant for mutant in (*CLUSTER_MUTANTS, *COUNTING_MUTANTS)}
 
 
@@ -37,6 +46,7 @@ def test_no_seed_breaks_an_invariant() -> None:
     assert min(one["elections"] for one in facts) >= FEWEST_ELECTIONS
     assert min(one["acknowledged"] for one in facts) >= FEWEST_ACKNOWLEDGED
     assert min(one["logs cut"] for one in facts) >= 1
+    assert min(one["copied"] for one in facts if "copied" in one) >= FEWEST_COPIED
 
 
 @pytest.mark.timeout(300)
@@ -93,3 +103,17 @@ def test_a_mutant_is_found(name: str) -> None:
         tried = next((n for n, life in enumerate(lives, 1) if life.trouble), None)
     assert tried is not None, f"{MUTANT_SEEDS} seeds did not find it"
     print(f"{name} was found after {tried} seeds")
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.long
+@pytest.mark.parametrize("name", COORDINATORS_MUTANTS)
+def test_a_mutant_of_coordinators_is_found_by_what_is_copied(name: str) -> None:
+    draw = SystemRandom()
+    seeds = [draw.randrange(2**32) // COPIED * COPIED for _ in range(MANY_COPIED)]
+    prepare = partial(put_back, COORDINATORS_MUTANTS[name])
+    with living(World.CLUSTER, seeds, prepare=prepare) as lives:
+        tried = next((n for n, life in enumerate(lives, 1) if life.trouble), None)
+        said = ""
+    assert tried is not None, f"{MANY_COPIED} seeds did not find it"
+    print(f"{name} was found after {tried} seeds {said}")

@@ -23,6 +23,10 @@ class MemoryLog:
         self._moved = asyncio.Event()
         self._led = True
 
+    @property
+    def may_append(self) -> bool:
+        return self.refuse_appends is None
+
     def append(self, batch: bytes, now_ms: int) -> int:
         if self.refuse_appends is not None:
             raise KafkaError(self.refuse_appends)

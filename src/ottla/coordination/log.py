@@ -27,6 +27,10 @@ class ShardLog(Protocol):
     def max_batch_bytes(self) -> int:
         """`max.message.bytes` of the topic."""
 
+    @property
+    def may_append(self) -> bool:
+        """False while too few replicas are in sync."""
+
     def append(self, batch: bytes, now_ms: int) -> int:
         """Append one batch of the coordinator's; the end offset that commits it."""
 

@@ -81,6 +81,7 @@ class Shard(Generic[M]):
         self._log: ShardLog | None = None
         self._loop: asyncio.AbstractEventLoop
         self._loading: asyncio.Task[None] | None = None
+        self._loaded_at = float("-inf")
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
@@ -299,7 +300,7 @@ class Shard(Generic[M]):
             self._drop(KafkaError(code, error.message))  # `unload` or `load` follows
             self.phase = Phase.IDLE
         finally:
-            if self._committing is asyncio.current_task():
+            if self._committing is asyncio.current_task(self._loop):
                 self._committing = None
 
     def _refuse_late(self) -> None:
@@ -342,12 +343,18 @@ class Shard(Generic[M]):
         self._timer = None
         if self.phase is not Phase.ACTIVE:
             return
+        if not self._led().may_append:  # then time stands still: nothing that is due can be written
+            self._tick_later()
+            return
         try:
             self._take(self.machine.tick(self._now()), None)
         except Exception:
             logger.exception("%s: a time-out could not be handled", self.name)
-            self._timer_due = self._loop.time() + RETRY_TICK_S
-            self._timer = self._loop.call_at(self._timer_due, self._tick)
+            self._tick_later()
+
+    def _tick_later(self) -> None:
+        self._timer_due = self._loop.time() + RETRY_TICK_S
+        self._timer = self._loop.call_at(self._timer_due, self._tick)
 
     # -- loading --------------------------------------------------------------------------
 
@@ -370,6 +377,7 @@ class Shard(Generic[M]):
             self.phase = Phase.IDLE
             return
         self._machine = machine
+        self._loaded_at = self._loop.time()
         self.phase = Phase.ACTIVE
         if end_offset > log.high_watermark:
             self._sent(end_offset, [])
@@ -394,7 +402,12 @@ class Shard(Generic[M]):
         log = self._led()
         self._drop(refusal)
         self.phase = Phase.LOADING
-        self._loading = self._loop.create_task(self._load(log))
+        self._loading = self._loop.create_task(self._load_again(log))
+
+    async def _load_again(self, log: ShardLog) -> None:
+        """At once, but not over and over where nothing can be appended: a log may be large."""
+        await asyncio.sleep(self._loaded_at + RETRY_LOAD_S - self._loop.time())
+        await self._load(log)
 
     def _drop(self, refusal: KafkaError) -> None:
         self._machine = None

@@ -52,6 +52,10 @@ class CoordinatorLog:
     def max_batch_bytes(self) -> int:
         return self._leader.log.config.message_bytes_max
 
+    @property
+    def may_append(self) -> bool:
+        return not self._leader.in_sync.is_under_min
+
     def append(self, batch: bytes, now_ms: int) -> int:
         self._check()
         appended = self._leader.append(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Image
+from ottla.simulation import mayfly
 from ottla.simulation.traps import SPAN_S, Traps
 
 if TYPE_CHECKING:
@@ -213,15 +214,19 @@ class Faults:
     def is_whole(self, member: "Member") -> bool:
         """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""
         newest = self.newest_image()
-        topic = newest.topics_by_name.get("story") if newest is not None else None
-        if newest is None or topic is None or member.node is None:
+        if newest is None or "story" not in newest.topics_by_name or member.node is None:
             return False
         known, own = newest.brokers.get(member.id), getattr(member.node, "registration", None)
         whole = (
             known is not None
             and own is not None
             and known.epoch == own.epoch
-            and all(member.id in partition.isr for partition in topic.partitions.values())
+            and all(
+                member.id in partition.isr
+                for topic in newest.topics_by_name.values()
+                if topic.name != mayfly.TOPIC
+                for partition in topic.partitions.values()
+            )
         )
         member.lost_something &= not whole
         return whole

@@ -12,6 +12,7 @@ for the disks, and all may lose it at once.
 import asyncio
 import logging
 import shutil
+from collections import defaultdict
 from collections.abc import Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
@@ -23,12 +24,15 @@ from typing import Any, NoReturn
 from ottla.config import Settings
 from ottla.errors import KafkaError
 from ottla.ids import TopicPartition
+from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
-from ottla.simulation import mayfly
+from ottla.simulation import copiers, copies, mayfly
 from ottla.simulation.clients import Client, Cluster, Consumer, Producer
 from ottla.simulation.cluster_faults import Faults
 from ottla.simulation.cluster_invariants import ClusterInvariants
+from ottla.simulation.copiers import Copier
+from ottla.simulation.copies import Copies, CopyReader
 from ottla.simulation.hosts import LIFE, Host, Life
 from ottla.simulation.loop import VirtualLoop
 from ottla.simulation.mayfly import Graves, Mayfly
@@ -50,9 +54,13 @@ ELECT = 2
 TOPIC = "story"
 PARTITIONS = 2
 STORY_LINES = 120
+ALL_BYTES = 1 << 24
+STEPS_MAX = 300_000  # ten times as many as there are in a life
 HEAL_S = 15.0
 WRITING_S = 10.0  # of that
 PACE_S = 1.2
+COPIED = 5
+"""In every fifth life a group copies what is written, in transactions."""
 LIARS = 0.3
 """The share of lives in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")
@@ -106,10 +114,13 @@ class ClusterWorld:
         self.invariants = ClusterInvariants(self)
         self.graves = Graves(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
-        flushes = {"log.flush.interval.ms": "2500"} if self.rng.random() < 0.5 else {}
+        drawn = {"log.flush.interval.ms": "2500"} if self.rng.random() < 0.5 else {}
         if synced:
-            flushes["log.flush.interval.messages"] = "1"
-        self.members = {n: self._member(n, nodes, flushes) for n in range(1, nodes + 1)}
+            drawn["log.flush.interval.messages"] = "1"
+        self.copies = None if seed % COPIED else Copies(self)
+        if self.copies is not None:
+            drawn |= copiers.SETTINGS
+        self.members = {n: self._member(n, nodes, drawn) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
         self.client_life = Life(Host(CLIENTS))
         self.calm = False
@@ -160,14 +171,19 @@ class ClusterWorld:
         for client in self.clients:
             if isinstance(client, Producer | Mayfly):
                 self.loop.call_later(WRITING_S, client.stop)
+            elif isinstance(client, Copier):
+                client.calm = True
         acknowledged = self.acknowledged
         self._until(seconds + HEAL_S)
         if self.acknowledged == acknowledged:
             self.violated(f"nothing was acknowledged in {WRITING_S} s after all was mended")
         self.invariants.at_the_end(len(self.members))
-        for consumer in self.clients:
-            if isinstance(consumer, Consumer):
-                self._read_all(consumer)
+        readers = [client for client in self.clients if isinstance(client, Consumer)]
+        for reader in readers:
+            self._read_all(reader)
+        if self.copies is not None:
+            self.copies.at_the_end({reader.where: reader.position for reader in readers})
+            self._compare_replicas()
 
     def _until(self, moment: float) -> None:
         self.loop.run_until(moment)
@@ -179,18 +195,40 @@ class ClusterWorld:
         if bases and consumer.position <= max(bases):
             self.violated(f"the reader of {consumer.where} is still at {consumer.position}")
 
+    def _compare_replicas(self) -> None:
+        """Of every partition, as far as all have it: those of coordinators are not looked at in
+        every step."""
+        found: defaultdict[TopicPartition, list[PartitionLog]] = defaultdict(list)
+        for member in self.members.values():
+            for replica in member.node.partitions if member.node is not None else ():
+                found[replica.topic_partition].append(replica.log)
+        for where, logs in found.items():
+            end = min(log.log_end_offset for log in logs)
+            if len({bytes(log.read(0, ALL_BYTES, upto=end).fetch_cold()) for log in logs}) > 1:
+                self.violated(f"the replicas of {where} differ at the end, before {end}")
+
     async def _live(self) -> None:
         """Make the topic, then let clients write and read until the end."""
         ports = {member.id: member.port for member in self.members.values()}
-        cluster = Cluster(ports, TOPIC, Random(self.rng.random()))
-        await self._create_topic(cluster)
+        await self._create_topic(Cluster(ports, TOPIC, Random(self.rng.random())))
         for n in range(PARTITIONS):
             for name in ("a", "b"):
                 self.clients.append(Producer(f"{name}{n}", n, PACE_S, *self._client(ports)))
             self.clients.append(Consumer(n, *self._client(ports)))
-        self.clients.append(Mayfly(*self._client(ports, mayfly.TOPIC)))
+        if self.copies is None:
+            self.clients.append(Mayfly(*self._client(ports, mayfly.TOPIC)))
+        else:
+            await self._copy(ports, self.copies)
         for client in self.clients:
             self._as_client(client.run())
+
+    async def _copy(self, ports: dict[int, int], found: Copies) -> None:
+        target = Cluster(ports, copies.TOPIC, Random(self.rng.random()))
+        await self._create_topic(target)
+        for name in ("first", "second"):
+            self.clients.append(Copier(name, found, target, *self._client(ports)))
+        for n in range(copies.PARTITIONS):
+            self.clients.append(CopyReader(n, found, *self._client(ports, copies.TOPIC)))
 
     def _client(
         self, ports: dict[int, int], topic: str = TOPIC
@@ -203,7 +241,10 @@ class ClusterWorld:
         request: Message = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
-                    name=TOPIC, num_partitions=PARTITIONS, replication_factor=3, configs=config
+                    name=cluster.topic,
+                    num_partitions=PARTITIONS,
+                    replication_factor=3,
+                    configs=config,
                 )
             ]
         )
@@ -318,6 +359,8 @@ class ClusterWorld:
         """Only at the node whose step it was: no other can have changed."""
         if self._violation is not None:
             raise self._violation
+        if self.loop.steps > STEPS_MAX:
+            self.violated(f"after {STEPS_MAX} steps somebody is still busy")
         member = self.members.get(life.host.id)
         node = None if member is None else member.node
         if member is None or node is None or "partitions" not in node.__dict__:

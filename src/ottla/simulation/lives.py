@@ -114,6 +114,8 @@ def live_in_cluster(seed: int, seconds: float) -> Life:
         "acknowledged": world.acknowledged,
         "logs cut": world.invariants.truncations,
     }
+    if world.copies is not None:
+        facts["copied"] = world.copies.committed
     return Life(seed, facts, trouble, "\n".join(world.story))
 
 

@@ -38,6 +38,7 @@ TRY_AGAIN = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.CONCURRENT_TRANSACTIONS,
+    ErrorCode.UNSTABLE_OFFSET_COMMIT,
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.REQUEST_TIMED_OUT,
@@ -242,6 +243,10 @@ def code_of(answer: Any) -> ErrorCode:
     if hasattr(answer, "results_by_topic_v3_and_below"):
         found = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
         return ErrorCode(found.partition_error_code)
-    if hasattr(answer, "error_code"):
+    if hasattr(answer, "groups"):
+        (answer,) = answer.groups
+    if getattr(answer, "error_code", 0):
         return ErrorCode(answer.error_code)
+    if not getattr(answer, "topics", None):
+        return ErrorCode.NONE
     return ErrorCode(answer.topics[0].partitions[0].error_code)

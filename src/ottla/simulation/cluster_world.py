@@ -55,7 +55,7 @@ TOPIC = "story"
 PARTITIONS = 2
 STORY_LINES = 120
 ALL_BYTES = 1 << 24
-STEPS_MAX = 300_000  # ten times as many as there are in a life
+STEPS_MAX = 100_000  # four times as many as there are in a life
 HEAL_S = 15.0
 WRITING_S = 10.0  # of that
 PACE_S = 1.2
@@ -172,7 +172,7 @@ class ClusterWorld:
             if isinstance(client, Producer | Mayfly):
                 self.loop.call_later(WRITING_S, client.stop)
             elif isinstance(client, Copier):
-                client.calm = True
+                client.calmed.set()
         acknowledged = self.acknowledged
         self._until(seconds + HEAL_S)
         if self.acknowledged == acknowledged:

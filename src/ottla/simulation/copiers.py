@@ -2,11 +2,13 @@
 
 Each speaks the consumer protocol and writes its copies and its offsets in one transaction. It dies
 at times with a transaction open; its successor has its transactional id, and in half of the cases
-it does not die at once, but goes on for a while beside it.
+it does not die at once, but goes on for a while beside it. Or it stands still amid a transaction,
+until another member has its partitions.
 """
 
 import asyncio
 import time
+from contextlib import suppress
 from random import Random
 from typing import Any, TypeVar
 
@@ -53,7 +55,9 @@ M = TypeVar("M", bound=Message)
 GROUP = "copiers"
 OF_GROUPS, OF_TRANSACTIONS = 0, 1
 FIND, HEARTBEAT, OFFSETS, INIT, COMMIT, END = 4, 1, 9, 5, 5, 5
-TRANSACTION_MS = 5_000
+TRANSACTION_MS = 15_000
+PAUSES = 0.1
+PAUSE_S_MAX = 12.0  # longer than a session of the group
 REBALANCE_MS = 8_000
 LIFE_S = 4.0, 20.0  # least and most
 ZOMBIES = 0.5  # of those that are replaced go on for a while
@@ -134,7 +138,7 @@ class Copier(Client):
         self.name = name
         self.copies = found
         self.target = target
-        self.calm = False  # whoever lives then lives on
+        self.calmed = asyncio.Event()  # whoever lives then lives on
 
     async def run(self) -> None:
         loop, number = asyncio.get_running_loop(), 0
@@ -143,8 +147,8 @@ class Copier(Client):
             incarnation = Incarnation(self, number)
             task = loop.create_task(incarnation.live())
             await asyncio.wait([task], timeout=self.rng.uniform(*LIFE_S))
-            while self.calm and not task.done():
-                await asyncio.wait([task], timeout=1.0)
+            if self.calmed.is_set():
+                await asyncio.wait([task])
             if not task.done():
                 is_zombie = self.rng.random() < ZOMBIES
                 self.world.tell(f"{self.name}/{number} {'is replaced' if is_zombie else 'dies'}")
@@ -153,6 +157,7 @@ class Copier(Client):
 
 class Incarnation:
     def __init__(self, copier: Copier, number: int) -> None:
+        self.copier = copier
         self.world = copier.world
         self.copies = copier.copies
         self.name = copier.name
@@ -258,7 +263,9 @@ class Incarnation:
                     values = [f"{name} of {partition}@{offset}" for offset in chosen]
                     deed.values += values
                     await self._write(out, values)
+            await self._perhaps_stand_still()
             await self._commit_offset(partition, records[-1] + 1)
+            await self._perhaps_stand_still()
         except Refused as refused:
             gone = refused.code in MEMBER_GONE
             if not gone and refused.code not in ABORTABLE:
@@ -269,6 +276,15 @@ class Incarnation:
             self._forget()
         elif commit:
             self.positions[partition] = records[-1] + 1
+
+    async def _perhaps_stand_still(self) -> None:
+        """Long enough for others to take over what it holds, not for the transaction's time."""
+        calmed = self.copier.calmed
+        if not calmed.is_set() and self.rng.random() < PAUSES:
+            self.world.tell(f"{self.member} stands still")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S_MAX * self.rng.random()):
+                    await calmed.wait()
 
     async def _read(self, partition: int) -> list[int]:
         """The offsets that come next, if the leader can be asked."""

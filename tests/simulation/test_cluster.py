@@ -84,8 +84,9 @@ def live_synced(seeds: range) -> list[ClusterWorld]:
     return [ClusterWorld(seed, synced=True).run(45.0) for seed in seeds]
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
-    first, second = ClusterWorld(7).run(12.0), ClusterWorld(7).run(12.0)
+@pytest.mark.parametrize("seed", [7, 2 * COPIED])
+def test_the_same_seed_tells_the_same_story(seed: int) -> None:
+    first, second = ClusterWorld(seed).run(12.0), ClusterWorld(seed).run(12.0)
     assert first.story == second.story
     assert first.loop.steps == second.loop.steps
 

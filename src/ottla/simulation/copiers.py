@@ -70,6 +70,11 @@ MEMBER_GONE = {
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.GROUP_ID_NOT_FOUND,
 }
+ENDS = {
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_TXN_STATE,  # by a coordinator that is cut off and does not know it yet
+}
 LEADER_AGAIN = TRY_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 SETTINGS = {
     "min.insync.replicas": "2",
@@ -184,6 +189,8 @@ class Incarnation:
                         await self._copy(partition)
                 await asyncio.sleep(0.5 + self.rng.random())
         except Refused as refused:
+            if refused.code not in ENDS:
+                self.world.violated(f"{self.member} was told {refused}")
             self.world.tell(f"{self.member} ends: {refused}")
 
     # --- the group

@@ -38,7 +38,16 @@ FOUND_BY_COPIES = [
     "groups-time_outs_are_forgotten",
     "groups-zombies_may_commit_in_transactions",
     "transactions-everything_committed_by_replicas_is_stable",
+    "transactions-the_stable_offset_is_one_too_far",
+    "transactions-aborted_transactions_are_forgotten_by_recovery",
+    "transactions-a_new_leader_knows_no_sequences",
+    "transactions-sequences_are_not_checked",
+    "transactions-partitions_count_without_being_added",
+    "transactions-coordinators_answer_before_their_log_is_committed",
+    "transactions-verified_is_what_is_not_committed_yet",
+    "transactions-zombies_may_end_transactions",
     "transactions-zombies_may_write",
+    "transactions-nobody_is_fenced_by_a_successor",
 ]
 MUTANTS = {mutant.__name__: mutant for mutant in (*CLUSTER_MUTANTS, *COUNTING_MUTANTS)}
 

@@ -73,7 +73,9 @@ MEMBER_GONE = {
 ENDS = {
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.PRODUCER_FENCED,
-    ErrorCode.INVALID_TXN_STATE,  # by a coordinator that is cut off and does not know it yet
+    # By a coordinator that is cut off and does not know it yet:
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
 }
 LEADER_AGAIN = TRY_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 SETTINGS = {

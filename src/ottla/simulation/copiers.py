@@ -263,7 +263,7 @@ class Incarnation:
         if not records:
             return
         name, deed = self.copies.begin(self.member)
-        commit = self.rng.random() >= ABORTS
+        commit = self.copier.calmed.is_set() or self.rng.random() >= ABORTS
         gone = False
         try:
             for out in range(copies.PARTITIONS):

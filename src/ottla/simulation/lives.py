@@ -113,9 +113,8 @@ def live_in_cluster(seed: int, seconds: float) -> Life:
         "elections": world.elections,
         "acknowledged": world.acknowledged,
         "logs cut": world.invariants.truncations,
+        "copied": 0 if world.copies is None else world.copies.committed,
     }
-    if world.copies is not None:
-        facts["copied"] = world.copies.committed
     return Life(seed, facts, trouble, "\n".join(world.story))
 
 

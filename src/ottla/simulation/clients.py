@@ -9,7 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from random import Random
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition, Uuid
@@ -18,7 +18,13 @@ from ottla.replication.peers import Peers
 from ottla.simulation.cluster_invariants import ClusterInvariants, Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
-from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from ottla.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -49,6 +55,7 @@ from ottla.wire.record_batch import (
 M = TypeVar("M", bound=Message)
 
 ALL, LATEST = -1, -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 ASK_S = 1.5
 ECHOES = 0.1  # of what is sent is sent twice
 NEARBY = 0.3  # of what is read is read from any replica (KIP-392)
@@ -84,6 +91,25 @@ class Cluster:
     async def ask(self, node_id: int, request: Message, version: int, response: type[M]) -> M:
         return await self._peers.ask(node_id, request, version, response, ASK_S)
 
+    async def fetch(
+        self, node_id: int, where: TopicPartition, offset: int, wait_ms: int, isolation_level: int
+    ) -> PartitionData:
+        wanted = FetchPartition(
+            partition=where.partition,
+            current_leader_epoch=self.epoch(where.partition),
+            fetch_offset=offset,
+            partition_max_bytes=1 << 16,
+        )
+        request = FetchRequest(
+            max_wait_ms=wait_ms,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            isolation_level=isolation_level,
+            topics=[FetchTopic(topic_id=self.topic_id, partitions=[wanted])],
+        )
+        answer = await self.ask(node_id, request, FETCH, FetchResponse)
+        return answer.responses[0].partitions[0]
+
     def leader(self, partition: int) -> int:
         return self.partitions[partition].leader_id
 
@@ -115,14 +141,18 @@ class Cluster:
         return all(each.leader_id >= 0 for each in self.partitions.values())
 
 
+class Means(NamedTuple):
+    """What every client is given."""
+
+    world: Teller
+    invariants: ClusterInvariants
+    cluster: Cluster
+    rng: Random
+
+
 class Client(ABC):
-    def __init__(
-        self, world: Teller, invariants: ClusterInvariants, cluster: Cluster, rng: Random
-    ) -> None:
-        self.world = world
-        self.invariants = invariants
-        self.cluster = cluster
-        self.rng = rng
+    def __init__(self, means: Means) -> None:
+        self.world, self.invariants, self.cluster, self.rng = means
         self.stopped = False
 
     @abstractmethod
@@ -143,22 +173,13 @@ class Client(ABC):
 class Producer(Client):
     """One batch under way at a time, acks=all, repeated until it is acknowledged."""
 
-    def __init__(
-        self,
-        name: str,
-        partition: int,
-        pace_s: float,
-        world: Teller,
-        invariants: ClusterInvariants,
-        cluster: Cluster,
-        rng: Random,
-    ) -> None:
-        super().__init__(world, invariants, cluster, rng)
+    def __init__(self, name: str, partition: int, pace_s: float, means: Means) -> None:
+        super().__init__(means)
         self.name = name
         self.where = TopicPartition(self.cluster.topic, partition)
         self.pace_s = pace_s
         self.acknowledged = 0
-        self._echo = cluster.again()
+        self._echo = self.cluster.again()
 
     async def run(self) -> None:
         await self.find_leaders()
@@ -225,20 +246,31 @@ class Producer(Client):
             await self._echo.ask(leader_id, request, PRODUCE, ProduceResponse)
 
 
-class Consumer(Client):
-    """Reads one partition from its start, in order, without a gap; at times from a follower."""
+class Reader(Client):
+    """Reads one partition from its start, in order."""
 
-    def __init__(
-        self,
-        partition: int,
-        world: Teller,
-        invariants: ClusterInvariants,
-        cluster: Cluster,
-        rng: Random,
-    ) -> None:
-        super().__init__(world, invariants, cluster, rng)
+    def __init__(self, partition: int, means: Means) -> None:
+        super().__init__(means)
         self.where = TopicPartition(self.cluster.topic, partition)
         self.position = 0
+
+    async def fetch(
+        self, node_id: int, wait_ms: int, isolation_level: int = READ_UNCOMMITTED
+    ) -> PartitionData | None:
+        """What comes next; None if that node cannot tell."""
+        data = await self.cluster.fetch(
+            node_id, self.where, self.position, wait_ms, isolation_level
+        )
+        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self.world.violated(f"a reader of {self.where} at {self.position} is out of range")
+        return None if data.error_code else data
+
+
+class Consumer(Reader):
+    """Without a gap; at times from a follower."""
+
+    def __init__(self, partition: int, means: Means) -> None:
+        super().__init__(partition, means)
         self._epoch = -1
 
     async def run(self) -> None:
@@ -259,25 +291,10 @@ class Consumer(Client):
 
     async def _fetch(self) -> bool:
         partition = self.where.partition
-        wanted = FetchPartition(
-            partition=partition,
-            current_leader_epoch=self.cluster.epoch(partition),
-            fetch_offset=self.position,
-            partition_max_bytes=1 << 16,
-        )
-        request = FetchRequest(
-            max_wait_ms=500,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            topics=[FetchTopic(topic_id=self.cluster.topic_id, partitions=[wanted])],
-        )
         nearby = self.rng.random() < NEARBY
         asked = self.cluster.any_replica(partition) if nearby else self.cluster.leader(partition)
-        answer = await self.cluster.ask(asked, request, FETCH, FetchResponse)
-        data = answer.responses[0].partitions[0]
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.world.violated(f"a reader of {self.where} at {self.position} is out of range")
-        if data.error_code:
+        data = await self.fetch(asked, wait_ms=500)
+        if data is None:
             return False
         self._take(data.records or b"")
         return True

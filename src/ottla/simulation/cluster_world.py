@@ -28,7 +28,7 @@ from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
 from ottla.simulation import copiers, copies, mayfly
-from ottla.simulation.clients import Client, Cluster, Consumer, Producer
+from ottla.simulation.clients import Client, Cluster, Consumer, Means, Producer
 from ottla.simulation.cluster_faults import Faults
 from ottla.simulation.cluster_invariants import ClusterInvariants
 from ottla.simulation.copiers import Copier
@@ -213,10 +213,10 @@ class ClusterWorld:
         await self._create_topic(Cluster(ports, TOPIC, Random(self.rng.random())))
         for n in range(PARTITIONS):
             for name in ("a", "b"):
-                self.clients.append(Producer(f"{name}{n}", n, PACE_S, *self._client(ports)))
-            self.clients.append(Consumer(n, *self._client(ports)))
+                self.clients.append(Producer(f"{name}{n}", n, PACE_S, self._client(ports)))
+            self.clients.append(Consumer(n, self._client(ports)))
         if self.copies is None:
-            self.clients.append(Mayfly(*self._client(ports, mayfly.TOPIC)))
+            self.clients.append(Mayfly(self._client(ports, mayfly.TOPIC)))
         else:
             await self._copy(ports, self.copies)
         for client in self.clients:
@@ -226,15 +226,13 @@ class ClusterWorld:
         target = Cluster(ports, copies.TOPIC, Random(self.rng.random()))
         await self._create_topic(target)
         for name in ("first", "second"):
-            self.clients.append(Copier(name, found, target, *self._client(ports)))
+            self.clients.append(Copier(name, found, target, self._client(ports)))
         for n in range(copies.PARTITIONS):
-            self.clients.append(CopyReader(n, found, *self._client(ports, copies.TOPIC)))
+            self.clients.append(CopyReader(n, found, self._client(ports, copies.TOPIC)))
 
-    def _client(
-        self, ports: dict[int, int], topic: str = TOPIC
-    ) -> "tuple[ClusterWorld, ClusterInvariants, Cluster, Random]":
+    def _client(self, ports: dict[int, int], topic: str = TOPIC) -> Means:
         rng = Random(self.rng.random())
-        return self, self.invariants, Cluster(ports, topic, rng), rng
+        return Means(self, self.invariants, Cluster(ports, topic, rng), rng)
 
     async def _create_topic(self, cluster: Cluster) -> None:
         config = [CreatableTopicConfig(name="min.insync.replicas", value="2")]

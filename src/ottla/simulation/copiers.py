@@ -13,10 +13,10 @@ from random import Random
 from typing import Any, TypeVar
 
 from ottla.errors import ErrorCode
+from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
 from ottla.simulation import copies
-from ottla.simulation.clients import ALL, FETCH, PRODUCE, Client, Cluster
-from ottla.simulation.cluster_invariants import ClusterInvariants, Teller
+from ottla.simulation.clients import ALL, PRODUCE, READ_UNCOMMITTED, Client, Cluster, Means
 from ottla.simulation.copies import Copies, Deed
 from ottla.simulation.transaction_client import ABORTABLE, TRY_AGAIN, Refused, code_of
 from ottla.wire.codec import MalformedMessage
@@ -27,7 +27,6 @@ from ottla.wire.messages.consumer_group_heartbeat import (
     RequestTopicPartitions,
 )
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.offset_fetch import (
@@ -131,17 +130,8 @@ class Coordinator:
 class Copier(Client):
     """One after another of the same transactional id."""
 
-    def __init__(
-        self,
-        name: str,
-        found: Copies,
-        target: Cluster,
-        world: Teller,
-        invariants: ClusterInvariants,
-        cluster: Cluster,
-        rng: Random,
-    ) -> None:
-        super().__init__(world, invariants, cluster, rng)
+    def __init__(self, name: str, found: Copies, target: Cluster, means: Means) -> None:
+        super().__init__(means)
         self.name = name
         self.copies = found
         self.target = target
@@ -298,18 +288,14 @@ class Incarnation:
     async def _read(self, partition: int) -> list[int]:
         """The offsets that come next, if the leader can be asked."""
         position = self.positions[partition]
-        wanted = FetchPartition(
-            partition=partition, fetch_offset=position, partition_max_bytes=1 << 16
-        )
-        topic = FetchTopic(topic_id=self.source.topic_id, partitions=[wanted])
-        request = FetchRequest(max_wait_ms=0, max_bytes=1 << 20, topics=[topic])
+        where = TopicPartition(self.source.topic, partition)
         try:
-            answer = await self.source.ask_leader(partition, request, FETCH, FetchResponse)
+            data = await self.source.fetch(
+                self.source.leader(partition), where, position, 0, READ_UNCOMMITTED
+            )
         except (LinkLost, MalformedMessage):
-            await self.source.refresh()
-            return []
-        data = answer.responses[0].partitions[0]
-        if data.error_code:
+            data = None
+        if data is None or data.error_code:
             await self.source.refresh()
             return []
         records = data.records or b""

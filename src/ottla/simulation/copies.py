@@ -5,26 +5,17 @@ Every copy names the transaction it was written in and the record it was made of
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from random import Random
 
-from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
-from ottla.simulation.clients import FETCH, Client, Cluster
-from ottla.simulation.cluster_invariants import ClusterInvariants, Teller
+from ottla.simulation.clients import READ_COMMITTED, Means, Reader
+from ottla.simulation.cluster_invariants import Teller
 from ottla.wire.codec import MalformedMessage
-from ottla.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
+from ottla.wire.messages.fetch import PartitionData
 from ottla.wire.record_batch import iterate_batches, iterate_records
 
 TOPIC = "copies"
 PARTITIONS = 2
-READ_COMMITTED = 1
 
 
 @dataclass
@@ -86,22 +77,12 @@ class Copies:
                     self.world.violated(f"{where} at {offset} of {end} was not copied")
 
 
-class CopyReader(Client):
-    """Reads one partition of the copies, of any replica, skipping what was aborted."""
+class CopyReader(Reader):
+    """Of any replica, without what was aborted."""
 
-    def __init__(
-        self,
-        partition: int,
-        copies: Copies,
-        world: Teller,
-        invariants: ClusterInvariants,
-        cluster: Cluster,
-        rng: Random,
-    ) -> None:
-        super().__init__(world, invariants, cluster, rng)
-        self.where = TopicPartition(TOPIC, partition)
+    def __init__(self, partition: int, copies: Copies, means: Means) -> None:
+        super().__init__(partition, means)
         self.copies = copies
-        self.position = 0
 
     async def run(self) -> None:
         await self.find_leaders()
@@ -114,25 +95,9 @@ class CopyReader(Client):
             await self.pause()
 
     async def _fetch(self) -> bool:
-        wanted = FetchPartition(
-            partition=self.where.partition,
-            current_leader_epoch=self.cluster.epoch(self.where.partition),
-            fetch_offset=self.position,
-            partition_max_bytes=1 << 16,
-        )
-        request = FetchRequest(
-            max_wait_ms=1000,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            isolation_level=READ_COMMITTED,
-            topics=[FetchTopic(topic_id=self.cluster.topic_id, partitions=[wanted])],
-        )
         asked = self.cluster.any_replica(self.where.partition)
-        answer = await self.cluster.ask(asked, request, FETCH, FetchResponse)
-        data = answer.responses[0].partitions[0]
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.world.violated(f"a reader of {self.where} at {self.position} is out of range")
-        if data.error_code:
+        data = await self.fetch(asked, wait_ms=1000, isolation_level=READ_COMMITTED)
+        if data is None:
             return False
         self._take(data)
         return True

@@ -15,7 +15,8 @@ A *shard* is one partition of an internal topic (`__consumer_offsets`, `__transa
 - **Leadership is the licence.** `load` begins it for one leader epoch, `unload` ends it: waiting
   requests are refused, the state is dropped. Nothing is decided and nothing expires before the
   log has been read to its end.
-- If an append fails, the applied state is ahead of the log: it is dropped and loaded again.
+- If an append fails, the applied state is ahead of the log: it is dropped and loaded again, once
+  in a second at most. While too few replicas are in sync for any append, nothing expires.
 
 What lives here knows nothing of groups or transactions: those are machines (`Machine`) in
 `groups` and `transactions`.

@@ -97,6 +97,67 @@ def test_an_absent_topic_is_made_only_when_asked(connection: Connection) -> None
     )
 
 
+@pytest.mark.parametrize("version", [0, 3, 4, 9, 13])
+def test_a_topic_that_is_made_on_demand_is_unknown_at_first(
+    connection: Connection, version: int
+) -> None:
+    name = f"on-demand-{uuid.uuid4().hex[:8]}"
+    may = {"allow_auto_topic_creation": True} if version >= 4 else {}
+    [first] = connection.ask("metadata", version, topics=[{"name": name}], **may).topics
+    assert first.error_code == ErrorCode.unknown_topic_or_partition
+    assert first.partitions == ()
+    wait_until(lambda: is_there(connection, name))
+
+
+def is_there(connection: Connection, name: str) -> bool:
+    asked = {"topics": [{"name": name}], "allow_auto_topic_creation": False}
+    return connection.ask("metadata", 12, **asked).topics[0].error_code == ErrorCode.none
+
+
+def test_each_topic_is_told_once_and_those_that_are_there_come_first(
+    connection: Connection, raw_topic
+) -> None:
+    asked = [{"name": name} for name in ("gone", raw_topic.name, "gone", "a b", raw_topic.name)]
+    reply = connection.ask("metadata", 12, topics=asked, allow_auto_topic_creation=False)
+    assert [topic.name for topic in reply.topics] == [raw_topic.name, "gone", "a b"]
+
+
+def test_names_do_not_count_where_a_topic_is_asked_for_by_id(
+    connection: Connection, raw_topic, make_raw_topic
+) -> None:
+    other, nobodys = make_raw_topic(), uuid.uuid4()
+    by_id = [{"topic_id": one, "name": None} for one in (raw_topic.id, nobodys)]
+    reply = connection.ask("metadata", 12, topics=[{"name": other.name}, *by_id])
+    assert [topic.topic_id for topic in reply.topics] == [nobodys, raw_topic.id]
+
+
+@pytest.mark.parametrize("fields", [{"topic_id": uuid.uuid4(), "name": "t"}, {"name": None}])
+@pytest.mark.parametrize("version", [10, 11])
+def test_ids_are_refused_before_version_12(
+    connection: Connection, version: int, fields: dict[str, Any]
+) -> None:
+    [topic] = connection.ask("metadata", version, topics=[fields]).topics
+    assert (topic.error_code, topic.name) == (ErrorCode.invalid_request, fields["name"] or "")
+
+
+def test_allowed_operations_are_told_of_unknown_topics_too(
+    connection: Connection, raw_topic
+) -> None:
+    asked = [{"name": raw_topic.name}, {"name": "gone"}, {"name": "a b"}]
+    for version in (8, 13):
+        reply = connection.ask(
+            "metadata",
+            version,
+            topics=asked,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=True,
+        )
+        assert {topic.topic_authorized_operations for topic in reply.topics} == {3576}
+    nobodys = [{"topic_id": uuid.uuid4(), "name": None}]
+    reply = connection.ask("metadata", 13, topics=nobodys, include_topic_authorized_operations=True)
+    assert reply.topics[0].topic_authorized_operations == -(2**31)
+
+
 def test_the_cluster_is_described(connection: Connection, bootstrap: str) -> None:
     reply = connection.ask("describe_cluster", 1, endpoint_type=1)
     assert (reply.error_code, reply.controller_id) == (ErrorCode.none, 1)
@@ -129,6 +190,60 @@ def test_topic_partitions_come_in_pages(connection: Connection, make_raw_topic) 
     )
     assert [p.partition_index for p in rest.topics[0].partitions] == [3, 4]
     assert rest.next_cursor is None
+
+
+def pages(connection: Connection, names: list[str], limit: int, cursor: Any = None) -> Any:
+    return connection.ask(
+        "describe_topic_partitions",
+        0,
+        topics=[{"name": name} for name in names],
+        response_partition_limit=limit,
+        cursor=cursor,
+    )
+
+
+@pytest.mark.parametrize("limit", [0, -1, -(2**31)])
+def test_a_page_has_at_least_one_partition(
+    connection: Connection, make_raw_topic, limit: int
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    page = pages(connection, [topic.name], limit)
+    assert [p.partition_index for p in page.topics[0].partitions] == [0]
+    assert (page.next_cursor.topic_name, page.next_cursor.partition_index) == (topic.name, 1)
+
+
+def test_a_full_page_points_to_the_next_topic_whether_it_is_there_or_not(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    page = pages(connection, [topic.name, f"{topic.name}-absent"], 2)
+    assert [one.name for one in page.topics] == [topic.name]
+    assert page.next_cursor.topic_name == f"{topic.name}-absent"
+    assert page.next_cursor.partition_index == 0
+    cursor = {"topic_name": f"{topic.name}-absent", "partition_index": 0}
+    rest = pages(connection, [topic.name, f"{topic.name}-absent"], 2, cursor)
+    assert [one.error_code for one in rest.topics] == [ErrorCode.unknown_topic_or_partition]
+    assert rest.next_cursor is None
+
+
+def test_a_cursor_beyond_the_last_partition_gives_an_empty_topic(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    page = pages(connection, [topic.name], 5, {"topic_name": topic.name, "partition_index": 7})
+    assert [(one.name, one.partitions) for one in page.topics] == [(topic.name, ())]
+    assert page.next_cursor is None
+
+
+@pytest.mark.parametrize(
+    ("cursor_topic", "partition"), [("aaa", 0), ("zzz", 0), ("known", -1)], ids=str
+)
+def test_a_cursor_must_be_at_a_topic_that_was_asked_for(
+    connection: Connection, raw_topic, cursor_topic: str, partition: int
+) -> None:
+    at = raw_topic.name if cursor_topic == "known" else cursor_topic
+    page = pages(connection, [raw_topic.name], 5, {"topic_name": at, "partition_index": partition})
+    assert [one.error_code for one in page.topics] == [ErrorCode.invalid_request]
 
 
 def create(connection: Connection, *topics: dict, version: int = 7, validate_only: bool = False):

@@ -16,6 +16,7 @@ from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.inflow import Inflow, room_for
 from ottla.broker.nearest import RACK_AWARE
 from ottla.broker.suspects import Suspects
+from ottla.broker.topics_on_demand import TopicsOnDemand
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
@@ -91,6 +92,7 @@ class Broker:
             settings.int("max.incremental.fetch.session.cache.slots")
         )
         self.suspects = Suspects()
+        self.topics_on_demand = TopicsOnDemand(self)
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self.reads_nearby = settings.text("replica.selector.class") == RACK_AWARE
         self.inflow = Inflow(room_for(settings.int("queued.max.request.bytes")), self.now)

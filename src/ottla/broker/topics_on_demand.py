@@ -1,16 +1,48 @@
 """Topics made because somebody asked for them (`auto.create.topics.enable`)."""
 
+import logging
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from ottla.broker.broker import Broker
 from ottla.broker.internal_topics import new_topic
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_MS = 30_000
 
 
-async def create_on_demand(names: Iterable[str], broker: Broker) -> dict[str, ErrorCode]:
+class TopicsOnDemand:
+    """Each topic is asked of the controller once at a time, however many clients want it."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._being_made: set[str] = set()
+
+    def create(self, names: Iterable[str]) -> None:
+        """Begin; whoever wants to know how it ended asks for the topic again."""
+        wanted = [name for name in names if name not in self._being_made]
+        if wanted:
+            self._being_made.update(wanted)
+            self._broker.spawn(self._create(wanted))
+
+    async def _create(self, names: list[str]) -> None:
+        try:
+            refused = await create_on_demand(names, self._broker)
+        except KafkaError as error:
+            log.warning("topics could not be made on demand: %s", error)
+        else:
+            for name, code in refused.items():
+                log.warning("topic %s could not be made on demand: %s", name, code.name)
+        finally:
+            self._being_made.difference_update(names)
+
+
+async def create_on_demand(names: Iterable[str], broker: "Broker") -> dict[str, ErrorCode]:
     """Make the topics; why not, for those that could not be made. Returns when all are known."""
     request = CreateTopicsRequest(
         topics=[new_topic(name, broker.settings) for name in dict.fromkeys(names)],

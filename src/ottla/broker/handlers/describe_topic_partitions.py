@@ -23,21 +23,19 @@ def handle(
     request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
 ) -> DescribeTopicPartitionsResponse:
     image, response = broker.image, DescribeTopicPartitionsResponse()
-    left = min(
-        request.response_partition_limit,
-        broker.settings.int("max.request.partition.size.limit"),
-    )
+    limit = broker.settings.int("max.request.partition.size.limit")
+    left = max(min(request.response_partition_limit, limit), 1)
     for name, first in _asked(request, image):
+        if not left:
+            response.next_cursor = ResponseCursor(topic_name=name, partition_index=0)
+            break
         topic = image.topics_by_name.get(name)
         if topic is None:
             response.topics.append(_missing(name))
             continue
         indexes = [index for index in sorted(topic.partitions) if index >= first]
-        if not left:
-            response.next_cursor = ResponseCursor(topic_name=name, partition_index=first)
-            break
         page, rest = indexes[:left], indexes[left:]
-        response.topics.append(_described(image, topic, page))
+        response.topics.append(_described(image, context.listener_name, topic, page))
         left -= len(page)
         if rest:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=rest[0])
@@ -59,11 +57,14 @@ def refuse(
 def _asked(request: DescribeTopicPartitionsRequest, image: Image) -> list[tuple[str, int]]:
     """Names and the first partition wanted of each, from the cursor on."""
     cursor = request.cursor
-    if cursor is not None and cursor.partition_index < 0:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A cursor's partition is not negative.")
-    names = sorted({topic.name for topic in request.topics} or image.topics_by_name)
+    asked = {topic.name for topic in request.topics}
+    names = sorted(asked or image.topics_by_name)
     if cursor is None:
         return [(name, 0) for name in names]
+    if cursor.partition_index < 0:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A cursor's partition is not negative.")
+    if asked and cursor.topic_name not in asked:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A cursor's topic is one of those asked for.")
     return [
         (name, cursor.partition_index if name == cursor.topic_name else 0)
         for name in names
@@ -81,34 +82,42 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _described(
-    image: Image, topic: Topic, indexes: list[int]
+    image: Image, listener: str, topic: Topic, indexes: list[int]
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_partition(image, index, topic.partitions[index]) for index in indexes],
+        partitions=[
+            _partition(image, listener, index, topic.partitions[index]) for index in indexes
+        ],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
 def _partition(
-    image: Image, index: int, partition: Partition
+    image: Image, listener: str, index: int, partition: Partition
 ) -> DescribeTopicPartitionsResponsePartition:
-    led = partition.leader != NO_LEADER
     return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,
-        leader_id=partition.leader,
+        leader_id=partition.leader if _reachable(image, partition.leader, listener) else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.elr),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[one for one in partition.replicas if not _online(image, one, partition)],
+        offline_replicas=[
+            one for one in partition.replicas if not _online(image, one, listener, partition)
+        ],
     )
 
 
-def _online(image: Image, replica: int, partition: Partition) -> bool:
+def _reachable(image: Image, replica: int, listener: str) -> bool:
     broker = image.brokers.get(replica)
-    return broker is not None and not broker.fenced and broker.holds(partition.directory(replica))
+    return broker is not None and not broker.fenced and broker.listener(listener) is not None
+
+
+def _online(image: Image, replica: int, listener: str, partition: Partition) -> bool:
+    if not _reachable(image, replica, listener):
+        return False
+    return image.brokers[replica].holds(partition.directory(replica))

@@ -1,7 +1,11 @@
-"""Metadata: who is there, and who leads what. Topics asked for by name may be made on the way.
+"""Metadata: who is there, and who leads what.
 
-Versions: 1 null means all topics, 4 the client may forbid making topics, 5 offline replicas,
-7 leader epochs, 8 allowed operations, 10 topic ids, 12 topics by id.
+A topic asked for by name that is not there may be made (`auto.create.topics.enable`); the client is
+told that it is unknown and asks again, as with Apache Kafka.
+
+Versions: 0 leaves out brokers that are gone, 1 null means all topics, 4 the client may forbid
+making topics, 5 offline replicas, 6 LISTENER_NOT_FOUND, 7 leader epochs, 8 allowed operations,
+10 topic ids in answers, 12 topics by id (where one is, names do not count), 13 an error of its own.
 """
 
 from collections.abc import Awaitable
@@ -10,35 +14,45 @@ from ottla.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.topics_on_demand import create_on_demand
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import ZERO_UUID
+from ottla.ids import ZERO_UUID, Uuid
 from ottla.metadata.image import NO_LEADER, Partition, Topic
 from ottla.wire.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
 
+TOPICS_BY_ID = 12
+
 
 def handle(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
+    _check(request, context.api_version)
     if broker.suspects.exist or (request.topics and len(broker.image.brokers) > 1):
         return _when_settled(request, context, broker)
-    return _describe_or_create(request, context, broker)
+    return _describe_and_create(request, context, broker)
+
+
+def _check(request: MetadataRequest, version: int) -> None:
+    for topic in request.topics or ():
+        if version < TOPICS_BY_ID and (topic.name is None or topic.topic_id != ZERO_UUID):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"Version {version} asks for topics by their names."
+            )
+        if topic.name is None and topic.topic_id == ZERO_UUID:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has neither a name nor an id.")
 
 
 async def _when_settled(
     request: MetadataRequest, context: RequestContext, broker: Broker
 ) -> MetadataResponse:
     await broker.presence.look_for(_leaders(request, broker))
-    response = _describe_or_create(request, context, broker)
-    return response if isinstance(response, MetadataResponse) else await response
+    return _describe_and_create(request, context, broker)
 
 
 def _leaders(request: MetadataRequest, broker: Broker) -> set[int]:
@@ -53,59 +67,44 @@ def _leaders(request: MetadataRequest, broker: Broker) -> set[int]:
     return leaders - {NO_LEADER, broker.node_id}
 
 
-def _describe_or_create(
+def _describe_and_create(
     request: MetadataRequest, context: RequestContext, broker: Broker
-) -> MetadataResponse | Awaitable[MetadataResponse]:
+) -> MetadataResponse:
+    response = describe(request, context, broker)
     missing = [
         topic.name
-        for topic in request.topics or ()
-        if topic.name is not None and topic.name not in broker.image.topics_by_name
+        for topic in response.topics
+        if topic.name is not None and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     may_create = request.allow_auto_topic_creation
     if missing and may_create and broker.settings.flag("auto.create.topics.enable"):
-        return _create_and_describe(missing, request, context, broker)
-    return describe(request, context, broker, {})
-
-
-async def _create_and_describe(
-    missing: list[str], request: MetadataRequest, context: RequestContext, broker: Broker
-) -> MetadataResponse:
-    refused = await create_on_demand(missing, broker)
-    return describe(request, context, broker, refused)
+        broker.topics_on_demand.create(missing)
+    return response
 
 
 def refuse(request: MetadataRequest, error: KafkaError) -> MetadataResponse:
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(error_code=error.code, name=topic.name, topic_id=topic.topic_id)
+            MetadataResponseTopic(
+                error_code=error.code, name=topic.name or "", topic_id=topic.topic_id
+            )
             for topic in request.topics or ()
         ],
         error_code=error.code,
     )
 
 
-def describe(
-    request: MetadataRequest,
-    context: RequestContext,
-    broker: Broker,
-    refused: dict[str, ErrorCode],
-) -> MetadataResponse:
+def describe(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
     view = View(context, broker)
-    asks_for_all = request.topics is None or (context.api_version == 0 and not request.topics)
-    if asks_for_all:
-        topics = [view.topic(topic) for topic in broker.image.topics_by_name.values()]
-    else:
-        assert request.topics is not None
-        topics = [_asked_for(topic, view, refused) for topic in request.topics]
+    unknown_ids, topics = _asked_for(request, view)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if topic.error_code == ErrorCode.NONE:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
     response = MetadataResponse(
         brokers=view.brokers(),
         cluster_id=broker.cluster_id,
         controller_id=view.controller_id(),
-        topics=topics,
+        topics=unknown_ids + topics,
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
@@ -113,24 +112,33 @@ def describe(
 
 
 def _asked_for(
-    asked: MetadataRequestTopic, view: "View", refused: dict[str, ErrorCode]
-) -> MetadataResponseTopic:
+    request: MetadataRequest, view: "View"
+) -> tuple[list[MetadataResponseTopic], list[MetadataResponseTopic]]:
+    """Of unknown ids, and of topics: first those that are there; each once."""
     image = view.broker.image
-    if asked.topic_id != ZERO_UUID:
-        found = image.topics_by_id.get(asked.topic_id)
-        if found is not None:
-            return view.topic(found)
-        return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id
-        )
-    if asked.name is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has neither a name nor an id.")
-    found = image.topics_by_name.get(asked.name)
-    if found is not None:
-        return view.topic(found)
-    code = refused.get(asked.name) or why_missing(asked.name)
+    if request.topics is None or (view.version == 0 and not request.topics):
+        return [], [view.topic(topic) for topic in image.topics_by_name.values()]
+    by_id = dict.fromkeys(topic.topic_id for topic in request.topics)
+    by_id.pop(ZERO_UUID, None)
+    if by_id:
+        found = [image.topics_by_id[one] for one in by_id if one in image.topics_by_id]
+        unknown = [_unknown_id(one) for one in by_id if one not in image.topics_by_id]
+        return unknown, [view.topic(topic) for topic in found]
+    names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
+    named = [image.topics_by_name[name] for name in names if name in image.topics_by_name]
+    missing = [_missing(name) for name in names if name not in image.topics_by_name]
+    return [], [view.topic(topic) for topic in named] + missing
+
+
+def _unknown_id(topic_id: Uuid) -> MetadataResponseTopic:
     return MetadataResponseTopic(
-        error_code=code, name=asked.name, is_internal=asked.name in INTERNAL_TOPICS
+        error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+    )
+
+
+def _missing(name: str) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=why_missing(name), name=name, is_internal=name in INTERNAL_TOPICS
     )
 
 
@@ -179,22 +187,27 @@ class View:
         )
 
     def _partition(self, index: int, partition: Partition) -> MetadataResponsePartition:
+        replicas, in_sync = list(partition.replicas), list(partition.isr)
         leader = partition.leader
         error = ErrorCode.NONE
+        if self.version == 0:
+            replicas = [node for node in replicas if node in self._reachable]
+            in_sync = [node for node in in_sync if node in self._reachable]
         if leader not in self._reachable:
-            known = self.broker.image.brokers.get(leader)
-            lacks_listener = known is not None and not known.fenced and self.version >= 6
+            tells_listener = leader in self.broker.image.brokers and self.version >= 6
             error = (
-                ErrorCode.LISTENER_NOT_FOUND if lacks_listener else ErrorCode.LEADER_NOT_AVAILABLE
+                ErrorCode.LISTENER_NOT_FOUND if tells_listener else ErrorCode.LEADER_NOT_AVAILABLE
             )
             leader = -1
+        elif len(replicas) < len(partition.replicas) or len(in_sync) < len(partition.isr):
+            error = ErrorCode.REPLICA_NOT_AVAILABLE
         return MetadataResponsePartition(
             error_code=error,
             partition_index=index,
             leader_id=leader,
             leader_epoch=partition.leader_epoch,
-            replica_nodes=list(partition.replicas),
-            isr_nodes=list(partition.isr),
+            replica_nodes=replicas,
+            isr_nodes=in_sync,
             offline_replicas=[
                 node for node in partition.replicas if not self._online(node, partition)
             ],

@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop chaos simulate jepsen fuzz bench failover wheel docs clean
+.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop chaos simulate jepsen differential fuzz bench failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ simulate: install ## Quorums, clusters and coordinators in virtual time: a thous
 
 jepsen: install ## Three real nodes, clients and every fault for three minutes; a checker judges
 	PYTHONPATH=tests $(BIN)/python -m faults.jepsen --seconds 180 $(ARGS)
+
+differential: install ## The same requests to Apache Kafka and Ottla; ARGS="--area transactions --seeds 0-10000"
+	PYTHONPATH=tests $(BIN)/python -m differential $(ARGS)
 
 fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seconds 3600"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'

@@ -1,0 +1,107 @@
+"""`make differential`: the same sequences to Apache Kafka and to Ottla, answer by answer.
+
+    make differential ARGS="--area transactions --seeds 0-10000"
+    make differential ARGS="record"
+
+Differences are shrunk and told; the first of each kind in full, the others by their seeds.
+"""
+
+import argparse
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from differential.areas import NAMES, area
+from differential.brokers import serving
+from differential.comparing import Difference, Sides, compare, sides
+from differential.report import report
+from differential.shrinking import shrink
+from differential.steps import Area
+
+ROUND = 1000
+"""Sequences per pair of brokers: then new ones, without the past of all those before."""
+
+
+class Findings:
+    """What was found so far, by kind."""
+
+    def __init__(self) -> None:
+        self.by_kind: dict[str, list[Difference]] = {}
+        self.lock = threading.Lock()
+
+    def add(self, found: Difference) -> bool:
+        """Whether it is the first of its kind."""
+        with self.lock:
+            same = self.by_kind.setdefault(found.kind, [])
+            same.append(found)
+            return len(same) == 1
+
+    def summary(self) -> Iterator[str]:
+        for kind, found in sorted(self.by_kind.items(), key=lambda item: -len(item[1])):
+            seeds = ", ".join(f"{each.sequence.seed} {each.mode}" for each in found[:5])
+            often = sum(each.repeated for each in found)
+            yield f"{len(found)} ({often} every time): {kind}\n    seeds {seeds}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make differential", description=__doc__)
+    parser.add_argument("action", nargs="?", choices=("compare", "record"), default="compare")
+    parser.add_argument("--area", action="append", choices=NAMES)
+    parser.add_argument("--seeds", default="0-1000", help="0-1000, or one")
+    parser.add_argument("--mode", choices=("patient", "impatient"))
+    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--kinds", type=int, default=20, help="stop after so many kinds")
+    parser.add_argument("--whole", action="store_true", help="do not shrink")
+    asked = parser.parse_args()
+    outcome = 0
+    for name in asked.area or NAMES:
+        one = area(name)
+        if asked.action == "record":
+            raise SystemExit("not yet")
+        outcome |= judge(one, seeds_of(asked.seeds), asked)
+    return outcome
+
+
+def seeds_of(said: str) -> range:
+    first, _, end = said.partition("-")
+    return range(int(first), int(end)) if end else range(int(first), int(first) + 1)
+
+
+def judge(one: Area, seeds: range, asked: argparse.Namespace) -> int:
+    findings, began = Findings(), time.monotonic()
+    for start in range(seeds.start, seeds.stop, ROUND):
+        part = range(start, min(start + ROUND, seeds.stop))
+        judge_round(one, part, findings, asked)
+        print(f"{one.name}: {part.stop} seeds, {time.monotonic() - began:.0f} s", flush=True)
+    for line in findings.summary():
+        print(line)
+    every_time = [f for found in findings.by_kind.values() for f in found if f.repeated]
+    print(f"{one.name}: {len(seeds)} seeds, {len(every_time)} differences", flush=True)
+    return 1 if every_time else 0
+
+
+def judge_round(one: Area, seeds: range, findings: Findings, asked: argparse.Namespace) -> None:
+    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
+        both = sides(one, kafka, ottla)
+        with ThreadPoolExecutor(asked.workers) as pool:
+            list(pool.map(lambda seed: judge_seed(one, both, seed, findings, asked), seeds))
+
+
+def judge_seed(
+    one: Area, both: Sides, seed: int, findings: Findings, asked: argparse.Namespace
+) -> None:
+    if len(findings.by_kind) >= asked.kinds:
+        return
+    for mode in [asked.mode] if asked.mode else one.modes:
+        found = compare(both, one.sequence(seed), mode)
+        if found is None or not findings.add(found):
+            continue
+        if found.repeated and not asked.whole:
+            found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode))
+        print(report(found) + "\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

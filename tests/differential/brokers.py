@@ -1,0 +1,77 @@
+"""Apache Kafka and Ottla, one process each, for as many sequences as there are."""
+
+import contextlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from differential.link import Link
+from differential.running import is_retriable
+from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+from support.brokers import BrokerProcess, Kind
+from support.homes import Home
+
+SETTINGS = {
+    "offsets.topic.num.partitions": "1",  # one to load, before the first sequence
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "group.min.session.timeout.ms": "100",
+    "log.segment.delete.delay.ms": "1000",  # of the topics of thousands of sequences
+    "file.delete.delay.ms": "1000",
+    "log.cleaner.dedupe.buffer.size": "8388608",
+    "connections.max.idle.ms": "60000",
+}
+SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
+READY_S = 60
+GROUP, TRANSACTION = 0, 1
+
+
+@contextlib.contextmanager
+def serving(
+    kind: Kind, settings: Mapping[str, str], program: tuple[str, ...] = ("-m", "ottla")
+) -> Iterator[str]:
+    """A broker whose coordinators are loaded; its address."""
+    folder = Path(tempfile.mkdtemp(prefix=f"ottla-differential-{kind}-"))
+    home = Home(path=folder, settings={**SETTINGS, **settings})
+    broker = BrokerProcess(kind, home, java=SMALL_JAVA, program=program)
+    try:
+        broker.start()
+        warm_up(home.bootstrap)
+        yield home.bootstrap
+    finally:
+        broker.discard()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def warm_up(bootstrap: str) -> None:
+    """Nobody is told that a coordinator is still loading: that says nothing about answers."""
+    link = Link(bootstrap, "warm-up")
+    deadline = time.monotonic() + READY_S
+    finding = [
+        (FindCoordinatorRequest(key_type=kind, coordinator_keys=["warm-up"]), 4)
+        for kind in (GROUP, TRANSACTION)
+    ]
+    group = OffsetFetchRequestGroup(group_id="warm-up", topics=None)
+    asked = [
+        *((request, version, FindCoordinatorResponse) for request, version in finding),
+        (OffsetFetchRequest(groups=[group]), 8, OffsetFetchResponse),
+        (InitProducerIdRequest(transactional_id=None), 4, InitProducerIdResponse),
+        (
+            InitProducerIdRequest(transactional_id="warm-up", transaction_timeout_ms=1000),
+            4,
+            InitProducerIdResponse,
+        ),
+    ]
+    for request, version, response in asked:
+        while is_retriable(link.ask(request, version, response, READY_S)):
+            assert time.monotonic() < deadline, f"{type(request).__name__} is never answered"
+            time.sleep(0.02)
+    link.close()

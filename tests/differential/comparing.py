@@ -1,0 +1,108 @@
+"""Whether a sequence is answered alike, and where not.
+
+A difference counts when Kafka gives the same answer three times over, and we give ours twice. What
+is retriable is a matter of who was quicker: where one side is told so and the other is not, the
+other must have been told what the first hears once it is patient at that step.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from differential.allowed import is_allowed
+from differential.comparable import Comparable, Leaf, differences, text
+from differential.running import NOT_ASKED, Patience, impatient, patient, run
+from differential.steps import RETRIABLE, Area, Sequence, Step
+
+Runner = Callable[[Sequence, Patience], list[Comparable]]
+MODES: dict[str, Patience] = {"patient": patient, "impatient": impatient}
+_WAITED_OUT = tuple(f'"{code.name}"' for code in RETRIABLE)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """How a sequence is put to either broker."""
+
+    kafka: Runner
+    ottla: Runner
+
+
+@dataclass(frozen=True)
+class Difference:
+    sequence: Sequence
+    mode: str
+    at: int
+    leaves: tuple[Leaf, ...]
+    kafka: list[Comparable]
+    ottla: list[Comparable]
+    repeated: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The same for all differences of one cause, more or less."""
+        step = self.sequence.moves[self.at]
+        api = step.api if isinstance(step, Step) else ""
+        path, kafka, ottla = self.leaves[0]
+        said = f"{api} {path}: {text(kafka)} / {text(ottla)}"
+        return re.sub(r"\d+", "#", said)[:300]
+
+
+def sides(area: Area, kafka: str, ottla: str) -> Sides:
+    return Sides(
+        lambda sequence, patience: run(area, sequence, kafka, patience),
+        lambda sequence, patience: run(area, sequence, ottla, patience),
+    )
+
+
+def compare(both: Sides, sequence: Sequence, mode: str) -> Difference | None:
+    """The first step that is answered otherwise than by Kafka."""
+    patience = MODES[mode]
+    kafka, ottla = both.kafka(sequence, patience), both.ottla(sequence, patience)
+    found = first_difference(sequence, mode, kafka, ottla)
+    if found is None:
+        return None
+    again = [both.kafka(sequence, patience) for _ in range(2)]
+    if any(is_unsteady(kafka, other, found.at, mode) for other in again):
+        return None
+    if is_racing(found) and is_explained_by_patience(both, found):
+        return None
+    repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience))
+    steady = repeated is not None and repeated.at == found.at
+    return found if steady else Difference(**{**found.__dict__, "repeated": False})
+
+
+def first_difference(
+    sequence: Sequence, mode: str, kafka: list[Comparable], ottla: list[Comparable]
+) -> Difference | None:
+    for number, step in enumerate(sequence.moves):
+        if not isinstance(step, Step) or NOT_ASKED in (kafka[number], ottla[number]):
+            continue
+        leaves = differences(kafka[number], ottla[number])
+        if left := tuple(leaf for leaf in leaves if not is_allowed(step.api, leaf)):
+            return Difference(sequence, mode, number, left, kafka, ottla)
+    return None
+
+
+def is_unsteady(one: list[Comparable], other: list[Comparable], at: int, mode: str) -> bool:
+    """Kafka varies at the step, or, where nobody waits, has gone another way before it."""
+    first = at if mode == "patient" else 0
+    return one[first : at + 1] != other[first : at + 1]
+
+
+def says_wait(answer: Comparable) -> bool:
+    return any(code in text(answer) for code in _WAITED_OUT)
+
+
+def is_racing(found: Difference) -> bool:
+    return says_wait(found.kafka[found.at]) != says_wait(found.ottla[found.at])
+
+
+def is_explained_by_patience(both: Sides, found: Difference) -> bool:
+    """Whether the slower side comes to the quicker one's answer."""
+    slower = both.kafka if says_wait(found.kafka[found.at]) else both.ottla
+    quicker = found.ottla if slower is both.kafka else found.kafka
+    waited = slower(found.sequence, lambda number: number == found.at)
+    leaves = differences(waited[found.at], quicker[found.at])
+    step = found.sequence.moves[found.at]
+    assert isinstance(step, Step)
+    return all(is_allowed(step.api, leaf) for leaf in leaves)

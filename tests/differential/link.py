@@ -1,0 +1,111 @@
+"""One connection of a run: `wire` speaks, a blocking socket carries, and silence has an end."""
+
+import contextlib
+import select
+import socket
+import struct
+import time
+from typing import NamedTuple
+
+from ottla.wire.client import read_reply, request_frame
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.message import Message
+
+SIZE = struct.Struct(">i")
+SILENT = "no answer"
+CLOSED = "connection closed"
+MALFORMED = "malformed answer"
+
+Answer = Message | str
+"""The response, or what came instead of one."""
+
+
+class Outstanding(NamedTuple):
+    correlation_id: int
+    version: int
+    response: type[Message]
+    nothing_comes: bool  # Produce with acks=0
+
+
+class Link:
+    """At most one request is outstanding: brokers read the next one only when it is answered."""
+
+    def __init__(self, bootstrap: str, client_id: str) -> None:
+        self.bootstrap = bootstrap
+        self.client_id = client_id.encode()
+        self.correlation_id = 0
+        self.outstanding: Outstanding | None = None
+        self.received = bytearray()
+        self.socket = self._connect()
+
+    def _connect(self) -> socket.socket:
+        host, port = self.bootstrap.rsplit(":", 1)
+        opened = socket.create_connection((host, int(port)), 10)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return opened
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def reopen(self) -> None:
+        self.close()
+        self.received.clear()
+        self.outstanding = None
+        self.socket = self._connect()
+
+    def send(self, request: Message, version: int, response: type[Message]) -> None:
+        assert self.outstanding is None, "the answer before was not collected"
+        self.correlation_id += 1
+        frame = request_frame(request, version, self.correlation_id, self.client_id)
+        silent = request.API_KEY == 0 and getattr(request, "acks", 1) == 0
+        self.outstanding = Outstanding(self.correlation_id, version, response, silent)
+        with contextlib.suppress(OSError):  # closed: told when the answer is collected
+            self.socket.sendall(SIZE.pack(len(frame)) + frame)
+
+    def collect(self, seconds: float) -> Answer | None:
+        """The outstanding answer; None when it has not come by then, and is still outstanding."""
+        asked = self.outstanding
+        assert asked is not None
+        if asked.nothing_comes:
+            self.outstanding = None
+            return SILENT
+        try:
+            frame = self._frame(time.monotonic() + seconds)
+        except OSError:
+            self.reopen()
+            return CLOSED
+        if frame is None:
+            return None
+        self.outstanding = None
+        try:
+            return read_reply(frame, asked.response, asked.version, asked.correlation_id)
+        except MalformedMessage as error:
+            return f"{MALFORMED}: {error}"
+
+    def ask(
+        self, request: Message, version: int, response: type[Message], seconds: float
+    ) -> Answer:
+        self.send(request, version, response)
+        answer = self.collect(seconds)
+        if answer is None:
+            self.reopen()
+            return SILENT
+        return answer
+
+    def _frame(self, deadline: float) -> bytes | None:
+        while True:
+            if len(self.received) >= 4:
+                (size,) = SIZE.unpack_from(self.received)
+                if len(self.received) >= 4 + size:
+                    frame = bytes(self.received[4 : 4 + size])
+                    del self.received[: 4 + size]
+                    return frame
+            if not self._readable(deadline - time.monotonic()):
+                return None
+            chunk = self.socket.recv(1 << 20)
+            if not chunk:
+                raise ConnectionResetError
+            self.received += chunk
+
+    def _readable(self, seconds: float) -> bool:
+        return bool(select.select([self.socket], [], [], max(seconds, 0))[0])

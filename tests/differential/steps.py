@@ -1,0 +1,108 @@
+"""What a sequence is made of, and what an area has to say to get one drawn."""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from differential.symbols import told
+from ottla.errors import ErrorCode
+from ottla.wire.message import Message
+
+RETRIABLE = frozenset(
+    {
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+    }
+)
+"""What a client waits out. Who is told one of these may as well be told what comes after it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One request. `bind` says what its answer tells: key → path, as `topics.0.topic_id`."""
+
+    request: Message
+    version: int
+    connection: str = "a"
+    bind: Mapping[str, str] = field(default_factory=dict)
+    blocks: bool = False
+    """Others must ask before this is answered (a join): it is sent, and its answer collected when
+    the connection is next used, or at the end."""
+    observes: bool = False
+    """Changes nothing, and shows what other steps set going: asked until the answer stays the same.
+    Impatient runs ask it only after everything else."""
+
+    @property
+    def api(self) -> str:
+        return type(self.request).__name__.removesuffix("Request")
+
+    @property
+    def response(self) -> type[Message]:
+        module = sys.modules[type(self.request).__module__]
+        answer: type[Message] = getattr(module, f"{self.api}Response")
+        return answer
+
+    def __str__(self) -> str:
+        return f"{self.connection}: {self.api} v{self.version} {told(self.request)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Time for a time-out of the broker's."""
+
+    milliseconds: int
+    connection: str = ""
+
+    def __str__(self) -> str:
+        return f"(wait {self.milliseconds} ms)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic that is there before the first step; `topic_id(name)` is its id."""
+
+    name: str
+    partitions: int = 1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+Move = Step | Pause
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequence:
+    area: str
+    seed: int
+    moves: tuple[Move, ...]
+    topics: tuple[Topic, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """One part of the protocol: how its sequences are drawn, and on what brokers they run."""
+
+    name: str
+    draw: Callable[[Random], list[Move]]
+    topics: tuple[Topic, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
+    """Fields whose values are each broker's own, besides those of `comparable.IDS`."""
+    ordered: frozenset[str] = frozenset()
+    """Lists, as `Response.field`, whose order is part of the answer."""
+    modes: tuple[str, ...] = ("patient", "impatient")
+    seeds_in_tests: int = 100
+
+    def sequence(self, seed: int) -> Sequence:
+        moves = self.draw(Random(f"{self.name} {seed}"))
+        return Sequence(area=self.name, seed=seed, moves=tuple(moves), topics=self.topics)
+
+
+def any_version(random: Random, request: type[Message], *, least: int = 0, most: int = 99) -> int:
+    """A version both brokers serve; the newest is drawn more often, clients mostly speak it."""
+    versions = [v for v in request.VERSIONS if least <= v <= most]
+    return versions[-1] if random.random() < 0.35 else random.choice(versions)

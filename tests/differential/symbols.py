@@ -1,0 +1,124 @@
+"""What a drawn request says instead of values that only a run can know.
+
+A request message may hold a symbol in any field; `resolve` puts one side's own values in. Each side
+has its own `Bindings`: what its answers told. A symbol whose answer never came, because the step
+was refused or dropped, stands for its `otherwise`, the same on both sides.
+"""
+
+import string
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from ottla.wire.message import Message
+
+M = TypeVar("M")
+
+NOT_TOLD = (-1, "", None, b"", bytes(16))
+"""Values of id fields that say: there is none."""
+
+INVENTED_ID = 987_654_321_000
+INVENTED_UUID = bytes(range(1, 17))
+
+
+@dataclass
+class Bindings:
+    """One run's names and what its answers told, newest last."""
+
+    prefix: str
+    told: dict[str, list[Any]] = field(default_factory=dict)
+
+    def bind(self, key: str, value: Any) -> None:
+        values = self.told.setdefault(key, [])
+        if value not in NOT_TOLD and (not values or values[-1] != value):
+            values.append(value)
+
+
+class Symbol(Protocol):
+    def value(self, bindings: Bindings) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name of this sequence's own: a topic, a group, a transactional id, an instance id."""
+
+    of: str
+
+    def value(self, bindings: Bindings) -> str:
+        return bindings.prefix + self.of
+
+    def __repr__(self) -> str:
+        return f"~{self.of}"
+
+
+@dataclass(frozen=True)
+class Ref:
+    """What an earlier answer told under this key; `back` steps older, `plus` a number."""
+
+    key: str
+    otherwise: Any = INVENTED_ID
+    plus: int = 0
+    back: int = 0
+
+    def value(self, bindings: Bindings) -> Any:
+        values = bindings.told.get(self.key, [])
+        if len(values) <= self.back:
+            return self.otherwise
+        told = values[-1 - self.back]
+        return told + self.plus if self.plus else told
+
+    def __repr__(self) -> str:
+        older = f" {self.back} before" if self.back else ""
+        return f"<{self.key}{older}{f'{self.plus:+}' if self.plus else ''}>"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Whatever `make` returns for the resolved keywords: record batches, subscriptions."""
+
+    make: Callable[..., Any]
+    given: tuple[tuple[str, Any], ...]
+
+    def value(self, bindings: Bindings) -> Any:
+        return self.make(**{name: resolve(value, bindings) for name, value in self.given})
+
+    def __repr__(self) -> str:
+        return f"{self.make.__name__}({', '.join(f'{n}={v!r}' for n, v in self.given)})"
+
+
+def made(make: Callable[..., Any], **given: Any) -> Any:
+    return Made(make, tuple(given.items()))
+
+
+def topic_id(name: str) -> Ref:
+    """The id of a topic of the world, or of one that a step created and bound."""
+    return Ref(f"topic.{name}", INVENTED_UUID)
+
+
+def resolve(value: Any, bindings: Bindings) -> Any:
+    """The same value with every symbol inside replaced."""
+    if isinstance(value, Name | Ref | Made):
+        return value.value(bindings)
+    if isinstance(value, Message):
+        inside = {name: resolve(getattr(value, name), bindings) for name in value.__struct_fields__}
+        return type(value)(**inside)
+    if isinstance(value, list):
+        return [resolve(each, bindings) for each in value]
+    return value
+
+
+def told(value: Any) -> str:
+    """A drawn value for people: only what differs from the defaults."""
+    if isinstance(value, Message):
+        plain = type(value)()
+        fields = [
+            f"{name}={told(getattr(value, name))}"
+            for name in value.__struct_fields__
+            if repr(getattr(value, name)) != repr(getattr(plain, name))
+        ]
+        return "{" + " ".join(fields) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(told, value)) + "]"
+    if isinstance(value, str) and value and all(c in string.printable for c in value):
+        return value
+    return repr(value)

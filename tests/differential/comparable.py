@@ -72,6 +72,7 @@ class Comparer:
         self.first_told: dict[tuple[str, Any], str] = {}
         self.step = 0
         self.asked: set[Any] = set()
+        self.looking = False
 
     def begin(self, step: int, request: Message) -> None:
         self.step = step
@@ -86,6 +87,8 @@ class Comparer:
         if (kind, value) not in self.first_told:
             if value in NOT_TOLD or self.is_invented(value):
                 return self.plain(value)
+            if self.looking:
+                return "<new>"
             here = f"<{kind} of {self.step}"
             others = sum(told.startswith(here) for told in self.first_told.values())
             self.first_told[kind, value] = f"{here}{f'.{others + 1}' if others else ''}>"
@@ -128,8 +131,17 @@ class Comparer:
         if path in OWNED:
             named = OWNED[path]
             values = [v for v in values if str(getattr(v, named) or "").startswith(self.prefix)]
-        told = [self.compare(value, field) for value in values]
-        return told if path in self.ordered else sorted(told, key=text)
+        if path in self.ordered:
+            return [self.compare(value, field) for value in values]
+        values = sorted(values, key=lambda value: self.spelled(value, field))
+        return sorted((self.compare(value, field) for value in values), key=text)
+
+    def spelled(self, value: Any, field: str) -> str:
+        """A look that remembers nothing, so that new ids are told in an order of their places."""
+        self.looking, kept = True, self.looking
+        said = text(self.compare(value, field))
+        self.looking = kept
+        return said
 
     def records(self, value: bytes | memoryview | None) -> Comparable:
         if value is None:

@@ -13,6 +13,7 @@ from ottla.wire.message import Message
 
 SIZE = struct.Struct(">i")
 SILENT = "no answer"
+UNANSWERED_S = 0.05
 CLOSED = "connection closed"
 MALFORMED = "malformed answer"
 
@@ -68,7 +69,7 @@ class Link:
         assert asked is not None
         if asked.nothing_comes:
             self.outstanding = None
-            return SILENT
+            return self._closed_or_silent()
         try:
             frame = self._frame(time.monotonic() + seconds)
         except OSError:
@@ -81,6 +82,16 @@ class Link:
             return read_reply(frame, asked.response, asked.version, asked.correlation_id)
         except MalformedMessage as error:
             return f"{MALFORMED}: {error}"
+
+    def _closed_or_silent(self) -> Answer:
+        """The only answer to acks=0: the connection is closed when something was wrong."""
+        try:
+            if not self._readable(UNANSWERED_S) or self.socket.recv(1, socket.MSG_PEEK):
+                return SILENT
+        except OSError:
+            pass
+        self.reopen()
+        return CLOSED
 
     def ask(
         self, request: Message, version: int, response: type[Message], seconds: float

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from differential.comparable import Comparable, Comparer, text
+from differential.comparable import Comparable, Comparer
 from differential.link import SILENT, Answer, Link
 from differential.steps import RETRIABLE, Area, Pause, Sequence, Step, Topic
 from differential.symbols import Bindings, resolve
@@ -76,7 +76,9 @@ class Run:
         bindings: Bindings,
         links: dict[str, Link],
     ) -> None:
+        self.area = area
         self.sequence = sequence
+        self.lasting = False
         self.bootstrap = bootstrap
         self.patience = patience
         self.bindings = bindings
@@ -95,6 +97,7 @@ class Run:
         for number, move in enumerate(moves):
             if isinstance(move, Pause):
                 time.sleep(move.milliseconds / 1000)
+                self.lasting = True
             elif move.observes and number < last and not self.patience(number):
                 self.told[number] = NOT_ASKED
             else:
@@ -105,6 +108,7 @@ class Run:
 
     def take(self, number: int, step: Step) -> None:
         self.release(step.connection)
+        self.lasting |= step.api in self.area.lasting
         link = self.link(step.connection)
         request = resolve(step.request, self.bindings)
         if step.blocks:
@@ -142,6 +146,8 @@ class Run:
             time.sleep(RETRY_S)
 
     def settled(self, number: int, link: Link, step: Step, request: Message) -> Answer:
+        if not self.lasting:
+            return self.persist(link, step, request)
         deadline = time.monotonic() + PATIENCE_S
         same, before = 0, ""
         while True:
@@ -149,24 +155,24 @@ class Run:
             now = self.spelled(number, request, answer)
             same = same + 1 if now == before else 1
             if (same >= SETTLED_TIMES and not is_retriable(answer)) or time.monotonic() > deadline:
+                self.lasting = False
                 return answer
             before = now
             time.sleep(SETTLED_S)
 
     def spelled(self, number: int, request: Message, answer: Answer) -> str:
         """A look at an answer that binds nothing."""
-        kept = dict(self.comparer.first_told)
         self.comparer.begin(number, request)
-        said = text(self.comparer.compare(answer))
-        self.comparer.first_told = kept
-        return said
+        return self.comparer.spelled(answer, "")
 
     def note(self, number: int, step: Step, request: Message, answer: Answer) -> None:
         self.comparer.begin(number, request)
         self.told[number] = self.comparer.compare(answer)
         if not isinstance(answer, str):
             for key, path in step.bind.items():
-                self.bindings.bind(key, at(answer, path))
+                value = at(answer, path.removesuffix("!"))
+                if value or not path.endswith("!"):
+                    self.bindings.bind(key, value)
 
     def link(self, name: str) -> Link:
         if name not in self.links:

@@ -24,7 +24,8 @@ RETRIABLE = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One request. `bind` says what its answer tells: key → path, as `topics.0.topic_id`."""
+    """One request. `bind` says what its answer tells: key → path, as `topics.0.topic_id`;
+    `session_id!` for a field whose zero says that there is none."""
 
     request: Message
     version: int
@@ -94,6 +95,8 @@ class Area:
     """Fields whose values are each broker's own, besides those of `comparable.IDS`."""
     ordered: frozenset[str] = frozenset()
     """Lists, as `Response.field`, whose order is part of the answer."""
+    lasting: frozenset[str] = frozenset({"EndTxn", "InitProducerId"})
+    """APIs whose effects go on after their answer: the next observation waits for their end."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
 

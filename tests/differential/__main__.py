@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from differential.areas import NAMES, area
 from differential.brokers import serving
 from differential.comparing import Difference, Sides, compare, sides
+from differential.recording import record
 from differential.report import report
 from differential.shrinking import shrink
 from differential.steps import Area
@@ -59,7 +60,8 @@ def main() -> int:
     for name in asked.area or NAMES:
         one = area(name)
         if asked.action == "record":
-            raise SystemExit("not yet")
+            record_area(one, asked.workers)
+            continue
         outcome |= judge(one, seeds_of(asked.seeds), asked)
     return outcome
 
@@ -80,6 +82,12 @@ def judge(one: Area, seeds: range, asked: argparse.Namespace) -> int:
     every_time = [f for found in findings.by_kind.values() for f in found if f.repeated]
     print(f"{one.name}: {len(seeds)} seeds, {len(every_time)} differences", flush=True)
     return 1 if every_time else 0
+
+
+def record_area(one: Area, workers: int) -> None:
+    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
+        seeds, opened = record(one, sides(one, kafka, ottla), workers)
+    print(f"{one.name}: {seeds} seeds recorded, {opened} of them end at a difference", flush=True)
 
 
 def judge_round(one: Area, seeds: range, findings: Findings, asked: argparse.Namespace) -> None:

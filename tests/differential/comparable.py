@@ -33,6 +33,17 @@ TIMES = frozenset(
 ELSEWHERE = frozenset({"port", "cluster_id", "log_dir"})
 """Different by where a broker was started."""
 
+PLACES = frozenset(
+    {
+        "listeners",
+        "advertised.listeners",
+        "log.dirs",
+        "controller.quorum.voters",
+        "controller.quorum.bootstrap.servers",
+    }
+)
+"""Settings whose values are such."""
+
 UNCOMPARED = TEXTS | TIMES | ELSEWHERE
 
 IDS = frozenset(
@@ -55,9 +66,25 @@ OWNED = {
     "ListTransactionsResponse.transaction_states": "transactional_id",
     "ListGroupsResponse.groups": "group_id",
     "MetadataResponse.topics": "name",
+    "ListConfigResourcesResponse.config_resources": "resource_name",
     "DescribeTopicPartitionsResponse.topics": "name",
 }
 """Lists that show the whole broker, and the name by which a sequence knows its own."""
+
+ABOUT = (
+    "name",
+    "topic",
+    "topic_name",
+    "topic_id",
+    "group_id",
+    "transactional_id",
+    "resource_type",
+    "resource_name",
+    "partition_index",
+    "partition",
+    "index",
+    "api_key",
+)
 
 ORDERED = frozenset({"FetchResponse.responses", "FetchableTopicResponse.partitions"})
 
@@ -124,6 +151,8 @@ class Comparer:
             value = getattr(message, name)
             if name in UNCOMPARED or value == getattr(default, name):
                 continue
+            if name == "value" and getattr(message, "name", "") in PLACES:
+                continue
             told[name] = self.compare(value, name, f"{type(message).__name__}.{name}")
         return told
 
@@ -134,7 +163,7 @@ class Comparer:
         if path in self.ordered:
             return [self.compare(value, field) for value in values]
         values = sorted(values, key=lambda value: self.spelled(value, field))
-        return sorted((self.compare(value, field) for value in values), key=text)
+        return sorted((self.compare(value, field) for value in values), key=place)
 
     def spelled(self, value: Any, field: str) -> str:
         """A look that remembers nothing, so that new ids are told in an order of their places."""
@@ -191,6 +220,13 @@ def name_of(code: int) -> str:
 def text(value: Comparable) -> str:
     """The one spelling of a comparable value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def place(value: Comparable) -> tuple[str, ...]:
+    """By what an element is about first, so that the same ones of two answers are side by side."""
+    if not isinstance(value, dict):
+        return (text(value),)
+    return (*(text(value.get(name, 0)) for name in ABOUT), text(value))
 
 
 Leaf = tuple[str, Comparable, Comparable]

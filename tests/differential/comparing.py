@@ -74,8 +74,9 @@ def compare(both: Sides, sequence: Sequence, mode: str) -> Difference | None:
 def first_difference(
     sequence: Sequence, mode: str, kafka: list[Comparable], ottla: list[Comparable]
 ) -> Difference | None:
+    """A step of which Kafka's answer is None, because it varies, does not count."""
     for number, step in enumerate(sequence.moves):
-        if not isinstance(step, Step) or NOT_ASKED in (kafka[number], ottla[number]):
+        if not isinstance(step, Step) or kafka[number] in (None, NOT_ASKED):
             continue
         leaves = [
             leaf

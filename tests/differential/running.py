@@ -30,7 +30,7 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-ANSWER_S = 10.0
+ANSWER_S = 6.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
 BLOCKED_S = 0.03
 """For a step that others have to release: long enough that the broker has it before they ask."""

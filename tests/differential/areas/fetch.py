@@ -83,14 +83,14 @@ def places(random: Random, count: int) -> list[FetchTopic]:
             ((Name("missing"), INVENTED_UUID), ("", bytes(16)), ("bad name!", INVENTED_UUID))
         )
         topics.append(FetchTopic(topic=name, topic_id=number, partitions=[place(random, 0)]))
-    if topics and random.random() < 0.04:
+    if topics and random.random() < 0.01:
         topics.append(topics[0])
     return topics
 
 
 def indexes(random: Random, partitions: int) -> list[int]:
     some = random.sample(range(partitions), random.randint(1, partitions))
-    return some + rarely(random, 0.06, [9], []) + rarely(random, 0.04, [some[0]], [])
+    return some + rarely(random, 0.06, [9], []) + rarely(random, 0.01, [some[0]], [])
 
 
 def place(random: Random, index: int) -> FetchPartition:

@@ -55,13 +55,13 @@ def named(random: Random) -> list[tuple[Name | str, list[int]]]:
             [
                 *range(topic.partitions),
                 *rarely(random, 0.08, [9], []),
-                *rarely(random, 0.06, [0], []),
+                *rarely(random, 0.01, [0], []),
             ],
         )
         for topic in some
     ]
     missing = random.choice((Name("missing"), "", "bad name!"))
-    return found + rarely(random, 0.08, [(missing, [0])], []) + rarely(random, 0.04, found[:1], [])
+    return found + rarely(random, 0.08, [(missing, [0])], []) + rarely(random, 0.01, found[:1], [])
 
 
 def asked(random: Random, index: int) -> ListOffsetsPartition:

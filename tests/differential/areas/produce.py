@@ -24,7 +24,7 @@ TOPICS = (
         },
     ),
 )
-KINDS = {"right": 5.0, "packed": 1.0, "wrong": 1.5, "two": 0.3, "none": 0.2, "empty": 0.2}
+KINDS = {"right": 5.0, "packed": 1.0, "wrong": 1.5, "two": 0.3, "empty": 0.2}
 
 
 def wrong_batch(values: tuple[str, ...], **given: Any) -> bytes:
@@ -65,8 +65,6 @@ class Producer:
         key = rarely(random, 0.2, None, "k")
         timestamp = rarely(random, 0.1, random.choice((-1, 1, 4_000_000_000_000)), TIMESTAMP)
         given = {**self.identity(place, len(values)), "key": key, "timestamp": timestamp}
-        if kind == "none":
-            return None
         if kind == "empty":
             return b""
         if kind == "wrong":

@@ -1,0 +1,96 @@
+"""Kafka's answers to an area's first seeds, as text: for quick tests, and where there is no Java.
+
+A file has each different answer once, on a line of its own, then a line per seed with the numbers
+of its answers. A step where Kafka varied between two runs has none. Where Ottla is known to differ,
+the answers end before that step and `open` says how: a difference that is still to be mended.
+"""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from differential.comparable import Comparable, text
+from differential.comparing import Difference, Runner, Sides, first_difference
+from differential.running import patient
+from differential.steps import Area, Sequence
+
+FOLDER = Path(__file__).with_name("recorded")
+BYTES_MAX = 220_000
+"""Of one area; seeds beyond that are left out."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    seed: int
+    drawn: int
+    """Tells whether the area still draws what was recorded."""
+    answers: list[Comparable]
+    open: str | None
+
+
+def path_of(area: Area) -> Path:
+    return FOLDER / f"{area.name}.jsonl"
+
+
+def fingerprint(sequence: Sequence) -> int:
+    return crc32("\n".join(map(str, (*sequence.topics, *sequence.moves))).encode())
+
+
+def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
+    """How many seeds were written, and how many of them are open."""
+    numbers: dict[str, int] = {}
+    seeds: list[str] = []
+    opened = size = 0
+    with ThreadPoolExecutor(workers) as pool:
+        drawn = [area.sequence(seed) for seed in range(area.seeds_in_tests)]
+        for one in pool.map(lambda sequence: look(both, sequence), drawn):
+            known = len(numbers)
+            row = [
+                None if answer is None else numbers.setdefault(text(answer), len(numbers))
+                for answer in one.answers
+            ]
+            line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
+            if one.open is not None:
+                line["open"] = one.open
+            said = text(line)
+            size += len(said) + sum(len(new) + 1 for new in list(numbers)[known:])
+            if size > BYTES_MAX:
+                numbers = dict(list(numbers.items())[:known])
+                break
+            seeds.append(said)
+            opened += one.open is not None
+    FOLDER.mkdir(exist_ok=True)
+    path_of(area).write_text("".join(f"{line}\n" for line in (*numbers, *seeds)))
+    return len(seeds), opened
+
+
+def look(both: Sides, sequence: Sequence) -> Recorded:
+    one, other = both.kafka(sequence, patient), both.kafka(sequence, patient)
+    answers = [a if a == b else None for a, b in zip(one, other, strict=True)]
+    found = differs(sequence, answers, both.ottla)
+    kept = answers if found is None else answers[: found.at]
+    said = None if found is None else found.kind
+    return Recorded(sequence.seed, fingerprint(sequence), kept, said)
+
+
+def differs(sequence: Sequence, kafka: list[Comparable], ottla: Runner) -> Difference | None:
+    """The first difference that is there twice."""
+    for _ in range(2):
+        found = first_difference(sequence, "patient", kafka, ottla(sequence, patient))
+        if found is None:
+            return None
+    return found
+
+
+def recorded(area: Area) -> Iterator[Recorded]:
+    answers: list[Comparable] = []
+    for line in path_of(area).read_text().splitlines():
+        said = json.loads(line)
+        if isinstance(said, dict) and "drawn" in said:
+            row = [None if number is None else answers[number] for number in said["answers"]]
+            yield Recorded(said["seed"], said["drawn"], row, said.get("open"))
+        else:
+            answers.append(said)

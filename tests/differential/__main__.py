@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from differential.areas import NAMES, area
 from differential.brokers import serving
-from differential.comparing import Difference, Sides, compare, sides
+from differential.comparing import NOTHING, Difference, Sides, compare, sides
 from differential.recording import record
 from differential.report import report
 from differential.shrinking import shrink
@@ -54,6 +54,9 @@ def main() -> int:
     parser.add_argument("--mode", choices=("patient", "impatient"))
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--kinds", type=int, default=20, help="stop after so many kinds")
+    parser.add_argument(
+        "--past", default=NOTHING, help="a pattern: go past differences of such kinds"
+    )
     parser.add_argument("--whole", action="store_true", help="do not shrink")
     asked = parser.parse_args()
     outcome = 0
@@ -103,11 +106,11 @@ def judge_seed(
     if len(findings.by_kind) >= asked.kinds:
         return
     for mode in [asked.mode] if asked.mode else one.modes:
-        found = compare(both, one.sequence(seed), mode)
+        found = compare(both, one.sequence(seed), mode, asked.past)
         if found is None or not findings.add(found):
             continue
         if found.repeated and not asked.whole:
-            found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode))
+            found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode, asked.past))
         print(report(found) + "\n", flush=True)
 
 

@@ -16,6 +16,7 @@ from differential.steps import RETRIABLE, Area, Sequence, Step
 
 Runner = Callable[[Sequence, Patience], list[Comparable]]
 MODES: dict[str, Patience] = {"patient": patient, "impatient": impatient}
+NOTHING = "$^"
 _WAITED_OUT = tuple(f'"{code.name}"' for code in RETRIABLE)
 
 
@@ -54,11 +55,11 @@ def sides(area: Area, kafka: str, ottla: str) -> Sides:
     )
 
 
-def compare(both: Sides, sequence: Sequence, mode: str) -> Difference | None:
-    """The first step that is answered otherwise than by Kafka."""
+def compare(both: Sides, sequence: Sequence, mode: str, past: str = NOTHING) -> Difference | None:
+    """The first step that is answered otherwise than by Kafka, but for the kinds to go past."""
     patience = MODES[mode]
     kafka, ottla = both.kafka(sequence, patience), both.ottla(sequence, patience)
-    found = first_difference(sequence, mode, kafka, ottla)
+    found = first_difference(sequence, mode, kafka, ottla, past)
     if found is None:
         return None
     again = [both.kafka(sequence, patience) for _ in range(2)]
@@ -66,13 +67,17 @@ def compare(both: Sides, sequence: Sequence, mode: str) -> Difference | None:
         return None
     if is_racing(found) and is_explained_by_patience(both, found):
         return None
-    repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience))
+    repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience), past)
     steady = repeated is not None and repeated.at == found.at
     return found if steady else Difference(**{**found.__dict__, "repeated": False})
 
 
 def first_difference(
-    sequence: Sequence, mode: str, kafka: list[Comparable], ottla: list[Comparable]
+    sequence: Sequence,
+    mode: str,
+    kafka: list[Comparable],
+    ottla: list[Comparable],
+    past: str = NOTHING,
 ) -> Difference | None:
     """A step of which Kafka's answer is None, because it varies, does not count."""
     for number, step in enumerate(sequence.moves):
@@ -83,8 +88,10 @@ def first_difference(
             for leaf in differences(kafka[number], ottla[number])
             if mode == "patient" or not is_a_matter_of_time(leaf)
         ]
-        if left := tuple(leaf for leaf in leaves if not is_allowed(step.api, leaf)):
-            return Difference(sequence, mode, number, left, kafka, ottla)
+        if left := tuple(leaf for leaf in leaves if not is_allowed(step.api, leaf, kafka[number])):
+            found = Difference(sequence, mode, number, left, kafka, ottla)
+            if not re.search(past, found.kind):
+                return found
     return None
 
 
@@ -119,4 +126,4 @@ def is_explained_by_patience(both: Sides, found: Difference) -> bool:
     leaves = differences(waited[found.at], quicker[found.at])
     step = found.sequence.moves[found.at]
     assert isinstance(step, Step)
-    return all(is_allowed(step.api, leaf) for leaf in leaves)
+    return all(is_allowed(step.api, leaf, found.kafka[found.at]) for leaf in leaves)

@@ -32,7 +32,7 @@ from ottla.wire.messages.list_offsets import (
 
 ANSWER_S = 6.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
-BLOCKED_S = 0.03
+BLOCKED_S = 0.02
 """For a step that others have to release: long enough that the broker has it before they ask."""
 PATIENCE_S = 3.0
 RETRY_S = 0.01

@@ -26,18 +26,18 @@ from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAss
 
 MEMBERS = "ABCD"
 STEPS = {
-    "join": 5.0,
-    "sync": 5.0,
+    "join": 1.2,
+    "sync": 2.0,
     "heartbeat": 2.5,
     "leave": 1.5,
     "commit": 1.5,
     "describe": 1.5,
-    "rebalance": 2.0,
+    "rebalance": 3.0,
     "delete": 0.3,
     "delete_offsets": 0.3,
     "pause": 0.1,
 }
-REBALANCE_MS = 700
+REBALANCE_MS = 400
 SESSION_MS = 8000
 
 

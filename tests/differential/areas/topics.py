@@ -28,11 +28,17 @@ from ottla.wire.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 NAMES = ("p", "q", "r")
+PARTITIONS_MAX = 8
 STEPS = {
-    "create": 4.0,
+    "create": 3.0,
     "delete": 1.5,
     "grow": 2.5,
     "metadata": 4.0,
@@ -70,7 +76,7 @@ def create(random: Random) -> Step:
         names.append(random.choice(("", ".", "bad name!", "x" * 250, names[0])))
     request = CreateTopicsRequest(
         topics=[creatable(random, each) for each in names],
-        timeout_ms=rarely(random, 0.02, 0, 5000),
+        timeout_ms=5000,
         validate_only=random.random() < 0.15,
     )
     binds = {f"topic.{each.of}": f"topics.{n}.topic_id" for n, each in enumerate(names[:1])}
@@ -218,6 +224,14 @@ def elect(random: Random) -> Step:
     return Step(request=request, version=any_version(random, ElectLeadersRequest))
 
 
+def settle() -> Step:
+    """A controller's answer comes before the partitions are led, or gone: wait for that."""
+    places = [ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(PARTITIONS_MAX)]
+    topics = [ListOffsetsTopic(name=Name(each), partitions=places) for each in NAMES]
+    request = ListOffsetsRequest(topics=topics)
+    return Step(request=request, version=5, connection="look", observes=True)
+
+
 def draw(random: Random) -> list[Move]:
     choices = {
         "create": create,
@@ -229,9 +243,13 @@ def draw(random: Random) -> list[Move]:
         "empty": empty,
         "elect": elect,
     }
-    count = random.randint(20, 45)
-    moves: list[Move] = [create(random)]
-    moves += [choices[weighted(random, STEPS)](random) for _ in range(count)]
+    count = random.randint(18, 35)
+    moves: list[Move] = [create(random), settle()]
+    for _ in range(count):
+        kind = weighted(random, STEPS)
+        moves.append(choices[kind](random))
+        if kind in ("create", "delete", "grow"):
+            moves.append(settle())
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=Name(n)) for n in NAMES], timeout_ms=5000
     )

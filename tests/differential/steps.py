@@ -100,8 +100,9 @@ class Area:
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
 
-    def sequence(self, seed: int) -> Sequence:
-        moves = self.draw(Random(f"{self.name} {seed}"))
+    def sequence(self, seed: int, length: int | None = None) -> Sequence:
+        """What the seed draws, or only the beginning of it."""
+        moves = self.draw(Random(f"{self.name} {seed}"))[:length]
         return Sequence(area=self.name, seed=seed, moves=tuple(moves), topics=self.topics)
 
 

@@ -5,6 +5,8 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import uvloop
 
@@ -14,6 +16,7 @@ from ottla.broker.server import Server
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.metadata.publisher import Publisher
+from ottla.quorum.driver import Quorum
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
@@ -55,6 +58,7 @@ async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     static |= {name.replace("_", "."): value for name, value in options.items()}
     broker = Broker(Settings(static))
     broker.publisher = Publisher()
+    broker.quorum = cast(Quorum, SimpleNamespace(kraft_version=0))
     server = Server(broker, "PLAINTEXT", Listeners.BROKER)
     port = await server.bind("127.0.0.1", 0)
     await server.serve()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.config import Source
 from ottla.config.load import (
     load,
     parse_listen,
@@ -150,6 +151,12 @@ def test_listen_moves_the_clients_listener_of_a_file(tmp_path: Path) -> None:
 def test_set_wins_over_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, "num.partitions=3")
     assert load(path, assignments=["num.partitions=5"]).settings.int("num.partitions") == 5
+
+
+def test_the_address_of_listen_is_advertised_and_told_as_given() -> None:
+    settings = load(None, listen=("127.0.0.1", 7)).settings
+    told = settings.describe("advertised.listeners")
+    assert (told.value, told.source) == ("PLAINTEXT://127.0.0.1:7", Source.STATIC_BROKER_CONFIG)
 
 
 def test_set_wins_over_listen_and_data(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ change a moment after its reply.
 """
 
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from support.brokers import Kind, running
 from support.confluent import wait_until
+from support.homes import Home, Quorum
 from support.wire import Connection
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -157,6 +160,23 @@ def alter(
     ("kind", "resource", "change", "code"),
     [
         (TOPIC, "missing", ("retention.ms", SET, "5"), ErrorCode.unknown_topic_or_partition),
+        (TOPIC, "missing", ("retention.ms", SET, "soon"), ErrorCode.invalid_config),
+        (TOPIC, "missing", ("no.such.thing", SET, "5"), ErrorCode.invalid_config),
+        (TOPIC, "missing", ("retention.ms", APPEND, "5"), ErrorCode.invalid_config),
+        (TOPIC, "a b", ("retention.ms", SET, "5"), ErrorCode.invalid_topic_exception),
+        (TOPIC, "", ("retention.ms", SET, "5"), ErrorCode.invalid_request),
+        (TOPIC, "missing", ("retention.ms", SET, None), ErrorCode.invalid_request),
+        (BROKER, "", ("background.threads", SET, "1000"), ErrorCode.invalid_request),
+        (BROKER, "1", ("num.io.threads", SET, "3"), ErrorCode.invalid_request),
+        (BROKER, "1", ("num.network.threads", SET, "7"), ErrorCode.invalid_request),
+        (BROKER, "1", ("min.insync.replicas", SET, "none"), ErrorCode.invalid_request),
+        (CLIENT_METRICS, "", ("interval.ms", SET, "1000"), ErrorCode.invalid_request),
+        (CLIENT_METRICS, "m", ("no.such.thing", SET, "1000"), ErrorCode.invalid_request),
+        (CLIENT_METRICS, "m", ("interval.ms", SET, "often"), ErrorCode.invalid_config),
+        (CLIENT_METRICS, "m", ("interval.ms", SET, "99"), ErrorCode.invalid_request),
+        (CLIENT_METRICS, "m", ("match", SET, "client_id"), ErrorCode.invalid_config),
+        (CLIENT_METRICS, "m", ("match", SET, "colour=blue"), ErrorCode.invalid_config),
+        (CLIENT_METRICS, "m", ("interval.ms", APPEND, "1"), ErrorCode.invalid_config),
         (BROKER, "9", ("log.cleaner.threads", SET, "2"), ErrorCode.invalid_request),
         (BROKER, "one", ("log.cleaner.threads", SET, "2"), ErrorCode.invalid_request),
         (BROKER, "", ("broker.id", SET, "2"), ErrorCode.invalid_request),
@@ -205,6 +225,49 @@ def test_a_resource_named_twice_is_refused(connection: Connection, name: str) ->
     asked = {"resource_type": TOPIC, "resource_name": name, "configs": change}
     reply = connection.ask("incremental_alter_configs", 1, resources=[asked, asked])
     assert {one.error_code for one in reply.responses} == {ErrorCode.invalid_request}
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_broker_refuses_for_itself_and_the_rest_is_decided(
+    connection: Connection, name: str, validate_only: bool
+) -> None:
+    create(connection, topic(name))
+
+    def asked(kind: int, resource: str, key: str, value: str) -> dict[str, Any]:
+        configs = [{"name": key, "config_operation": SET, "value": value}]
+        return {"resource_type": kind, "resource_name": resource, "configs": configs}
+
+    resources = [
+        asked(BROKER, "1", "background.threads", "1000"),
+        asked(TOPIC, name, "retention.ms", "5"),
+        asked(BROKER, "2", "background.threads", "11"),
+        asked(BROKER, "", "background.threads", "11"),
+    ]
+    fields = {"resources": resources, "validate_only": validate_only}
+    reply = connection.ask("incremental_alter_configs", 1, **fields)
+    refused, none = ErrorCode.invalid_request, ErrorCode.none
+    assert [one.error_code for one in reply.responses] == [refused, none, refused, none]
+    old_way = connection.ask("alter_configs", 2, resources=[old(one) for one in resources[:1]])
+    assert [one.error_code for one in old_way.responses] == [refused]
+
+
+def old(resource: dict[str, Any]) -> dict[str, Any]:
+    configs = [{"name": one["name"], "value": one["value"]} for one in resource["configs"]]
+    return {**resource, "configs": configs}
+
+
+def test_client_metrics_are_kept_listed_and_forgotten(connection: Connection, name: str) -> None:
+    assert alter(connection, CLIENT_METRICS, name, ("interval.ms", SET, "1000")) == ErrorCode.none
+
+    def listed(version: int) -> set[str]:
+        reply = connection.ask("list_config_resources", version)
+        return {one.resource_name for one in reply.config_resources}
+
+    wait_until(lambda: name in listed(0) and name in listed(1))
+    [kept] = described(connection, CLIENT_METRICS, name, "interval.ms").configs
+    assert (kept.value, kept.config_source) == ("1000", 7)
+    assert alter(connection, CLIENT_METRICS, name, ("interval.ms", DELETE, None)) == ErrorCode.none
+    wait_until(lambda: name not in listed(0))
 
 
 def test_the_old_way_resets_what_is_not_named(connection: Connection, name: str) -> None:
@@ -319,6 +382,11 @@ def test_moves_that_change_nothing_or_lead_nowhere(connection: Connection, name:
         ("no.such.feature", 1, 1, ErrorCode.invalid_update_version),
         ("share.version", 0, 2, ErrorCode.none),
         ("transaction.version", 9, 1, ErrorCode.invalid_update_version),
+        ("kraft.version", 0, 1, ErrorCode.none),
+        ("kraft.version", 0, 3, ErrorCode.none),
+        ("kraft.version", 1, 2, ErrorCode.invalid_update_version),
+        ("kraft.version", 2, 1, ErrorCode.invalid_update_version),
+        ("kraft.version", 0, 0, ErrorCode.invalid_update_version),
     ],
 )
 def test_feature_levels_that_can_be_had(
@@ -329,6 +397,18 @@ def test_feature_levels_that_can_be_had(
         "update_features", 2, feature_updates=[update], validate_only=True, timeout=TIMEOUT
     )
     assert reply.error_code == code
+
+
+@pytest.mark.parametrize("quorum", list(Quorum))
+def test_the_way_voters_are_known_is_a_finalized_feature(
+    broker_kind: Kind, tmp_path: Path, quorum: Quorum
+) -> None:
+    home = Home(path=tmp_path / "node", quorum=quorum)
+    with running(broker_kind, home), Connection(home.bootstrap) as connection:
+        asked = {"client_software_name": "a", "client_software_version": "1"}
+        features = connection.ask("api_versions", 4, **asked).finalized_features
+    levels = {one.name: one.max_version_level for one in features}
+    assert levels.get("kraft.version", 0) == (1 if quorum is Quorum.STANDALONE else 0)
 
 
 def test_a_broker_that_was_never_there_cannot_be_forgotten(connection: Connection) -> None:

@@ -52,7 +52,7 @@ def test_the_metadata_version_goes_down_only_where_no_metadata_is_lost(
     kind: int, level: int, allowed: bool
 ) -> None:
     image = image_of([FeatureLevelRecord(name="metadata.version", feature_level=29)])
-    decision = update_features(image, Settings(), update("metadata.version", level, kind))
+    decision = update_features(image, Settings(), 0, update("metadata.version", level, kind))
     assert bool(decision.records) == allowed
     assert (decision.reply.error_code == ErrorCode.NONE) == allowed
 
@@ -65,7 +65,7 @@ def test_eligible_leaders_come_with_one_least_in_sync_number_for_all() -> None:
             ConfigRecord(resource_type=4, resource_name="2", name="num.io.threads", value="4"),
         ]
     )
-    decision = update_features(image, Settings({MIN_IN_SYNC: "2"}), update(ELR, 1))
+    decision = update_features(image, Settings({MIN_IN_SYNC: "2"}), 0, update(ELR, 1))
     assert decision.records == [
         own_min_in_sync("", "2"),
         own_min_in_sync("1", None),
@@ -80,7 +80,7 @@ def test_eligible_leaders_come_with_one_least_in_sync_number_for_all() -> None:
 def test_the_least_in_sync_number_that_the_cluster_has_stays() -> None:
     level = FeatureLevelRecord(name="metadata.version", feature_level=30)
     image = image_of([level, own_min_in_sync("", "2")])
-    decision = update_features(image, Settings(), update(ELR, 1))
+    decision = update_features(image, Settings(), 0, update(ELR, 1))
     assert decision.records == [FeatureLevelRecord(name=ELR, feature_level=1)]
 
 

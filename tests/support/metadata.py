@@ -43,6 +43,8 @@ class InstantLog:
     def appended_end_offset(self) -> int:
         return self.end
 
+    kraft_version = 0
+
     def append(self, values: Sequence[bytes]) -> "asyncio.Future[int]":
         base, self.end = self.end, self.end + len(values)
         self.batches.append([unframe(value) for value in values])

@@ -3,11 +3,18 @@
 No socket, no clock and no directory is touched here, except the file that is read.
 """
 
-from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Option
+from ottla.config.options import (
+    BROKER_OPTIONS,
+    CLIENT_METRICS_OPTIONS,
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    Option,
+)
 from ottla.config.settings import Described, Settings, Source, Synonym
 
 __all__ = [
     "BROKER_OPTIONS",
+    "CLIENT_METRICS_OPTIONS",
     "GROUP_OPTIONS",
     "TOPIC_OPTIONS",
     "Described",

@@ -24,7 +24,7 @@ auto.create.topics.enable boolean true - read-only high
   Create a topic when a client first asks for it.
 auto.leader.rebalance.enable boolean true - read-only high
   Give leadership back to preferred replicas from time to time.
-background.threads int 10 1.. cluster-wide high ignored
+background.threads int 10 1.. cluster-wide high ignored gradual
   Threads for housekeeping.
 broker.heartbeat.interval.ms int 2000 - read-only medium
   Time between a broker's heartbeats to the controller.
@@ -50,7 +50,7 @@ connection.failed.authentication.delay.ms int 100 0.. read-only low ignored
   Wait before closing a connection that failed to authenticate.
 connections.max.idle.ms long 600000 - read-only medium
   Close a connection on which nothing happened for so long.
-connections.max.reauth.ms long 0 - read-only medium ignored
+connections.max.reauth.ms long 0 - read-only medium ignored per-mechanism
   Age at which an authenticated connection has to authenticate again; 0 means never.
 controlled.shutdown.enable boolean true - read-only medium ignored
   Hand over leadership before the broker stops.
@@ -274,7 +274,7 @@ log.cleaner.min.cleanable.ratio double 0.5 0..1 cluster-wide medium
   Share of a log that must be dirty before it is compacted.
 log.cleaner.min.compaction.lag.ms long 0 0.. cluster-wide medium
   A record is safe from compaction for so long.
-log.cleaner.threads int 1 0.. cluster-wide medium ignored
+log.cleaner.threads int 1 0.. cluster-wide medium ignored gradual
   Cleaners that work at once.
 log.cleanup.policy list delete compact|delete cluster-wide medium
   What happens to old records: delete, compact, or both.
@@ -376,17 +376,17 @@ min.insync.replicas int 1 1.. cluster-wide high
   Replicas that must have a record before acks=all is answered.
 node.id int required 0.. read-only high
   The node's number, its own in the cluster.
-num.io.threads int 8 1.. cluster-wide high ignored
+num.io.threads int 8 1.. cluster-wide high ignored gradual
   Threads that work on requests.
-num.network.threads int 3 1.. cluster-wide high ignored
+num.network.threads int 3 1.. cluster-wide high ignored gradual
   Threads that read requests from and write responses to the network.
 num.partitions int 1 1.. read-only medium
   Partitions of a topic that does not say how many it wants.
-num.recovery.threads.per.data.dir int 2 1.. cluster-wide high ignored
+num.recovery.threads.per.data.dir int 2 1.. cluster-wide high ignored gradual
   Threads that load and recover logs, for each data directory.
 num.replica.alter.log.dirs.threads int null - read-only high ignored
   Threads that move replicas between data directories.
-num.replica.fetchers int 1 1.. cluster-wide high ignored
+num.replica.fetchers int 1 1.. cluster-wide high ignored gradual
   Fetchers for each broker from which replicas are copied.
 offset.metadata.max.bytes int 4096 - read-only high
   Longest note a consumer may attach to a committed offset.
@@ -514,7 +514,7 @@ sasl.client.callback.handler.class class null - read-only medium ignored
   Java class that answers SASL's questions on the client's side.
 sasl.enabled.mechanisms list GSSAPI - per-broker medium ignored
   SASL mechanisms clients may use.
-sasl.jaas.config password null - per-broker medium ignored
+sasl.jaas.config password null - per-broker medium ignored per-mechanism
   Login context of a SASL listener.
 sasl.kerberos.kinit.cmd string /usr/bin/kinit - per-broker medium ignored
   Path of Kerberos' kinit.
@@ -528,9 +528,9 @@ sasl.kerberos.ticket.renew.jitter double 0.05 - per-broker medium ignored
   Random part of the time at which a Kerberos ticket is renewed.
 sasl.kerberos.ticket.renew.window.factor double 0.8 - per-broker medium ignored
   Share of a Kerberos ticket's life after which it is renewed.
-sasl.login.callback.handler.class class null - read-only medium ignored
+sasl.login.callback.handler.class class null - read-only medium ignored per-mechanism
   Java class that answers SASL's questions at login.
-sasl.login.class class null - read-only medium ignored
+sasl.login.class class null - read-only medium ignored per-mechanism
   Java class that logs in.
 sasl.login.connect.timeout.ms int null - read-only low ignored
   How long connecting to the identity provider may take.
@@ -604,7 +604,7 @@ sasl.oauthbearer.sub.claim.name string sub - read-only low ignored
   Claim of a token that holds its subject.
 sasl.oauthbearer.token.endpoint.url string null - read-only medium ignored
   Where the identity provider hands out tokens.
-sasl.server.callback.handler.class class null - read-only medium ignored
+sasl.server.callback.handler.class class null - read-only medium ignored per-mechanism
   Java class that answers SASL's questions on the broker's side.
 sasl.server.max.receive.size int 524288 - read-only medium ignored
   Largest message during authentication.

@@ -65,8 +65,9 @@ def load(
     if path is None:
         listen = listen or DEFAULT_LISTEN
         given = single_node(listen, data or user_data_directory())
-        if advertise is not None:
-            given["advertised.listeners"] = str(Listener("PLAINTEXT", advertise, listen[1]))
+        told = advertise or listen[0]
+        if told not in EVERYWHERE and "listeners" not in overrides:
+            given["advertised.listeners"] = str(Listener("PLAINTEXT", told, listen[1]))
     else:
         given, warnings = _checked(str(path), read_properties(path))
         if listen is not None:

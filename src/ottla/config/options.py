@@ -1,7 +1,7 @@
-"""The one table of options: every broker, topic and group option of Apache Kafka 4.3.
+"""The one table of options: those of brokers, topics, groups and client metrics in Kafka 4.3.
 
 It feeds the properties parser, the command line, DescribeConfigs and the configuration reference.
-The rows are text (`broker_options`, `topic_options`, `group_options`): a line with the name, kind,
+The rows are text (`broker_options`, `topic_options`, …): a line with the name, kind,
 default, accepted values, update mode, importance and flags, then a sentence that says what it is
 for.
 Which value holds on a node is the business of `settings`, not of this module.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum, IntEnum
 
 from ottla.config.broker_options import BROKER
+from ottla.config.client_metrics_options import CLIENT_METRICS
 from ottla.config.group_options import GROUP
 from ottla.config.topic_options import TOPIC
 
@@ -51,11 +52,13 @@ class Option:
         "accepts",
         "default",
         "doc",
+        "gradual",
         "ignored",
         "importance",
         "internal",
         "kind",
         "name",
+        "per_mechanism",
         "required",
         "synonyms",
         "update",
@@ -75,6 +78,10 @@ class Option:
         """Known and obeyed, but not listed by DescribeConfigs unless asked for by name."""
         self.ignored = "ignored" in flags
         """Known, checked and answered, but nothing here reads it."""
+        self.gradual = "gradual" in flags
+        """One change may at most double or halve it."""
+        self.per_mechanism = "per-mechanism" in flags
+        """May be given for one way to authenticate on one listener."""
         self.synonyms = tuple(synonyms.split())
         """Broker options asked in this order when the option itself is not set."""
         self.doc = doc
@@ -86,6 +93,11 @@ class Option:
     @property
     def read_only(self) -> bool:
         return self.update is Update.READ_ONLY
+
+    @property
+    def only_dynamic(self) -> bool:
+        """A throttle: it can be set while brokers run and has no place in the file."""
+        return self.internal and not self.read_only
 
     def parse(self, text: str | None) -> Value:
         """The typed value; ValueError with half a sentence ("a whole number is expected")."""
@@ -207,3 +219,6 @@ def _rows(table: str) -> Iterator[Option]:
 BROKER_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(BROKER)}
 TOPIC_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(TOPIC)}
 GROUP_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(GROUP)}
+CLIENT_METRICS_OPTIONS: Mapping[str, Option] = {
+    option.name: option for option in _rows(CLIENT_METRICS)
+}

@@ -5,7 +5,13 @@
 
 from collections.abc import Iterable, Mapping
 
-from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Option
+from ottla.config.options import (
+    BROKER_OPTIONS,
+    CLIENT_METRICS_OPTIONS,
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    Option,
+)
 
 _INTRODUCTION = """\
 # Configuration
@@ -34,6 +40,11 @@ def render() -> str:
         _section("Broker options", BROKER_OPTIONS, ("Option", "Default", "Accepts", "Change")),
         _section("Topic options", TOPIC_OPTIONS, ("Option", "Default", "Accepts", "Broker option")),
         _section("Group options", GROUP_OPTIONS, ("Option", "Default", "Accepts", "Broker option")),
+        _section(
+            "Client metrics options",
+            CLIENT_METRICS_OPTIONS,
+            ("Option", "Default", "Accepts", "Broker option"),
+        ),
     ]
     return "\n".join(parts)
 

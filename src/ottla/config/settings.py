@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.config.options import (
     BROKER_OPTIONS,
+    CLIENT_METRICS_OPTIONS,
     GROUP_OPTIONS,
     TOPIC_OPTIONS,
     Kind,
@@ -25,6 +26,20 @@ if TYPE_CHECKING:
     from ottla.config.topology import Topology
 
 _NOTHING: Mapping[str, str] = {}
+LISTENER_PREFIX = "listener.name."
+_PER_MECHANISM = tuple(name for name, option in BROKER_OPTIONS.items() if option.per_mechanism)
+"""Given as `listener.name.LISTENER.MECHANISM.OPTION`."""
+_MATCHED = frozenset(
+    {
+        "client_id",
+        "client_instance_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+"""What a subscription may know clients by."""
 _UNIT_MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
 
@@ -36,6 +51,7 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
     DYNAMIC_GROUP_CONFIG = 8
 
 
@@ -92,6 +108,11 @@ class Settings:
     def for_group(self, overrides: Mapping[str, str]) -> "Settings":
         """A group's options: its own, then the broker's `group.…` ones, then the default."""
         return self._narrowed(overrides, Source.DYNAMIC_GROUP_CONFIG, GROUP_OPTIONS)
+
+    def for_client_metrics(self, overrides: Mapping[str, str]) -> "Settings":
+        """A subscription's options: its own, then the default."""
+        source = Source.DYNAMIC_CLIENT_METRICS_CONFIG
+        return self._narrowed(overrides, source, CLIENT_METRICS_OPTIONS)
 
     def _narrowed(
         self, own: Mapping[str, str], source: Source, options: Mapping[str, Option]
@@ -152,23 +173,38 @@ class Settings:
         """The options these settings are about: a topic's, a group's or the broker's."""
         return self._own_options or BROKER_OPTIONS
 
+    def told_names(self) -> list[str]:
+        """What DescribeConfigs lists: all options, those of the inner workings where they are
+        given, and what was given although nobody here knows it."""
+        listed = [name for name, option in self.options.items() if not option.internal]
+        layers = [self._own] if self._own_options else [layer for _, layer in self._layers]
+        more = [
+            name
+            for layer in layers
+            for name in layer
+            if name in self.options or not self._own_options
+        ]
+        return list(dict.fromkeys(listed + more))
+
     def describe(self, name: str) -> Described:
-        """An option as DescribeConfigs answers it; KeyError for a name the table lacks.
+        """An option as DescribeConfigs answers it, or what was given under a name of nobody's.
 
         Kafka's answer has a quirk that is kept: synonyms are listed from the option's own name
         on, so `log.retention.hours` decides over `retention.ms` without being named there.
         """
-        option = self.options[name]
+        option = self.options.get(name)
+        if option is None:
+            return self._describe_foreign(name)
         if self._own_options:
             text, origin = self._find(option)
             value = _convert(option, text, origin)
             synonyms = self._synonyms(option.synonyms)
+            if self._own_source is Source.DYNAMIC_GROUP_CONFIG and not option.synonyms:
+                synonyms = (Synonym(name, option.default, Source.DEFAULT_CONFIG),)
             if name in self._own:
                 synonyms = (_shown(option, name, self._own, self._own_source), *synonyms)
         else:
-            value = next(
-                (layer[name] for _, layer in self._layers if name in layer), option.default
-            )
+            value = self._own_text(option)
             synonyms = self._synonyms(_broker_chain(name))
         return Described(
             name,
@@ -181,6 +217,36 @@ class Settings:
             option.doc,
         )
 
+    def _describe_foreign(self, name: str) -> Described:
+        """A listener's own setting is of the kind that the option behind it is; whatever nobody
+        knows may be a plug-in's secret."""
+        behind = _behind_listener(name)
+        option = BROKER_OPTIONS.get(behind) if behind else None
+        sensitive = option is None or option.sensitive
+        chain = (name, behind) if behind else (name,)
+        found = [
+            Synonym(one, None if sensitive else layer[one], source)
+            for source, layer in self._layers
+            for one in chain
+            if one in layer
+        ]
+        kind = None if option is None else option.kind
+        value = found[0].value
+        return Described(name, value, found[0].source, tuple(found), kind, sensitive, True, "")
+
+    def _own_text(self, option: Option) -> str | None:
+        """As given under its own name, unless what wins over that name was set at run time since:
+        Kafka then forgets the file's word."""
+        for source, layer in self._layers:
+            if option.name in layer:
+                return layer[option.name]
+            if source is not Source.STATIC_BROKER_CONFIG and any(
+                option.name in BROKER_OPTIONS[one].synonyms
+                for one in layer.keys() & BROKER_OPTIONS.keys()
+            ):
+                break
+        return option.default
+
     def _synonyms(self, chain: tuple[str, ...]) -> tuple[Synonym, ...]:
         found = [
             _shown(BROKER_OPTIONS[name], name, layer, source)
@@ -191,7 +257,7 @@ class Settings:
         found += [
             Synonym(name, BROKER_OPTIONS[name].default, Source.DEFAULT_CONFIG)
             for name in chain
-            if BROKER_OPTIONS[name].default is not None
+            if BROKER_OPTIONS[name].default is not None and not BROKER_OPTIONS[name].only_dynamic
         ]
         own = next((at for at, synonym in enumerate(found) if synonym.name == chain[0]), None)
         return () if own is None else tuple(found[own:])
@@ -215,6 +281,14 @@ class Settings:
         option = self._own_options.get(name) or BROKER_OPTIONS[name]
         text, origin = self._find(option)
         return option.read(_convert(option, text, origin))
+
+
+def _behind_listener(name: str) -> str | None:
+    """`ssl.key.password` for `listener.name.external.ssl.key.password`, which wins over it."""
+    if not name.startswith(LISTENER_PREFIX) or name.count(".") < 3:
+        return None
+    base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
+    return next((one for one in _PER_MECHANISM if base.endswith(one)), base)
 
 
 def _broker_chain(name: str) -> tuple[str, ...]:
@@ -247,6 +321,25 @@ def validate_topic_config(name: str, value: str) -> None:
 
 def validate_group_config(name: str, value: str) -> None:
     _validate("group", GROUP_OPTIONS, name, value)
+
+
+def validate_client_metrics(configs: Mapping[str, str]) -> None:
+    """All that is set for a subscription."""
+    for name, value in configs.items():
+        if name not in CLIENT_METRICS_OPTIONS:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, f"There is no client metrics option {name}."
+            )
+        _validate("client metrics", CLIENT_METRICS_OPTIONS, name, value)
+    subscription = Settings().for_client_metrics(configs)
+    if not 100 <= subscription.int("interval.ms") <= 3_600_000:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "interval.ms lies between 100 and 3600000.")
+    for pattern in subscription.names("match"):
+        name, separator, value = map(str.strip, pattern.partition("="))
+        if name not in _MATCHED or not separator or not value or "=" in value:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG, f"match: {pattern} is not of the form NAME=PATTERN."
+            )
 
 
 def validate_broker_config(name: str, value: str, *, cluster_wide: bool) -> None:

@@ -98,6 +98,7 @@ class Controller:
         self.settings = settings
         self.node_id = node_id
         self.cluster_id = cluster_id
+        self._quorum = quorum
         self._publisher = publisher
         self._bootstrap = bootstrap
         self._now = now
@@ -315,7 +316,10 @@ class Controller:
     ) -> "update_features.UpdateFeaturesResponse":
         from ottla.controller.features import update_features
 
-        return await self._writer.decide(lambda image: update_features(image, self.settings, ask))
+        kraft = self._quorum.kraft_version
+        return await self._writer.decide(
+            lambda image: update_features(image, self.settings, kraft, ask)
+        )
 
     async def allocate_producer_ids(
         self, ask: "allocate_producer_ids.AllocateProducerIdsRequest"

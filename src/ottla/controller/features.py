@@ -31,13 +31,14 @@ PRODUCER_IDS_PER_BLOCK = 1_000
 
 
 def update_features(
-    image: Image, settings: Settings, ask: UpdateFeaturesRequest
+    image: Image, settings: Settings, kraft_version: int, ask: UpdateFeaturesRequest
 ) -> Decision[UpdateFeaturesResponse]:
-    """All or nothing: one level that cannot be had refuses the request."""
+    """All or nothing: one level that cannot be had refuses the request. `kraft_version` is the
+    quorum's own."""
     records: list[Record] = []
     for update in ask.feature_updates:
         try:
-            record = _update(image, update)
+            record = _update(image, kraft_version, update)
         except KafkaError as error:
             return Decision(
                 [],
@@ -63,7 +64,9 @@ def _one_min_in_sync(image: Image, settings: Settings) -> list[Record]:
     return records
 
 
-def _update(image: Image, update: FeatureUpdateKey) -> FeatureLevelRecord | None:
+def _update(
+    image: Image, kraft_version: int, update: FeatureUpdateKey
+) -> FeatureLevelRecord | None:
     name, level = update.feature, update.max_version_level
     downgrade = update.allow_downgrade or update.upgrade_type in (SAFE_DOWNGRADE, UNSAFE_DOWNGRADE)
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
@@ -73,7 +76,9 @@ def _update(image: Image, update: FeatureUpdateKey) -> FeatureLevelRecord | None
     if level < 0:
         raise _refuse(name, level, "a level is not negative")
     if name == KRAFT_VERSION:
-        raise _refuse(name, level, "it is changed through the quorum's voters")
+        if level != kraft_version:
+            raise _refuse(name, level, "a quorum keeps the way in which its voters are known")
+        return None
     _check_support(image, name, level)
     present = image.features.get(name, 0)
     if level == present:

@@ -1,17 +1,26 @@
-"""Settings changed at run time: of topics, brokers, all brokers, and groups."""
+"""Settings changed at run time: of topics, brokers, all brokers, groups and client metrics."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ottla.config.options import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Kind, Option
+from ottla.config.options import (
+    BROKER_OPTIONS,
+    CLIENT_METRICS_OPTIONS,
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    Kind,
+    Option,
+)
 from ottla.config.settings import (
     Settings,
     validate_broker_config,
+    validate_client_metrics,
     validate_group_config,
     validate_topic_configs,
 )
 from ottla.controller.decision import Decision
+from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.features import MIN_IN_SYNC
 from ottla.metadata.image import Image, ResourceType
@@ -32,6 +41,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+VALUE_LENGTH_MAX = 32_767
 
 Resource = tuple[int, str]
 Changes = Mapping[str, str | None]
@@ -41,6 +51,7 @@ _OPTIONS: Mapping[int, Mapping[str, Option]] = {
     ResourceType.TOPIC: TOPIC_OPTIONS,
     ResourceType.BROKER: BROKER_OPTIONS,
     ResourceType.GROUP: GROUP_OPTIONS,
+    ResourceType.CLIENT_METRICS: CLIENT_METRICS_OPTIONS,
 }
 
 
@@ -107,32 +118,46 @@ def _alter(
     try:
         if times_named > 1:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
-        _check_resource(image, resource)
+        _check_name(resource)
         wanted = changes()
+        _check_lengths(wanted)
         _validate(image, settings, resource, wanted)
+        _check_existence(image, resource)
         records += _records(image, resource, wanted)
     except KafkaError as error:
         return error
     return None
 
 
-def _check_resource(image: Image, resource: Resource) -> None:
+def _check_name(resource: Resource) -> None:
     kind, name = resource
-    if kind == ResourceType.TOPIC:
-        if name not in image.topics_by_name:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
-    elif kind == ResourceType.BROKER:
-        if name and not name.isdigit():
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
-        if name and int(name) not in image.brokers:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no broker {name}.")
-    elif kind == ResourceType.GROUP:
-        if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
-    else:
+    if kind not in _OPTIONS:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here."
         )
+    if kind == ResourceType.BROKER:
+        if name and not name.isdigit():
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
+    elif not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "The resource's name must not be empty.")
+
+
+def _check_lengths(changes: Changes) -> None:
+    for name, value in changes.items():
+        if value is not None and len(value) > VALUE_LENGTH_MAX:
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{name} would be {len(value)} characters long; {VALUE_LENGTH_MAX} are the limit.",
+            )
+
+
+def _check_existence(image: Image, resource: Resource) -> None:
+    """Last, as in Apache Kafka: a bad value is told even of a topic that is not there."""
+    kind, name = resource
+    if kind == ResourceType.TOPIC and name not in image.topics_by_name:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
+    if kind == ResourceType.BROKER and name and int(name) not in image.brokers:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no broker {name}.")
 
 
 def _incremental(image: Image, resource: Resource, configs: list[AlterableConfig]) -> Changes:
@@ -178,9 +203,13 @@ def _replacing(image: Image, resource: Resource, given: Mapping[str, str | None]
 
 def _validate(image: Image, settings: Settings, resource: Resource, changes: Changes) -> None:
     kind, name = resource
+    given = {**image.config(kind, name), **changes}
+    after = {key: value for key, value in given.items() if value is not None}
     if kind == ResourceType.TOPIC:
-        after = {**image.config(kind, name), **changes}
-        validate_topic_configs({key: value for key, value in after.items() if value is not None})
+        check_topic_name(name)
+        validate_topic_configs(after)
+    elif kind == ResourceType.CLIENT_METRICS:
+        validate_client_metrics(after)
     elif kind == ResourceType.GROUP:
         for key, value in changes.items():
             if value is not None:
@@ -192,14 +221,14 @@ def _validate(image: Image, settings: Settings, resource: Resource, changes: Cha
 
 def _validate_broker(image: Image, name: str, changes: Changes) -> None:
     """A name that nobody knows is taken, as Apache Kafka does: it may be a plug-in's."""
-    if image.elr_enabled and MIN_IN_SYNC in changes:
-        _check_min_isr(name, changes[MIN_IN_SYNC])
     for key, value in changes.items():
         if value is not None and key in BROKER_OPTIONS:
             try:
                 validate_broker_config(key, value, cluster_wide=name == "")
             except KafkaError as error:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, error.message) from None
+    if image.elr_enabled and MIN_IN_SYNC in changes:
+        _check_min_isr(name, changes[MIN_IN_SYNC])
 
 
 def _number(text: str) -> int | None:

@@ -27,6 +27,9 @@ class MetadataLog(Protocol):
 
     def appended_end_offset(self) -> int: ...
 
+    @property
+    def kraft_version(self) -> int: ...
+
 
 class Writer:
     def __init__(self, log: MetadataLog) -> None:

@@ -77,7 +77,8 @@ class Node:
         controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
         self.advertised = list(map(reachable, fill_ports(self.topology.advertised, listeners)))
-        settled = settle_ports(self.settings, [*listeners, *controllers])
+        settled = settle_ports(self.settings, [*listeners, *controllers], self.advertised)
+        self.broker.settings = settled
         controllers = [reachable_controller(each, self.topology) for each in controllers]
         joined = await self._ask_cluster_id()
         identity = identify(settled, self.homes, controllers, self.broker.now_ms(), joined)
@@ -351,9 +352,12 @@ def fill_ports(wanted: tuple[Listener, ...], bound: list[Listener]) -> list[List
     return [each._replace(port=each.port or ports[each.name]) for each in wanted]
 
 
-def settle_ports(settings: Settings, bound: list[Listener]) -> Settings:
+def settle_ports(settings: Settings, bound: list[Listener], advertised: list[Listener]) -> Settings:
     """The same settings with the ports that the system chose."""
-    return Settings({**settings.static, "listeners": ",".join(map(str, bound))})
+    settled = {**settings.static, "listeners": ",".join(map(str, bound))}
+    if settings.names("advertised.listeners"):
+        settled["advertised.listeners"] = ",".join(map(str, advertised))
+    return Settings(settled)
 
 
 def fetch_limits(settings: Settings) -> FetchLimits:

@@ -86,6 +86,11 @@ class Quorum:
     def high_watermark(self) -> int:
         return self._machine.member.high_watermark
 
+    @property
+    def kraft_version(self) -> int:
+        """0: the voters are those of the file; 1: those of the log."""
+        return self._machine.member.history.kraft_version
+
     async def start(self) -> None:
         """Take part. A quorum of one leads, and has replayed everything, when this returns."""
         self._loop = asyncio.get_running_loop()

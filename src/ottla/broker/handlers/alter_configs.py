@@ -1,11 +1,15 @@
 """AlterConfigs, the old way: what is not named is reset."""
 
+from collections.abc import Mapping
+
 from ottla.broker.broker import Broker
+from ottla.broker.broker_config_changes import refusals
 from ottla.broker.context import RequestContext
 from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
@@ -14,18 +18,30 @@ from ottla.wire.messages.alter_configs import (
 async def handle(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> AlterConfigsResponse:
-    return await ask_controller(request, AlterConfigsResponse, context, broker)
+    resources = request.resources
+    refused = refusals(resources, _after, context, broker)
+    left = AlterConfigsRequest(
+        resources=[one for at, one in enumerate(resources) if at not in refused],
+        validate_only=request.validate_only,
+    )
+    response = await ask_controller(left, AlterConfigsResponse, context, broker)
+    for at, error in refused.items():
+        response.responses.insert(at, _refused(resources[at], error))
+    return response
+
+
+def _after(resource: AlterConfigsResource, present: Mapping[str, str]) -> Mapping[str, str]:
+    return {config.name: config.value for config in resource.configs if config.value is not None}
 
 
 def refuse(request: AlterConfigsRequest, error: KafkaError) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=error.code,
-                error_message=error.message,
-                resource_type=one.resource_type,
-                resource_name=one.resource_name,
-            )
-            for one in request.resources
-        ]
+    return AlterConfigsResponse(responses=[_refused(one, error) for one in request.resources])
+
+
+def _refused(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )

@@ -10,7 +10,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.dispatch import PRODUCE
 from ottla.errors import ErrorCode
-from ottla.metadata.features import SUPPORTED
+from ottla.metadata.features import KRAFT_VERSION, SUPPORTED
 from ottla.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -43,10 +43,15 @@ def handle(
         finalized_features_epoch=image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in image.features.items()
+            for name, level in _finalized(broker).items()
             if level > 0
         ],
     )
+
+
+def _finalized(broker: Broker) -> dict[str, int]:
+    """The quorum's own level is not in the image, which is made of what the quorum's log has."""
+    return {**broker.image.features, KRAFT_VERSION: broker.quorum.kraft_version}
 
 
 def unsupported(api: Api) -> ApiVersionsResponse:

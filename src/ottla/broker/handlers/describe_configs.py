@@ -1,11 +1,13 @@
-"""DescribeConfigs: what holds for a topic, a broker, all brokers or a group, and why."""
+"""DescribeConfigs: what holds for a topic, broker, all brokers, a group, client metrics, and why.
+
+Versions: 1 sources and synonyms, 3 types and documentation.
+"""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.config import BROKER_OPTIONS, Described, Settings, Source, Synonym
+from ottla.config import Described, Settings, Source
 from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
@@ -80,6 +82,10 @@ def _told(resource: DescribeConfigsResource, broker: Broker) -> Iterator[Describ
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
         return _all(settings.for_group(image.config(kind, name)))
+    if kind == ResourceType.CLIENT_METRICS:
+        if not name:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A subscription's name must not be empty.")
+        return _all(settings.for_client_metrics(image.config(kind, name)))
     if kind != ResourceType.BROKER:
         raise _no_settings(kind)
     if not name:
@@ -88,11 +94,7 @@ def _told(resource: DescribeConfigsResource, broker: Broker) -> Iterator[Describ
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
         )
-    return chain(
-        _all(settings),
-        _foreign(own, Source.DYNAMIC_BROKER_CONFIG),
-        _foreign(cluster, Source.DYNAMIC_DEFAULT_BROKER_CONFIG),
-    )
+    return _all(settings)
 
 
 def _no_settings(kind: int) -> KafkaError:
@@ -100,26 +102,16 @@ def _no_settings(kind: int) -> KafkaError:
 
 
 def _all(settings: Settings) -> Iterator[Described]:
-    return (settings.describe(name) for name, one in settings.options.items() if not one.internal)
+    return map(settings.describe, settings.told_names())
 
 
 def _cluster_defaults(settings: Settings, cluster: Mapping[str, str]) -> Iterator[Described]:
     """Only what is set for all brokers, and of its synonyms only that."""
     source = Source.DYNAMIC_DEFAULT_BROKER_CONFIG
     for name in cluster:
-        if name in BROKER_OPTIONS:
-            one = settings.describe(name)
-            synonyms = tuple(same for same in one.synonyms if same.source is source)
-            yield one._replace(synonyms=synonyms)
-    yield from _foreign(cluster, source)
-
-
-def _foreign(given: Mapping[str, str], source: Source) -> Iterator[Described]:
-    """Names that are no options of ours: they could be secrets of a plug-in."""
-    for name in given:
-        if name not in BROKER_OPTIONS:
-            same = (Synonym(name, None, source),)
-            yield Described(name, None, source, same, None, True, True, "")
+        one = settings.describe(name)
+        synonyms = tuple(same for same in one.synonyms if same.source is source)
+        yield one._replace(synonyms=synonyms)
 
 
 def _shown(one: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

@@ -1,33 +1,60 @@
 """IncrementalAlterConfigs: set, delete, append to and subtract from settings."""
 
+from collections.abc import Mapping
+
 from ottla.broker.broker import Broker
+from ottla.broker.broker_config_changes import refusals
 from ottla.broker.context import RequestContext
 from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 
+SET, DELETE = 0, 1
+
 
 async def handle(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> IncrementalAlterConfigsResponse:
-    return await ask_controller(request, IncrementalAlterConfigsResponse, context, broker)
+    resources = request.resources
+    refused = refusals(resources, _after, context, broker)
+    left = IncrementalAlterConfigsRequest(
+        resources=[one for at, one in enumerate(resources) if at not in refused],
+        validate_only=request.validate_only,
+    )
+    response = await ask_controller(left, IncrementalAlterConfigsResponse, context, broker)
+    for at, error in refused.items():
+        response.responses.insert(at, _refused(resources[at], error))
+    return response
+
+
+def _after(resource: AlterConfigsResource, present: Mapping[str, str]) -> Mapping[str, str]:
+    """Without what is added to and taken from lists: nothing that is checked here is one."""
+    after = dict(present)
+    for config in resource.configs:
+        if config.config_operation == SET and config.value is not None:
+            after[config.name] = config.value
+        elif config.config_operation == DELETE:
+            after.pop(config.name, None)
+    return after
 
 
 def refuse(
     request: IncrementalAlterConfigsRequest, error: KafkaError
 ) -> IncrementalAlterConfigsResponse:
     return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=error.code,
-                error_message=error.message,
-                resource_type=one.resource_type,
-                resource_name=one.resource_name,
-            )
-            for one in request.resources
-        ]
+        responses=[_refused(one, error) for one in request.resources]
+    )
+
+
+def _refused(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )

@@ -1,6 +1,6 @@
 """ListConfigResources: what could be asked about in DescribeConfigs.
 
-Version 0 knows subscriptions to client metrics only, and there are none.
+Version 0 knows subscriptions to client metrics only.
 """
 
 from ottla.broker.broker import Broker

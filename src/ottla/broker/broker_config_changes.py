@@ -1,0 +1,77 @@
+"""Changes of a broker's settings as that broker judges them, before the controller is asked.
+
+Only the broker itself knows its file, and with it what a change would lead to. What is left the
+controller checks once more, and keeps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from ottla.broker.api import Listeners
+from ottla.broker.broker import Broker
+from ottla.broker.context import RequestContext
+from ottla.config import BROKER_OPTIONS, Settings
+from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
+
+GRADUAL = tuple(name for name, option in BROKER_OPTIONS.items() if option.gradual)
+"""Numbers of threads: a change may at most double or halve them."""
+
+
+class Resource(Protocol):
+    resource_type: int
+    resource_name: str
+
+
+R = TypeVar("R", bound=Resource)
+After = Callable[[R, Mapping[str, str]], Mapping[str, str]]
+"""All that would be set for the resource, from what is set."""
+
+
+def refusals(
+    resources: Sequence[R], after: After[R], context: RequestContext, broker: Broker
+) -> dict[int, KafkaError]:
+    """By their places among the resources. A controller is asked directly about any broker."""
+    if context.peer.listener_kind is Listeners.CONTROLLER:
+        return {}
+    refused = {}
+    for at, one in enumerate(resources):
+        if one.resource_type == ResourceType.BROKER:
+            present = broker.image.config(ResourceType.BROKER, one.resource_name)
+            try:
+                _check(one.resource_name, after(one, present), broker)
+            except KafkaError as error:
+                refused[at] = error
+    return refused
+
+
+def _check(name: str, after: Mapping[str, str], broker: Broker) -> None:
+    cluster = broker.image.config(*CLUSTER_DEFAULTS)
+    own = broker.image.config(ResourceType.BROKER, str(broker.node_id))
+    present = broker.settings.with_dynamic(cluster, own)
+    if not name:
+        _check_threads(present, broker.settings.with_dynamic(after, own))
+    elif name == str(broker.node_id):
+        _check_threads(present, broker.settings.with_dynamic(cluster, after))
+    else:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
+        )
+
+
+def _check_threads(present: Settings, after: Settings) -> None:
+    for name in GRADUAL:
+        now, then = present.int(name), _number(after, name)
+        if then is not None and not now // 2 <= then <= now * 2:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{name} is {now}: it may at most be doubled or halved, not become {then}.",
+            )
+
+
+def _number(settings: Settings, name: str) -> int | None:
+    """None where it is no number at all, which the controller will say."""
+    try:
+        return settings.int(name)
+    except ValueError:
+        return None

@@ -91,3 +91,19 @@ def is_led(connection: Connection, name: str, partitions: int) -> bool:
 @pytest.fixture
 def raw_topic(make_raw_topic: MakeRawTopic) -> RawTopic:
     return make_raw_topic()
+
+
+@pytest.fixture
+def group(connection: Connection) -> str:
+    """A group whose coordinator is up (the first one makes __consumer_offsets)."""
+    name = f"raw-{uuid.uuid4().hex[:10]}"
+
+    def found() -> bool:
+        reply = connection.ask("find_coordinator", 3, key=name, key_type=0)
+        if reply.error_code != ErrorCode.none:
+            return False
+        beat = connection.ask("heartbeat", 4, group_id=name, generation_id=1, member_id="x")
+        return beat.error_code == ErrorCode.unknown_member_id
+
+    wait_until(found)
+    return name

@@ -1,28 +1,9 @@
 """The group APIs: coordinators, members, generations and commits out of turn."""
 
-import uuid
-
 import pytest
 from kio.schema.errors import ErrorCode
 
-from support.confluent import wait_until
 from support.wire import Connection
-
-
-@pytest.fixture
-def group(connection: Connection) -> str:
-    """A group whose coordinator is up (the first one makes __consumer_offsets)."""
-    name = f"raw-{uuid.uuid4().hex[:10]}"
-
-    def found() -> bool:
-        reply = connection.ask("find_coordinator", 3, key=name, key_type=0)
-        if reply.error_code != ErrorCode.none:
-            return False
-        beat = connection.ask("heartbeat", 4, group_id=name, generation_id=1, member_id="x")
-        return beat.error_code == ErrorCode.unknown_member_id
-
-    wait_until(found)
-    return name
 
 
 def join(connection: Connection, group: str, **fields):

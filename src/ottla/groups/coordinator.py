@@ -262,7 +262,7 @@ class GroupCoordinator:
         """The transaction's coordinator has said that the producer may."""
         from ottla.groups.offsets.committing import commit_in_transaction
 
-        return self.shards.of(request.group_id).submit(
+        return self._managed(request.group_id).submit(
             lambda groups, now, _: commit_in_transaction(groups, now, request)
         )
 
@@ -285,7 +285,7 @@ class GroupCoordinator:
     def delete_offsets(self, request: OffsetDeleteRequest) -> Awaitable[OffsetDeleteResponse]:
         from ottla.groups.offsets.removal import delete_offsets
 
-        return self.shards.of(request.group_id).submit(
+        return self._managed(request.group_id).submit(
             lambda groups, now, _: delete_offsets(groups, request)
         )
 
@@ -299,7 +299,7 @@ class GroupCoordinator:
     def describe_consumer(self, group_id: str) -> DescribedConsumers:
         from ottla.groups.describing import describe_consumer
 
-        return describe_consumer(self.shards.of(group_id).machine, group_id)
+        return describe_consumer(self._managed(group_id).machine, group_id)
 
     def describe_share(self, group_id: str) -> DescribedShare:
         from ottla.groups.describing import describe_share
@@ -309,7 +309,7 @@ class GroupCoordinator:
     def describe_streams(self, group_id: str) -> DescribedStreams:
         from ottla.groups.streams.describing import describe
 
-        return describe(self.shards.of(group_id).machine, group_id)
+        return describe(self._managed(group_id).machine, group_id)
 
     def rebalance_of(self, group_id: str) -> str | None:
         """Why the group rebalanced last, how long it took, and for whom it waits, as JSON."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.groups.classic.group import ClassicGroup, State
-from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.group import ConsumerGroup, Member
 from ottla.groups.consumer.targets import preferred_assignor
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
@@ -51,7 +51,7 @@ def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGrou
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(group.protocol) if settled else b"",
-                member_assignment=member.assignment if settled else b"",
+                member_assignment=member.assignment,  # of the last generation, while it rebalances
             )
             for member in group.members.values()
         ],
@@ -105,7 +105,6 @@ def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
     if group is None:
         return DescribedConsumers(
             group_id=group_id,
-            group_state="Dead",
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id} not found."
             if groups.find(group_id) is None
@@ -127,14 +126,22 @@ def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
                 client_id=member.client_id,
                 client_host=member.client_host,
                 subscribed_topic_names=list(member.topics),
-                subscribed_topic_regex=member.regex or None,
-                assignment=_assignment(member.held, image),
+                subscribed_topic_regex=member.regex,
+                assignment=_assignment(_all_it_has(member), image),
                 target_assignment=_assignment(group.targets.get(member.id, {}), image),
                 member_type=CLASSIC_MEMBER if member.classic is not None else CONSUMER_MEMBER,
             )
             for member in group.members.values()
         ],
     )
+
+
+def _all_it_has(member: Member) -> dict[Uuid, set[int]]:
+    """What it is to give up is its own until it has."""
+    return {
+        topic_id: {*member.held.get(topic_id, ()), *member.revoking.get(topic_id, ())}
+        for topic_id in {**member.held, **member.revoking}
+    }
 
 
 def describe_share(groups: "Groups", group_id: str) -> share.DescribedGroup:

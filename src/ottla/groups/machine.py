@@ -13,9 +13,10 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
-from ottla.groups.consumer import leaving, targets
+from ottla.groups.consumer import leaving, migration
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
+from ottla.groups.consumer.migration import Downgrade
 from ottla.groups.history import Rebalance
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
@@ -76,6 +77,7 @@ class Groups:
         self.offsets = Offsets()
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
+        self.downgrades: dict[str, Downgrade] = {}  # decided, and applied in the same breath
         self._paces = {} if paces is None else paces
         self._histories: dict[str, Rebalance] = {}
         self._to_check: list[str] = []  # groups whose offsets' age is looked at in this round
@@ -101,7 +103,8 @@ class Groups:
 
     def classic(self, group_id: str, *, create: bool) -> ClassicGroup:
         group = self.groups.get(group_id)
-        if create and (group is None or (isinstance(group, ConsumerGroup) and group.is_empty)):
+        other = isinstance(group, ConsumerGroup | StreamsGroup) and group.is_empty
+        if create and (group is None or other):
             group = self.groups[group_id] = ClassicGroup(group_id)
         if not isinstance(group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -152,6 +155,12 @@ class Groups:
 
     def _replay_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
         group = self.groups.get(group_id)
+        downgrade = self.downgrades.pop(group_id, None)
+        if downgrade is not None and value is not None:
+            self.groups[group_id] = downgrade.group
+            classic_records.apply(downgrade.group, value)
+            migration.go_on(self, downgrade)
+            return
         if value is None:
             if isinstance(group, ClassicGroup):
                 del self.groups[group_id]
@@ -209,7 +218,6 @@ class Groups:
                     self.expect_member(group.id, one.id, now, one)
                     if one.state is MemberState.UNREVOKED_PARTITIONS and one.classic is None:
                         self.expect_revocation(group.id, one.id, now, one.rebalance_timeout_ms)
-                self._expect_target(group, now)
                 continue
             if isinstance(group, ShareGroup):
                 for member_id in group.members:
@@ -227,7 +235,7 @@ class Groups:
         self._check_ages_later(now)
         return out.decision(None)
 
-    def _expect_target(self, group: ConsumerGroup | ShareGroup, now: Instant) -> None:
+    def _expect_target(self, group: ShareGroup, now: Instant) -> None:
         if group.epoch > group.assignment_epoch and group.members:
             self.timers.set(("assign", group.id, ""), now.seconds)
 
@@ -287,11 +295,6 @@ class Groups:
             rebalance.join_time_is_up(self, group, now, out)
         elif kind == "sync":
             rebalance.sync_time_is_up(self, group, now, out)
-        elif kind == "downgraded":
-            for member in group.members.values():
-                self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
-            reason = "the last member of the consumer protocol is gone"
-            rebalance.begin(self, group, now, reason, out)
 
     def _tick_consumer(
         self, kind: str, group: ConsumerGroup, member_id: str, now: Instant, out: Outcome
@@ -302,8 +305,6 @@ class Groups:
             leaving.is_late(self, group, member_id, kind, now, out)
         elif kind == "revoke":
             leaving.revocation_is_late(self, group, member_id, now, out)
-        elif kind == "assign":
-            targets.is_due(self, group, now, out)
 
     def _tick_streams(
         self, kind: str, group: StreamsGroup, member_id: str, now: Instant, out: Outcome

@@ -1,6 +1,6 @@
 """JoinGroup: a member of a classic group wants to take part in its next generation.
 
-Up to version 6 a missing protocol name is an empty one on the wire.
+Up to version 6 a missing protocol name is an empty one on the wire. Version 0 knows one time-out.
 """
 
 from ottla.broker.broker import Broker
@@ -12,6 +12,8 @@ from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 async def handle(
     request: JoinGroupRequest, context: RequestContext, broker: Broker
 ) -> JoinGroupResponse:
+    if context.api_version < 1:
+        request.rebalance_timeout_ms = request.session_timeout_ms
     response = await broker.groups.join(request, caller_of(context))
     if context.api_version < 7 and response.protocol_name is None:
         response.protocol_name = ""

@@ -1,13 +1,30 @@
-"""LeaveGroup: members of a classic group go."""
+"""LeaveGroup: members of a classic group go.
+
+Up to version 2 a request names one member, whose error is the answer's own.
+"""
 
 from collections.abc import Awaitable
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from ottla.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+
+SEVERAL_MEMBERS_SINCE = 3
 
 
 def handle(
     request: LeaveGroupRequest, context: RequestContext, broker: Broker
 ) -> Awaitable[LeaveGroupResponse]:
-    return broker.groups.leave(request)
+    if context.api_version >= SEVERAL_MEMBERS_SINCE:
+        return broker.groups.leave(request)
+    request.members = [MemberIdentity(member_id=request.member_id)]
+    return _one(broker.groups.leave(request))
+
+
+async def _one(leaving: Awaitable[LeaveGroupResponse]) -> LeaveGroupResponse:
+    response = await leaving
+    return LeaveGroupResponse(error_code=response.members[0].error_code)

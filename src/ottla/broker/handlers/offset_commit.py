@@ -1,15 +1,17 @@
 """OffsetCommit: how far a group is. From version 10 on topics are named by their id only.
 
-Topics that do not exist are refused one by one; the rest goes to the group's shard as one.
+What does not exist is refused one by one, before anything else is looked at; the rest goes to the
+group's shard as one.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Container, Iterable
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -27,15 +29,33 @@ def handle(
         return broker.groups.commit(request, context.api_version)
     if not request.topics:
         return OffsetCommitResponse(topics=unknown)
-    return _with(unknown, broker.groups.commit(request, context.api_version))
+    return _with(unknown, request, context.api_version, broker)
 
 
 async def _with(
-    unknown: list[OffsetCommitResponseTopic], committing: Awaitable[OffsetCommitResponse]
+    unknown: list[OffsetCommitResponseTopic],
+    request: OffsetCommitRequest,
+    api_version: int,
+    broker: Broker,
 ) -> OffsetCommitResponse:
-    response = await committing
-    response.topics = unknown + response.topics
+    try:
+        response = await broker.groups.commit(request, api_version)
+    except KafkaError as refusal:
+        response = refuse(request, refusal)
+    response.topics = _merged(unknown, response.topics)
     return response
+
+
+def _merged(
+    refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
+) -> list[OffsetCommitResponseTopic]:
+    by_name = {(topic.topic_id, topic.name): topic for topic in refused}
+    for topic in answered:
+        if (topic.topic_id, topic.name) in by_name:
+            by_name[topic.topic_id, topic.name].partitions += topic.partitions
+        else:
+            by_name[topic.topic_id, topic.name] = topic
+    return list(by_name.values())
 
 
 def _take_out_unknown(
@@ -57,18 +77,33 @@ def _take_out_unknown(
                 refused.append(_refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
                 continue
             topic.topic_id = found.id
-        known.append(topic)
+        exists = found.partitions
+        if any(part.partition_index not in exists for part in topic.partitions):
+            refused.append(_without(topic, exists))
+        if topic.partitions:
+            known.append(topic)
     request.topics = known
     return refused
 
 
-def _refused(topic: OffsetCommitRequestTopic, code: ErrorCode) -> OffsetCommitResponseTopic:
+def _without(topic: OffsetCommitRequestTopic, exists: Container[int]) -> OffsetCommitResponseTopic:
+    """The refusal of the topic's partitions that do not exist; the others stay in it."""
+    missing = [part for part in topic.partitions if part.partition_index not in exists]
+    topic.partitions = [part for part in topic.partitions if part.partition_index in exists]
+    return _refused(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, missing)
+
+
+def _refused(
+    topic: OffsetCommitRequestTopic,
+    code: ErrorCode,
+    partitions: Iterable[OffsetCommitRequestPartition] | None = None,
+) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         partitions=[
             OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code)
-            for part in topic.partitions
+            for part in (topic.partitions if partitions is None else partitions)
         ],
     )
 

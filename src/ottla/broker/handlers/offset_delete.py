@@ -1,10 +1,13 @@
 """OffsetDelete: a group forgets how far it was in topics that it no longer reads."""
 
+from collections.abc import Sequence
+
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
@@ -15,22 +18,43 @@ from ottla.wire.messages.offset_delete import (
 async def handle(
     request: OffsetDeleteRequest, context: RequestContext, broker: Broker
 ) -> OffsetDeleteResponse:
-    topics = broker.image.topics_by_name
-    unknown = [_unknown(topic) for topic in request.topics if topic.name not in topics]
-    request.topics = [topic for topic in request.topics if topic.name in topics]
+    unknown: list[OffsetDeleteResponseTopic] = []
+    known: list[OffsetDeleteRequestTopic] = []
+    for topic in request.topics:
+        found = broker.image.topics_by_name.get(topic.name)
+        exists = () if found is None else found.partitions
+        missing = [part for part in topic.partitions if part.partition_index not in exists]
+        if missing or found is None:
+            unknown.append(_unknown(topic.name, missing))
+        topic.partitions = [part for part in topic.partitions if part.partition_index in exists]
+        if topic.partitions:
+            known.append(topic)
+    request.topics = known
     response = await broker.groups.delete_offsets(request)
-    response.topics = unknown + response.topics
+    response.topics = _merged(unknown, response.topics)
     return response
 
 
-def _unknown(topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
+def _unknown(
+    name: str, partitions: Sequence[OffsetDeleteRequestPartition]
+) -> OffsetDeleteResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return OffsetDeleteResponseTopic(
-        name=topic.name,
+        name=name,
         partitions=[
-            OffsetDeleteResponsePartition(
-                partition_index=part.partition_index,
-                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            )
-            for part in topic.partitions
+            OffsetDeleteResponsePartition(partition_index=part.partition_index, error_code=code)
+            for part in partitions
         ],
     )
+
+
+def _merged(
+    refused: list[OffsetDeleteResponseTopic], answered: list[OffsetDeleteResponseTopic]
+) -> list[OffsetDeleteResponseTopic]:
+    by_name = {topic.name: topic for topic in refused}
+    for topic in answered:
+        if topic.name in by_name:
+            by_name[topic.name].partitions += topic.partitions
+        else:
+            by_name[topic.name] = topic
+    return list(by_name.values())

@@ -41,7 +41,8 @@ def session_ended(
 ) -> None:
     if member_id in group.pending_joins:
         group.pending_joins.discard(member_id)
-        rebalance.maybe_complete(groups, group, now, out)
+        if group.state is State.PREPARING_REBALANCE and group.all_joined():
+            rebalance.complete(groups, group, now, out)
         return
     member = group.members.get(member_id)
     if member is None or member.excused:

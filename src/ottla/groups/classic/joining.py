@@ -13,6 +13,7 @@ from ottla.groups.consumer.records import group_tombstones
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
+from ottla.groups.streams.records import group_tombstones as streams_tombstones
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
 
@@ -38,8 +39,11 @@ def join(
         if not existing.is_empty:
             return _join_consumers(groups, existing, now, request, caller)
         out.records += group_tombstones(existing)
-    if isinstance(existing, ShareGroup | StreamsGroup):
-        return _refused(request, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if isinstance(existing, StreamsGroup) and existing.is_empty:
+        out.records += streams_tombstones(existing)
+    elif isinstance(existing, ShareGroup | StreamsGroup):
+        code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return Decision((), JoinGroupResponse(error_code=code))
     try:
         group = groups.classic(request.group_id, create=not request.member_id)
     except KafkaError as error:
@@ -60,7 +64,7 @@ def _join_consumers(
     try:
         return classic_members.join(groups, group, now, request, caller)
     except KafkaError as refusal:
-        return _refused(request, refusal.code)
+        return Decision((), JoinGroupResponse(error_code=refusal.code))
 
 
 def _refused(request: JoinGroupRequest, code: ErrorCode) -> Decision[JoinGroupResponse]:
@@ -89,8 +93,6 @@ class _Join:
         self.out = out
         self.protocols: Protocols = [(p.name, p.metadata) for p in request.protocols]
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
-        if self.rebalance_timeout_ms < 0:  # version 0 knows one time-out only
-            self.rebalance_timeout_ms = request.session_timeout_ms
         self.why = f"client's reason: {request.reason or 'not provided'}"
 
     def decide(self) -> Reply:
@@ -210,7 +212,6 @@ class _Join:
         member.protocols = self.protocols
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
-        member.client_id, member.client_host = self.caller.client_id, self.caller.client_host
         if group.state is State.STABLE and group.elect_protocol() == group.protocol:
             return self._go_on(member, old_leader)
         return self._rebalance(member, f"{new_id} replaces {old_id}; {self.why}")

@@ -31,16 +31,11 @@ def leave(
     if isinstance(group, ShareGroup | StreamsGroup):
         group = None
     out = Outcome()
-    # Versions before 3 name one member, and have its error at the top.
-    identities = request.members or [MemberIdentity(member_id=request.member_id)]
-    members = [_leave(groups, group, identity, out) for identity in identities]
+    members = [_leave(groups, group, identity, out) for identity in request.members]
     gone = [m.member_id or m.group_instance_id or "" for m in members if m.error_code == 0]
     if group is not None and gone:
         _settle(groups, group, now, f"{', '.join(gone)} left", out)
-    response = LeaveGroupResponse(members=members)
-    if not request.members:
-        response.error_code = members[0].error_code
-    return out.decision(response)
+    return out.decision(LeaveGroupResponse(members=members))
 
 
 def _leave(

@@ -45,12 +45,15 @@ def _check(group: ClassicGroup, request: SyncGroupRequest) -> Member:
     member = group.check_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    if request.protocol_type not in (None, group.protocol_type) or (
-        request.protocol_name not in (None, group.protocol)
-        and group.state is not State.PREPARING_REBALANCE
+    if _differ(request.protocol_type, group.protocol_type) or _differ(
+        request.protocol_name, group.protocol
     ):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     return member
+
+
+def _differ(asked: str | None, known: str | None) -> bool:
+    return None not in (asked, known) and asked != known
 
 
 def _assign(

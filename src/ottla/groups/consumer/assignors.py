@@ -17,9 +17,14 @@ class Subscriber(NamedTuple):
     """A member, as far as an assignor looks at it."""
 
     id: str
-    rank: str  # static members keep their place among the others by their instance id
+    instance_id: str | None
     topics: frozenset[Uuid]
     has: frozenset[Place]  # its target so far
+
+    @property
+    def rank(self) -> tuple[bool, str]:
+        """Static members come first, and keep their place under every member id."""
+        return self.instance_id is None, self.instance_id or self.id
 
 
 Assignor = Callable[[list[Subscriber], Mapping[Uuid, int]], Targets]

@@ -5,6 +5,7 @@ still has, its answer names the epoch as generation, SyncGroup brings what it ge
 says when to join again: to give up, or to get what others have given up.
 """
 
+from collections import Counter
 from struct import pack
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,6 @@ from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,
-    MemberIdentity,
     MemberResponse,
 )
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -45,22 +45,94 @@ MEMBER_ID_REQUIRED_SINCE = 4
 def join(
     groups: "Groups", group: ConsumerGroup, now: Instant, request: JoinGroupRequest, caller: Caller
 ) -> Decision[JoinGroupResponse]:
-    subscription = _subscription(group, request)
     member_id = request.member_id or groups.new_uuid()
     instance_id = request.group_instance_id
+    heartbeats.check_room(groups, group, member_id)
+    _check_protocols(groups, group, request)
     must_come_again = caller.api_version >= MEMBER_ID_REQUIRED_SINCE
     if not request.member_id and instance_id is None and must_come_again:
         code = ErrorCode.MEMBER_ID_REQUIRED
         return Decision((), JoinGroupResponse(error_code=code, member_id=member_id))
     draft = Draft(group)
+    before = _known_or_new(draft, request, member_id)
+    subscription = _subscription(request)
     owned = owned_partitions(groups.image(), subscription)
-    member = _known_or_new(groups, draft, request, member_id, owned)
-    updated = replace(
+    if member_id not in draft.group.members and any(owned.values()):
+        # It was thrown out and has not heard of it: others may have them by now. Kafka lets it in.
+        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+    member = _updated(before, request, subscription, caller)
+    if member != before or member.id not in draft.group.members:
+        draft.write(records.member_metadata(group.id, member))
+    resubscribed = (member.topics, member.regex) != (before.topics, before.regex)
+    reason = f"{member.id} joined with the classic protocol"
+    targets.refresh(groups, draft, now, reason, resubscribed=resubscribed)
+    out = Outcome()
+    if _ends_the_consumer_protocol(groups, group, draft, instance_id):
+        member = _downgrade(groups, group, draft, member, owned, now, resubscribed, out)
+    else:
+        targets.advance(groups, draft, now)
+        member = heartbeats.step(
+            groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed
+        )
+        out.records += draft.records
+        groups.expect_member(group.id, member.id, now, member)
+        groups.timers.set(_timer("sync", group, member), _rebalance_time_is_up(member, now))
+    groups.timers.cancel(_timer("join", group, member))
+    response = JoinGroupResponse(
+        member_id=member.id,
+        generation_id=member.epoch,
+        protocol_type=CONSUMER,
+        protocol_name=request.protocols[0].name,
+    )
+    return out.decision(response)
+
+
+def _check_protocols(groups: "Groups", group: ConsumerGroup, request: JoinGroupRequest) -> None:
+    """Only consumers, and only those who name an assignor that all the others know."""
+    known = Counter(
+        protocol.name
+        for member in group.members.values()
+        if member.classic is not None
+        for protocol in member.classic.supported_protocols
+    )
+    classic = sum(member.classic is not None for member in group.members.values())
+    shared = any(known[protocol.name] == classic for protocol in request.protocols)
+    closed = groups.limits.consumer_migration not in (*migration.UPGRADES, *migration.DOWNGRADES)
+    if closed or request.protocol_type != CONSUMER or not shared:
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
+def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
+    try:
+        return subscription_of(request.protocols[0].metadata)
+    except MalformedMessage as error:
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from None
+
+
+def _known_or_new(draft: Draft, request: JoinGroupRequest, member_id: str) -> Member:
+    group, instance_id = draft.group, request.group_instance_id
+    if instance_id is not None:
+        if request.member_id:
+            return group.static_member(instance_id, member_id)
+        known_id = group.static_ids.get(instance_id)
+        if known_id is not None:  # whatever protocol it speaks, and whether it has left or not
+            return heartbeats.replace_static(draft, group.members[known_id], member_id)
+    return group.members.get(member_id) or Member(id=member_id)
+
+
+def _updated(
+    member: Member,
+    request: JoinGroupRequest,
+    subscription: ConsumerProtocolSubscription,
+    caller: Caller,
+) -> Member:
+    timeout_ms = request.rebalance_timeout_ms
+    return replace(
         member,
-        instance_id=instance_id,
-        rack=subscription.rack_id,
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
-        topics=tuple(sorted(subscription.topics)),
+        instance_id=request.group_instance_id or member.instance_id,
+        rack=subscription.rack_id or member.rack,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        topics=tuple(sorted(set(subscription.topics))),
         regex="",
         client_id=caller.client_id,
         client_host=caller.client_host,
@@ -71,61 +143,43 @@ def join(
             ],
         ),
     )
-    if updated != member or member.id not in group.members:
-        draft.write(records.member_metadata(group.id, updated))
-    reason = f"{updated.id} joined with the classic protocol"
-    targets.refresh(groups, draft, now, reason, at_once=True)  # it would only join again and again
-    updated = heartbeats.step(groups, draft, draft.member(updated.id), owned, now)
-    groups.timers.cancel(("join", group.id, updated.id))
-    _expect_session(groups, group, updated, now)
-    _expect(groups, "sync", group, updated, now)
-    response = JoinGroupResponse(
-        member_id=updated.id,
-        generation_id=updated.epoch,
-        protocol_type=CONSUMER,
-        protocol_name=request.protocols[0].name,
+
+
+def _ends_the_consumer_protocol(
+    groups: "Groups", group: ConsumerGroup, draft: Draft, instance_id: str | None
+) -> bool:
+    """The member takes the place of the last one that spoke the consumer protocol."""
+    replaced = group.static_ids.get(instance_id or "")
+    return (
+        replaced is not None
+        and group.members[replaced].classic is None
+        and migration.may_downgrade(groups, list(draft.group.members.values()))
     )
-    out = Outcome()
-    out.records += draft.records
-    migration.downgrade_if_due(groups, draft, now, out)
-    return out.decision(response)
 
 
-def _subscription(group: ConsumerGroup, request: JoinGroupRequest) -> ConsumerProtocolSubscription:
-    """Only consumers, and only those who share an assignor's name with the others."""
-    names = {protocol.name for protocol in request.protocols}
-    others = [m.classic for m in group.members.values() if m.classic and m.id != request.member_id]
-    shared = all(
-        not names.isdisjoint(one.name for one in other.supported_protocols) for other in others
-    )
-    if request.protocol_type != CONSUMER or not names or not shared:
-        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    try:
-        return subscription_of(request.protocols[0].metadata)
-    except MalformedMessage as error:
-        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from None
-
-
-def _known_or_new(
-    groups: "Groups", draft: Draft, request: JoinGroupRequest, member_id: str, owned: Target
+def _downgrade(
+    groups: "Groups",
+    group: ConsumerGroup,
+    draft: Draft,
+    member: Member,
+    owned: Target,
+    now: Instant,
+    resubscribed: bool,
+    out: Outcome,
 ) -> Member:
-    group, instance_id = draft.group, request.group_instance_id
-    if instance_id is not None:
-        known_id = group.static_ids.get(instance_id)
-        if request.member_id:
-            return group.static_member(instance_id, member_id)
-        if known_id is not None:
-            return heartbeats.replace_static(draft, group.members[known_id], member_id)
-    known = group.members.get(member_id)
-    if known is not None:
-        return known
-    if any(
-        owned.values()
-    ):  # it was thrown out and has not heard of it: others may have them by now
-        raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-    if len(group.members) >= groups.limits.consumer_max_size:
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED)
-    return Member(id=member_id)
+    """Where the target is of the epoch it needs no rebalance: the member gets what was meant for
+    the one whose place it takes."""
+    reason = None
+    if group.assignment_epoch < draft.group.epoch:
+        reason = f"{member.id} took the place of the last member of the consumer protocol"
+    else:
+        member = heartbeats.step(
+            groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed
+        )
+    out.records += draft.records
+    staying = list(draft.group.members.values())
+    migration.downgrade(groups, draft.group, staying, now, reason, out, generation=group.epoch)
+    return member
 
 
 def sync(
@@ -134,16 +188,17 @@ def sync(
     member, classic = _classic_member(group, request.member_id, request.group_instance_id)
     if request.generation_id != member.epoch:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    names = {protocol.name for protocol in classic.supported_protocols}
-    if request.protocol_type not in (None, CONSUMER) or (
-        request.protocol_name is not None and request.protocol_name not in names
+    if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (
+        None,
+        classic.supported_protocols[0].name,
     ):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        _expect(groups, "join", group, member, now)
+    revokes = member.state is MemberState.UNREVOKED_PARTITIONS  # then it has joined already
+    if group.assignment_epoch > member.epoch and not revokes:
+        _expect_join(groups, group, member, now)
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-    groups.timers.cancel(("sync", group.id, member.id))
-    _expect_session(groups, group, member, now)
+    groups.timers.cancel(_timer("sync", group, member))
+    groups.expect_member(group.id, member.id, now, member)
     version = int.from_bytes(classic.supported_protocols[0].metadata[:2], "big", signed=True)
     return Decision(
         (),
@@ -155,16 +210,16 @@ def sync(
     )
 
 
-def encode_assignment(held: Held, version: int, image: Image) -> bytes:
+def encode_assignment(partitions: Held | Target, version: int, image: Image) -> bytes:
     """As a classic leader would have written it."""
     known = max(0, min(version, ConsumerProtocolAssignment.VERSIONS[-1]))
     assignment = ConsumerProtocolAssignment(
         assigned_partitions=[
             ConsumerProtocolAssignmentTopicPartition(
-                topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions)
+                topic=image.topics_by_id[topic_id].name, partitions=sorted(indexes)
             )
-            for topic_id, partitions in held.items()
-            if partitions and topic_id in image.topics_by_id
+            for topic_id, indexes in partitions.items()
+            if indexes and topic_id in image.topics_by_id
         ]
     )
     return pack(">h", known) + encode(assignment, known)
@@ -176,15 +231,15 @@ def heartbeat(
     member, _ = _classic_member(group, request.member_id, request.group_instance_id)
     if request.generation_id != member.epoch:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-    _expect_session(groups, group, member, now)
+    groups.expect_member(group.id, member.id, now, member)
     if _should_join_again(group, member):
-        _expect(groups, "join", group, member, now)
+        _expect_join(groups, group, member, now)
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
     return Decision((), HeartbeatResponse())
 
 
 def _should_join_again(group: ConsumerGroup, member: Member) -> bool:
-    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+    if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and all(
         group.is_free(topic_id, index, member.id)
@@ -196,36 +251,35 @@ def _should_join_again(group: ConsumerGroup, member: Member) -> bool:
 def leave(
     groups: "Groups", group: ConsumerGroup, now: Instant, request: LeaveGroupRequest
 ) -> Decision[LeaveGroupResponse]:
-    identities = request.members or [MemberIdentity(member_id=request.member_id)]
     gone: list[Member] = []
     answers: list[MemberResponse] = []
-    for identity in identities:
+    for identity in request.members:
         member_id, instance_id = identity.member_id, identity.group_instance_id
         answer = MemberResponse(member_id=member_id, group_instance_id=instance_id)
         answers.append(answer)
         try:
             if not member_id and instance_id is not None:
                 member_id = group.static_ids.get(instance_id, "")
-            gone.append(_classic_member(group, member_id, instance_id)[0])
+            gone.append(_known(group, member_id, instance_id))
         except KafkaError as refusal:
             answer.error_code = refusal.code
     out = Outcome()
     if gone:
         names = ", ".join(member.id for member in gone)
         leaving.remove(groups, group, gone, now, f"{names} left", out)
-    response = LeaveGroupResponse(members=answers)
-    if not request.members:
-        response.error_code = answers[0].error_code
-    return out.decision(response)
+    return out.decision(LeaveGroupResponse(members=answers))
+
+
+def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+    if instance_id is None:
+        return group.member(member_id)
+    return group.static_member(instance_id, member_id)
 
 
 def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None
 ) -> tuple[Member, ClassicMemberMetadata]:
-    if instance_id is None:
-        member = group.member(member_id)
-    else:
-        member = group.static_member(instance_id, member_id)
+    member = _known(group, member_id, instance_id)
     if member.classic is None:
         raise KafkaError(
             ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol."
@@ -233,13 +287,16 @@ def _classic_member(
     return member, member.classic
 
 
-def _expect_session(groups: "Groups", group: ConsumerGroup, member: Member, now: Instant) -> None:
-    groups.expect_member(group.id, member.id, now, member)
-
-
-def _expect(
-    groups: "Groups", what: str, group: ConsumerGroup, member: Member, now: Instant
-) -> None:
-    name = (what, group.id, member.id)
+def _expect_join(groups: "Groups", group: ConsumerGroup, member: Member, now: Instant) -> None:
+    """From the first time that it was told."""
+    name = _timer("join", group, member)
     if name not in groups.timers:
-        groups.timers.set(name, now.seconds + member.rebalance_timeout_ms / 1000)
+        groups.timers.set(name, _rebalance_time_is_up(member, now))
+
+
+def _rebalance_time_is_up(member: Member, now: Instant) -> float:
+    return now.seconds + member.rebalance_timeout_ms / 1000
+
+
+def _timer(what: str, group: ConsumerGroup, member: Member) -> tuple[str, str, str]:
+    return what, group.id, member.id

@@ -20,7 +20,7 @@ from ottla.groups.consumer.group import (
     MemberState,
     no_consumer_group,
 )
-from ottla.groups.consumer.reconciling import Owned, reconcile
+from ottla.groups.consumer.reconciling import Goal, Owned, reconcile
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 Response = ConsumerGroupHeartbeatResponse
-WAITING_INTERVAL_MS = 500
-"""Who waits for partitions of others, or for the next target, asks again soon, instead of idling a
-whole interval."""
 
 
 def heartbeat(
@@ -48,22 +45,30 @@ def heartbeat(
         return leaving.leave(groups, now, request)
     out = Outcome()
     group = _group(groups, now, request, out)
+    check_room(groups, group, request.member_id)
     owned = _owned(request)
-    if _nothing_new(groups, group, request, caller):
+    if _nothing_new(groups, group, request, caller, now):
         member = group.members[request.member_id]
-        if member.is_reconciled_to(group.assignment_epoch):
-            groups.expect_member(group.id, member.id, now)
-            return Decision((), _response(groups, group, member, request, changed=False))
+        groups.expect_member(group.id, member.id, now)
+        return Decision((), _response(groups, group, member, request, changed=False))
     draft = Draft(group)
-    member = _known_or_new(groups, draft, request, owned)
-    before = member
-    member = _update_subscription(groups, draft, member, request, caller, now)
-    targets.refresh(groups, draft, now, _why(before, member))
-    member = step(groups, draft, draft.member(member.id), owned, now)
-    groups.expect_member(group.id, member.id, now)
-    changed = member.held != before.held
+    before = _known_or_new(groups, draft, request, owned)
+    member = _updated(before, request, caller)
+    other_regex = member.regex != before.regex
+    bump = member.topics != before.topics
+    if other_regex:
+        bump |= not member.regex or _is_resolved(draft.group, member.regex)
+        _check_regex(draft.group, member.regex)
+    resubscribed = bump or other_regex
+    if member != before or member.id not in draft.group.members:
+        draft.write(records.member_metadata(group.id, member))
+    targets.refresh(groups, draft, now, _why(before, member), resubscribed=bump)
+    targets.advance(groups, draft, now)
+    moved = step(groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed)
+    groups.expect_member(group.id, moved.id, now)
     out.records += draft.records
-    return out.decision(_response(groups, draft.group, member, request, changed=changed))
+    changed = moved.held != before.held
+    return out.decision(_response(groups, draft.group, moved, request, changed=changed))
 
 
 def _group(
@@ -85,14 +90,15 @@ def _group(
 def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, api_version: int) -> None:
     epoch = request.member_epoch
     problem = None
-    if not request.group_id:
-        problem = "GroupId can't be empty."
-    elif request.instance_id == "":
-        problem = "InstanceId can't be empty."
-    elif request.rack_id == "":
-        problem = "RackId can't be empty."
-    elif not request.member_id and (epoch != JOINING or api_version >= 1):
+    named = api_version >= 1 or epoch > JOINING or epoch == LEAVING
+    if named and _is_blank(request.member_id):
         problem = "MemberId can't be empty."
+    elif _is_blank(request.group_id):
+        problem = "GroupId can't be empty."
+    elif _is_blank(request.instance_id):
+        problem = "InstanceId can't be empty."
+    elif _is_blank(request.rack_id):
+        problem = "RackId can't be empty."
     elif epoch < LEAVING_STATIC:
         problem = "MemberEpoch is invalid."
     elif epoch == LEAVING_STATIC and request.instance_id is None:
@@ -113,8 +119,29 @@ def _check(groups: "Groups", request: ConsumerGroupHeartbeatRequest, api_version
             f"ServerAssignor {request.server_assignor} is not supported. "
             f"Supported assignors: {', '.join(offered)}.",
         )
-    if request.subscribed_topic_regex:
-        regex.check(request.subscribed_topic_regex)
+
+
+def _is_blank(text: str | None) -> bool:
+    return text is not None and not text.strip()
+
+
+def check_room(groups: "Groups", group: ConsumerGroup, member_id: str) -> None:
+    limit = groups.limits.consumer_max_size
+    if len(group.members) >= limit and member_id not in group.members:
+        raise KafkaError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum capacity of {limit} members.",
+        )
+
+
+def _check_regex(group: ConsumerGroup, pattern: str) -> None:
+    """One that others brought has been looked at."""
+    if pattern and all(member.regex != pattern for member in group.members.values()):
+        regex.check(pattern)
+
+
+def _is_resolved(group: ConsumerGroup, pattern: str) -> bool:
+    return pattern in group.regexes and any(m.regex == pattern for m in group.members.values())
 
 
 def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
@@ -124,17 +151,23 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> Owned:
 
 
 def _nothing_new(
-    groups: "Groups", group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, caller: Caller
+    groups: "Groups",
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeatRequest,
+    caller: Caller,
+    now: Instant,
 ) -> bool:
-    """The usual heartbeat: a known member in its epoch, wanting what it wanted."""
+    """The usual heartbeat: a known member in its epoch that has what it should, and wants what it
+    wanted."""
     member = group.members.get(request.member_id)
     return (
         member is not None
         and member.epoch == request.member_epoch != JOINING
         and member.instance_id == request.instance_id
         and member.classic is None
+        and member.is_reconciled_to(group.assignment_epoch)
         and group.topics_seen == groups.topics_version
-        and group.epoch == group.assignment_epoch
+        and (group.epoch == group.assignment_epoch or not targets.may_advance(groups, group, now))
         and _updated(member, request, caller) == member
     )
 
@@ -149,27 +182,18 @@ def _known_or_new(
     member_id = request.member_id or groups.new_uuid()
     joins = request.member_epoch == JOINING
     if request.instance_id is not None:
-        known_id = group.static_ids.get(request.instance_id)
         if not joins:
             member = group.static_member(request.instance_id, member_id)
             check_epoch(member, request.member_epoch, owned)
             return member
-        if known_id is not None and known_id != member_id:
-            return replace_static(draft, group.members[known_id], member_id)
-    member_or_none = group.members.get(member_id)
-    if member_or_none is None:
-        if not joins:
-            group.member(member_id)  # raises
-        if len(group.members) >= groups.limits.consumer_max_size:
-            raise KafkaError(
-                ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The consumer group has reached its maximum capacity of "
-                f"{groups.limits.consumer_max_size} members.",
-            )
-        return Member(id=member_id)
-    if not joins:
-        check_epoch(member_or_none, request.member_epoch, owned)
-    return member_or_none
+        known_id = group.static_ids.get(request.instance_id)
+        if known_id is not None:
+            return _come_back(draft, group.members[known_id], member_id)
+    if joins:
+        return group.members.get(member_id) or Member(id=member_id)
+    member = group.member(member_id)
+    check_epoch(member, request.member_epoch, owned)
+    return member
 
 
 def check_epoch(member: Member, epoch: int, owned: Owned) -> None:
@@ -196,14 +220,19 @@ def _is_part_of(owned: Owned, held: Held) -> bool:
     return all(parts <= held.get(topic, {}).keys() for topic, parts in owned.items())
 
 
-def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
-    """An instance that has left, or was restarted, comes back: it gets what it had."""
+def _come_back(draft: Draft, old: Member, new_id: str) -> Member:
+    """Between members of the consumer protocol an instance id goes over only when it was left."""
     if old.classic is None and old.epoch != LEAVING_STATIC:
         raise KafkaError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {new_id} with instance id {old.instance_id} cannot join because the "
             f"instance id is owned by {old.id} member.",
         )
+    return replace_static(draft, old, new_id)
+
+
+def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
+    """An instance that has left, or was restarted, comes back: it gets what it had."""
     group_id = draft.group.id
     target = draft.group.targets.get(old.id, NOTHING)
     member = replace(old, id=new_id, epoch=0, previous_epoch=0)
@@ -216,35 +245,20 @@ def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
     return member
 
 
-def _update_subscription(
-    groups: "Groups",
-    draft: Draft,
-    member: Member,
-    request: ConsumerGroupHeartbeatRequest,
-    caller: Caller,
-    now: Instant,
-) -> Member:
-    updated = _updated(member, request, caller)
-    if updated != member or updated.id not in draft.group.members:
-        draft.write(records.member_metadata(draft.group.id, updated))
-    return updated
-
-
 def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Member:
     """The member as it describes itself now; what it does not say stays."""
     names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
-    joins = request.member_epoch == JOINING
     return replace(
         member,
-        instance_id=request.instance_id if joins else member.instance_id,
-        rack=request.rack_id if request.rack_id is not None or joins else member.rack,
+        instance_id=member.instance_id if request.instance_id is None else request.instance_id,
+        rack=member.rack if request.rack_id is None else request.rack_id,
         rebalance_timeout_ms=(
             request.rebalance_timeout_ms
             if request.rebalance_timeout_ms != -1
             else member.rebalance_timeout_ms
         ),
         assignor=request.server_assignor if request.server_assignor else member.assignor,
-        topics=tuple(sorted(names)) if names is not None else member.topics,
+        topics=tuple(sorted(set(names))) if names is not None else member.topics,
         regex=pattern if pattern is not None else member.regex,
         client_id=caller.client_id,
         client_host=caller.client_host,
@@ -257,23 +271,31 @@ def _why(before: Member, after: Member) -> str:
         return f"{after.id} joined"
     if (before.topics, before.regex) != (after.topics, after.regex):
         return f"{after.id} changed its subscription"
-    if before.assignor != after.assignor:
-        return f"{after.id} asked for another assignor"
     return "the topics it reads have changed"
 
 
 # -- moving on --------------------------------------------------------------------------------
 
 
-def step(groups: "Groups", draft: Draft, member: Member, owned: Owned, now: Instant) -> Member:
+def step(
+    groups: "Groups",
+    draft: Draft,
+    member: Member,
+    owned: Owned,
+    now: Instant,
+    *,
+    resubscribed: bool,
+) -> Member:
     """Lead the member one step towards its target, and watch how long it takes to give up."""
     group = draft.group
-    moved = reconcile(
-        member,
+    goal = Goal(
         group.targets.get(member.id, NOTHING),
         group.assignment_epoch,
-        owned,
-        lambda topic_id, index: group.is_free(topic_id, index, member.id),
+        targets.topic_ids(groups.image(), group, member),
+        resubscribed,
+    )
+    moved = reconcile(
+        member, goal, owned, lambda topic_id, index: group.is_free(topic_id, index, member.id)
     )
     if moved == member:
         return member
@@ -304,14 +326,10 @@ def _response(
             request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
         )
     )
-    interval_ms = groups.pace_of(group.id).heartbeat_interval_ms
-    waits = member.state is MemberState.UNRELEASED_PARTITIONS
-    if waits or group.epoch > group.assignment_epoch:
-        interval_ms = min(interval_ms, WAITING_INTERVAL_MS)
     return Response(
         member_id=member.id,
         member_epoch=member.epoch,
-        heartbeat_interval_ms=interval_ms,
+        heartbeat_interval_ms=groups.pace_of(group.id).heartbeat_interval_ms,
         assignment=_assignment(member) if full or changed else None,
     )
 

@@ -14,6 +14,7 @@ from ottla.groups.consumer.group import (
     MemberState,
     no_consumer_group,
 )
+from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.outcome import Outcome
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -37,14 +38,10 @@ def leave(
     )
     out = Outcome()
     if request.member_epoch == LEAVING_STATIC:
-        gone = replace(
-            member,
-            epoch=LEAVING_STATIC,
-            revoking={},
-            state=MemberState.STABLE,
-        )
+        # Whoever comes back for it has had everything from the beginning.
+        held = {topic_id: dict.fromkeys(parts, 0) for topic_id, parts in member.held.items()}
+        gone = replace(member, epoch=LEAVING_STATIC, revoking={}, held=held)
         groups.timers.cancel(("revoke", group.id, member.id))
-        groups.expect_member(group.id, member.id, now)
         out.records.append(records.current(group.id, gone))
     else:
         remove(groups, group, [member], now, f"{member.id} left", out)
@@ -59,15 +56,23 @@ def remove(
     reason: str,
     out: Outcome,
 ) -> None:
-    """Take members out; those who stay share what is left at once."""
+    """Take members out. Those who stay share what is left with the next heartbeat of one of them;
+    if all of them speak the classic protocol, it is their group again."""
+    for member in members:
+        for kind in ("member", "revoke", "join", "sync"):
+            groups.timers.cancel((kind, group.id, member.id))
+    gone = {member.id for member in members}
+    staying = [member for member in group.members.values() if member.id not in gone]
+    if migration.may_downgrade(groups, staying):
+        migration.downgrade(groups, group, staying, now, reason, out)
+        return
     draft = Draft(group)
     for member in members:
         draft.write_all(records.member_tombstones(group.id, member.id))
-        for kind in ("member", "revoke", "join", "sync"):
-            groups.timers.cancel((kind, group.id, member.id))
-    targets.refresh(groups, draft, now, reason, bump=True)
+    targets.forget_unused_regexes(draft)
+    topics_hash = metadata_hash(groups.image(), draft.group.subscribed_topics())
+    targets.raise_epoch(groups, draft, now, reason, topics_hash)
     out.records += draft.records
-    migration.downgrade_if_due(groups, draft, now, out)
 
 
 def session_ended(

@@ -4,18 +4,20 @@ classic one again when the last of them goes. Nobody stops reading for it.
 `group.consumer.migration.policy` says which of the two ways is open.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import Instant
 from ottla.errors import ErrorCode
+from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import CONSUMER, ClassicGroup, subscription_of
 from ottla.groups.classic.group import Member as ClassicMember
-from ottla.groups.classic.records import tombstone
+from ottla.groups.classic.records import group_record, tombstone
 from ottla.groups.consumer import records
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
+from ottla.groups.consumer.group import NOTHING, ConsumerGroup, Member, MemberState
 from ottla.groups.consumer.topics import metadata_hash, owned_partitions
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
@@ -27,9 +29,6 @@ from ottla.wire.records.consumer_protocol import ConsumerProtocolAssignment
 from ottla.wire.records.groups import (
     ClassicMemberMetadata,
     ClassicProtocol,
-    GroupMetadataKey,
-    GroupMetadataValue,
-    MemberMetadata,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +42,11 @@ def upgrade(
     groups: "Groups", classic: ClassicGroup, now: Instant, out: Outcome
 ) -> ConsumerGroup | None:
     """The same members with what they have, under the coordinator's care; None: not possible."""
-    if groups.limits.consumer_migration not in UPGRADES or not classic.uses_consumer_protocol:
+    if (
+        groups.limits.consumer_migration not in UPGRADES
+        or not classic.uses_consumer_protocol
+        or len(classic.members) > groups.limits.consumer_max_size
+    ):
         return None
     try:
         members = [_upgraded(groups, classic, member) for member in classic.members.values()]
@@ -58,7 +61,7 @@ def upgrade(
     for member in members:
         target = {topic: frozenset(parts) for topic, parts in member.held.items()}
         draft.write(records.target(classic.id, member.id, target))
-    draft.write(records.target_epoch(classic.id, classic.generation, now.wall_ms))
+    draft.write(records.target_epoch(classic.id, classic.generation, 0))  # a new one is due
     for member in members:
         draft.write(records.current(classic.id, member))
         groups.expect_member(classic.id, member.id, now, member)
@@ -98,6 +101,8 @@ def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> M
         version = int.from_bytes(member.assignment[:2], "big", signed=True)
         known = max(0, min(version, ConsumerProtocolAssignment.VERSIONS[-1]))
         assignment, _ = decode(ConsumerProtocolAssignment, known, member.assignment, 2)
+        if assignment.user_data:
+            raise ValueError("what a custom assignor told its members would be lost")
         held = {
             topics[one.topic].id: dict.fromkeys(one.partitions, group.generation)
             for one in assignment.assigned_partitions
@@ -139,67 +144,73 @@ def _part_with(groups: "Groups", classic: ClassicGroup, out: Outcome) -> None:
     groups.timers.cancel(("sync", classic.id, ""))
 
 
-def downgrade_if_due(groups: "Groups", draft: Draft, now: Instant, out: Outcome) -> None:
-    """Only classic members are left: they get their own protocol back, and rebalance at once."""
-    group = draft.group
-    members = list(group.members.values())
-    if (
-        groups.limits.consumer_migration not in DOWNGRADES
-        or not members
-        or len(members) > groups.limits.classic_max_size
-        or any(member.classic is None for member in members)
-    ):
-        return
-    out.records += records.group_tombstones(group)
-    out.records.append(_downgraded(groups, group, members, now))
-    for member in members:
-        for kind in ("member", "revoke", "join", "sync"):
-            groups.timers.cancel((kind, group.id, member.id))
-    groups.timers.set(("downgraded", group.id, ""), now.seconds)
+class Downgrade(NamedTuple):
+    """What is left to do when the records of a downgrade are applied."""
+
+    group: ClassicGroup
+    now: Instant
+    reason: str | None  # why its members are to join again; None: they need not
 
 
-def _downgraded(
-    groups: "Groups", group: ConsumerGroup, members: list[Member], now: Instant
-) -> Entry:
+def may_downgrade(groups: "Groups", members: Sequence[Member]) -> bool:
+    """Only classic members are left: they get their own protocol back."""
+    return (
+        groups.limits.consumer_migration in DOWNGRADES
+        and 0 < len(members) <= groups.limits.classic_max_size
+        and all(member.classic is not None for member in members)
+    )
+
+
+def downgrade(
+    groups: "Groups",
+    group: ConsumerGroup,
+    members: Sequence[Member],
+    now: Instant,
+    reason: str | None,
+    out: Outcome,
+    *,
+    generation: int | None = None,
+) -> None:
+    """Nobody loses what the target gives it, nor the generation it is in."""
     from ottla.groups.consumer.classic_members import encode_assignment
 
-    common = _common_protocol(members)
-    value = GroupMetadataValue(
-        protocol_type=CONSUMER,
-        generation=group.epoch,
-        protocol=common,
-        leader=members[0].id,
-        current_state_timestamp=now.wall_ms,
-        members=[],
-    )
+    classic = ClassicGroup(group.id)
+    classic.protocol_type = CONSUMER
     for member in members:
-        assert member.classic is not None
-        metadata = _metadata_for(member.classic, common)
-        version = int.from_bytes(metadata[:2], "big", signed=True)
-        value.members.append(
-            MemberMetadata(
-                member_id=member.id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.classic.session_timeout_ms,
-                subscription=metadata,
-                assignment=encode_assignment(member.held, version, groups.image()),
-            )
-        )
-    return Entry(GroupMetadataKey(group=group.id), value)
+        classic.add(_downgraded(member))
+        for kind in ("member", "revoke", "join", "sync"):
+            groups.timers.cancel((kind, group.id, member.id))
+    classic.generation = group.epoch if generation is None else generation
+    classic.protocol = classic.elect_protocol()
+    classic.leader = members[0].id
+    classic.state_since_ms = now.wall_ms
+    assignments = {}
+    for one in classic.members.values():
+        version = int.from_bytes(one.metadata(classic.protocol)[:2], "big", signed=True)
+        target = group.targets.get(one.id, NOTHING)
+        assignments[one.id] = encode_assignment(target, version, groups.image())
+    out.records += records.group_tombstones(group)
+    out.records.append(group_record(classic, now.wall_ms, classic.generation, assignments))
+    groups.downgrades[group.id] = Downgrade(classic, now, reason)
 
 
-def _common_protocol(members: list[Member]) -> str:
-    first, *others = (
-        [one.name for one in member.classic.supported_protocols]
-        for member in members
-        if member.classic is not None
+def _downgraded(member: Member) -> ClassicMember:
+    assert member.classic is not None
+    return ClassicMember(
+        id=member.id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        protocols=[(one.name, one.metadata) for one in member.classic.supported_protocols],
     )
-    return next((name for name in first if all(name in other for other in others)), first[0])
 
 
-def _metadata_for(classic: ClassicMemberMetadata, protocol: str) -> bytes:
-    found = (one.metadata for one in classic.supported_protocols if one.name == protocol)
-    return next(found, classic.supported_protocols[0].metadata)
+def go_on(groups: "Groups", downgrade: Downgrade) -> None:
+    """The records are applied: the classic group's time-outs run, and its rebalance begins."""
+    group, now, reason = downgrade
+    for member in group.members.values():
+        groups.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
+    if reason is not None:
+        rebalance.begin(groups, group, now, reason, Outcome())  # nobody waits for an answer yet

@@ -1,60 +1,99 @@
 """One step of one member towards its target. Pure.
 
 It gives up before it gets: as long as it holds what it should not have, it stays in its epoch;
-then it goes to the target's epoch with what is free of its target, and waits for the rest.
+then it goes to the target's epoch with what is free of its target, and waits for the rest. What a
+member has just unsubscribed from it gives up at once, whatever its target still says.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer.group import Held, Member, MemberState, Target
 from ottla.ids import Uuid
 
 Owned = Target | None
 """What the member says it has; None: it did not say."""
 IsFree = Callable[[Uuid, int], bool]
+NO_PARTITIONS: frozenset[int] = frozenset()
 
 
-def reconcile(
-    member: Member, target: Target, target_epoch: int, owned: Owned, is_free: IsFree
-) -> Member:
-    if member.state is MemberState.STABLE and member.epoch == target_epoch:
-        return member
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        if _still_has(member.revoking, owned):
-            return member
-        return _next(member, member.epoch + 1, target, target_epoch, owned, is_free)
-    return _next(member, member.epoch, target, target_epoch, owned, is_free)
+class Goal(NamedTuple):
+    """Where a member is led."""
+
+    target: Target
+    epoch: int
+    subscribed: Collection[Uuid]  # the topics it wants that exist
+    resubscribed: bool  # its subscription changed with this very heartbeat
+
+
+def reconcile(member: Member, goal: Goal, owned: Owned, is_free: IsFree) -> Member:
+    match member.state:
+        case MemberState.STABLE:
+            if member.epoch != goal.epoch:
+                return _next(member, goal, owned, is_free)
+            return _without_unsubscribed(member, goal, owned)
+        case MemberState.UNREVOKED_PARTITIONS:
+            if _still_has(member.revoking, owned):
+                return _without_unsubscribed(member, goal, owned)
+            return _next(member, goal, owned, is_free)
+        case MemberState.UNKNOWN if owned is None or owned:
+            raise KafkaError(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                "The consumer group member is in a unknown state. The member must abandon all its "
+                "partitions and rejoin.",
+            )
+    return _next(member, goal, owned, is_free)
 
 
 def _still_has(revoking: Held, owned: Owned) -> bool:
     if owned is None:
         return True
-    return any(not owned.get(topic, frozenset()).isdisjoint(revoking[topic]) for topic in revoking)
+    return any(
+        not owned.get(topic, NO_PARTITIONS).isdisjoint(revoking[topic]) for topic in revoking
+    )
 
 
-def _next(
-    member: Member, epoch: int, target: Target, target_epoch: int, owned: Owned, is_free: IsFree
-) -> Member:
+def _without_unsubscribed(member: Member, goal: Goal, owned: Owned) -> Member:
+    gone = {
+        topic: dict(partitions)
+        for topic, partitions in member.held.items()
+        if goal.resubscribed and topic not in goal.subscribed
+    }
+    if not gone:
+        return member
+    held = {topic: parts for topic, parts in member.held.items() if topic not in gone}
+    revoking = {
+        topic: {**member.revoking.get(topic, {}), **gone.get(topic, {})}
+        for topic in (*member.revoking, *(topic for topic in gone if topic not in member.revoking))
+    }
+    if _still_has(revoking, owned):
+        return _moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, held, revoking)
+    return _moved(member, member.epoch, member.state, held, member.revoking)
+
+
+def _next(member: Member, goal: Goal, owned: Owned, is_free: IsFree) -> Member:
+    target = {topic: parts for topic, parts in goal.target.items() if topic in goal.subscribed}
     kept: dict[Uuid, dict[int, int]] = {}
     revoking: dict[Uuid, dict[int, int]] = {}
     for topic, partitions in member.held.items():
-        wanted = target.get(topic, frozenset())
+        wanted = target.get(topic, NO_PARTITIONS)
         for index, since in partitions.items():
             side = kept if index in wanted else revoking
             side.setdefault(topic, {})[index] = since
     if revoking and _still_has(revoking, owned):
-        return _moved(member, epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoking)
+        return _moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoking)
     waits = False
     for topic, wanted in target.items():
         for index in wanted - kept.get(topic, {}).keys():
             if is_free(topic, index):
-                kept.setdefault(topic, {})[index] = target_epoch
+                kept.setdefault(topic, {})[index] = goal.epoch
             else:
                 waits = True
     state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
-    return _moved(member, target_epoch, state, kept, {})
+    return _moved(member, goal.epoch, state, kept, {})
 
 
 def _moved(member: Member, epoch: int, state: MemberState, held: Held, revoking: Held) -> Member:

@@ -7,99 +7,91 @@ from ottla.coordination.machine import Instant
 from ottla.groups.consumer import records, regex
 from ottla.groups.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ResolvedRegex
+from ottla.groups.consumer.group import NOTHING, ConsumerGroup, Member, ResolvedRegex
 from ottla.groups.consumer.topics import metadata_hash, partition_counts
-from ottla.groups.outcome import Outcome
+from ottla.ids import Uuid
+from ottla.metadata.image import Image
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
 def refresh(
-    groups: "Groups",
-    draft: Draft,
-    now: Instant,
-    reason: str,
-    *,
-    bump: bool = False,
-    at_once: bool = False,
+    groups: "Groups", draft: Draft, now: Instant, reason: str, *, resubscribed: bool
 ) -> None:
-    """Bump the epoch if anything that matters changed, and make the target for it: now, or when
-    `group.consumer.assignment.interval.ms` have passed since the last one."""
+    """Raise the epoch if a member wants other topics than before, or the topics are others. What
+    else a member says of itself (rack, assignor) counts with the next change of these."""
     group = draft.group
-    _resolve_regexes(groups, draft, now)
-    names = group.subscribed_topics()
-    new_hash = metadata_hash(groups.image(), names)
-    if bump or new_hash != group.metadata_hash or _subscriptions_changed(groups, group):
-        groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
-        draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
+    forget_unused_regexes(draft)
+    changed = _resolve_regexes(groups, draft, now) or resubscribed
+    if changed or group.topics_seen != groups.topics_version:
+        new_hash = metadata_hash(groups.image(), group.subscribed_topics())
+        if changed or new_hash != group.metadata_hash:
+            raise_epoch(groups, draft, now, reason, new_hash)
     group.topics_seen = groups.topics_version
     groups.note_topics_seen(group.id)
-    if group.epoch > group.assignment_epoch and group.members:
-        interval_ms = groups.pace_of(group.id).assignment_interval_ms
-        if at_once or groups.may_assign(group.id, group.assigned_at_ms, interval_ms, now):
-            _make_target(groups, draft, now)
 
 
-def is_due(groups: "Groups", group: ConsumerGroup, now: Instant, out: Outcome) -> None:
-    """A target was put off, and its time has come."""
-    draft = Draft(group)
-    refresh(groups, draft, now, "its members or topics have changed")
-    out.records += draft.records
-
-
-def _subscriptions_changed(groups: "Groups", drafted: ConsumerGroup) -> bool:
-    """Compared with the group as it is without this decision."""
-    known = groups.find_consumer(drafted.id)
-    if known is None:
-        return bool(drafted.members)
-    return {
-        member.id: (drafted.topics_of(member), member.assignor, member.rack)
-        for member in drafted.members.values()
-    } != {
-        _successor(drafted, known, member.id): (
-            known.topics_of(member),
-            member.assignor,
-            member.rack,
-        )
-        for member in known.members.values()
-    }
-
-
-def _successor(drafted: ConsumerGroup, known: ConsumerGroup, member_id: str) -> str:
-    """A static member may have come back under another id: that is no change."""
-    instance_id = known.members[member_id].instance_id
-    if instance_id is None:
-        return member_id
-    return drafted.static_ids.get(instance_id, member_id)
-
-
-def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant) -> None:
+def raise_epoch(
+    groups: "Groups", draft: Draft, now: Instant, reason: str, topics_hash: int
+) -> None:
     group = draft.group
-    wanted = {member.regex for member in group.members.values() if member.regex}
+    groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
+    draft.write(records.group_epoch(group.id, group.epoch + 1, topics_hash))
+
+
+def advance(groups: "Groups", draft: Draft, now: Instant) -> None:
+    """Make the target for the epoch, if `group.consumer.assignment.interval.ms` have passed since
+    the last one: many who join together share one."""
+    group = draft.group
+    if group.epoch > group.assignment_epoch and may_advance(groups, group, now):
+        _make_target(groups, draft, now)
+
+
+def may_advance(groups: "Groups", group: ConsumerGroup, now: Instant) -> bool:
+    interval_ms = groups.pace_of(group.id).assignment_interval_ms
+    since_ms = now.wall_ms - group.assigned_at_ms
+    # 0: nobody knows when it was made. And a clock may have gone back.
+    return group.assigned_at_ms == 0 or not 0 <= since_ms < interval_ms
+
+
+def forget_unused_regexes(draft: Draft) -> None:
+    group = draft.group
+    wanted = {member.regex for member in group.members.values()}
     for pattern in group.regexes.keys() - wanted:
         draft.write(records.regex_tombstone(group.id, pattern))
-    image = groups.image()
-    for pattern in sorted(wanted):
+
+
+def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant) -> bool:
+    """Whether one of them stands for other topics than before."""
+    group, image = draft.group, groups.image()
+    changed = False
+    for pattern in sorted({member.regex for member in group.members.values() if member.regex}):
         known = group.regexes.get(pattern)
         if known is not None and group.topics_seen == groups.topics_version:
             continue
         topics = regex.matching(pattern, image.topics_by_name)
+        changed |= topics != (known.topics if known is not None else ())
         if known is None or known.topics != topics:
             resolved = ResolvedRegex(topics, max(image.offset, 0), now.wall_ms)
             draft.write(records.regex(group.id, pattern, resolved))
+    return changed
+
+
+def topic_ids(image: Image, group: ConsumerGroup, member: Member) -> frozenset[Uuid]:
+    """Those of the topics it wants that exist."""
+    topics = image.topics_by_name
+    return frozenset(topics[name].id for name in group.topics_of(member) if name in topics)
 
 
 def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
     group, image = draft.group, groups.image()
-    names = {name: group.topics_of(member) for name, member in group.members.items()}
-    counts = partition_counts(image, set().union(*names.values()))
-    topics = image.topics_by_name
+    counts = partition_counts(image, group.subscribed_topics())
     subscribers = [
         Subscriber(
             id=member.id,
-            rank=member.instance_id or member.id,
-            topics=frozenset(topics[name].id for name in names[member.id] if name in topics),
+            instance_id=member.instance_id,
+            topics=topic_ids(image, group, member),
             has=frozenset(
                 (topic_id, index)
                 for topic_id, indexes in group.targets.get(member.id, NOTHING).items()

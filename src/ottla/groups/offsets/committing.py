@@ -10,7 +10,6 @@ from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.offsets.store import commit_value
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
-from ottla.groups.streams.leaving import expect as expect_streams_member
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -86,16 +85,9 @@ def _check(
             ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} is a share group: it has no offsets."
         )
     if isinstance(group, ConsumerGroup):
-        check = _check_consumer(group, request.member_id, generation, api_version)
-        member = group.members.get(request.member_id)
-        if member is not None:
-            groups.expect_member(group.id, member.id, now, member)
-        return check
+        return _check_consumer(group, request.member_id, generation, api_version)
     if isinstance(group, StreamsGroup):
-        check = _check_streams(group, request.member_id, generation, api_version)
-        if request.member_id in group.members:
-            expect_streams_member(groups, group.id, request.member_id, now)
-        return check
+        return _check_streams(group, request.member_id, generation, api_version)
     _check_classic(group, request.member_id, request.group_instance_id, generation)
     committer = group.members.get(request.member_id)
     if committer is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):

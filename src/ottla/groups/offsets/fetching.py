@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.consumer.group import ConsumerGroup, Member
 from ottla.groups.offsets.store import Place
 from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import ZERO_UUID, Uuid
@@ -56,7 +56,10 @@ def _check(groups: "Groups", request: OffsetFetchRequestGroup) -> None:
         return
     member = group.member(request.member_id or "")
     if request.member_epoch != member.epoch:
-        raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+        is_classic = isinstance(member, Member) and member.classic is not None
+        raise KafkaError(
+            ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+        )
 
 
 def _partition(

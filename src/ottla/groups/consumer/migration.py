@@ -41,7 +41,10 @@ DOWNGRADES = ("downgrade", "bidirectional")
 def upgrade(
     groups: "Groups", classic: ClassicGroup, now: Instant, out: Outcome
 ) -> ConsumerGroup | None:
-    """The same members with what they have, under the coordinator's care; None: not possible."""
+    """The same members with what they have, under the coordinator's care; None: not possible.
+
+    Kafka refuses where a member's assignment has user data. librdkafka's cooperative assignor
+    always writes some after its first round, and its consumers would die of the refusal."""
     if (
         groups.limits.consumer_migration not in UPGRADES
         or not classic.uses_consumer_protocol
@@ -101,8 +104,6 @@ def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> M
         version = int.from_bytes(member.assignment[:2], "big", signed=True)
         known = max(0, min(version, ConsumerProtocolAssignment.VERSIONS[-1]))
         assignment, _ = decode(ConsumerProtocolAssignment, known, member.assignment, 2)
-        if assignment.user_data:
-            raise ValueError("what a custom assignor told its members would be lost")
         held = {
             topics[one.topic].id: dict.fromkeys(one.partitions, group.generation)
             for one in assignment.assigned_partitions

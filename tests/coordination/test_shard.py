@@ -122,6 +122,43 @@ def test_a_reply_waits_for_the_commit_of_its_records_and_of_those_it_saw() -> No
     in_a_loop(body, replicated=True)
 
 
+def refuse(notes: Notebook, now: Instant, _: Ticket) -> Decision[None]:
+    raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+
+
+def test_a_refusal_waits_for_the_commit_of_what_it_saw() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        with pytest.raises(KafkaError):
+            shard.submit(refuse)  # at once: it rests on nothing that can be lost
+        put = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        refused = shard.submit(refuse)
+        await asyncio.sleep(0)
+        assert not refused.done()
+        log.commit()
+        await put
+        with pytest.raises(KafkaError) as told:
+            await refused
+        assert told.value.code is ErrorCode.INVALID_TXN_STATE
+
+    in_a_loop(body, replicated=True)
+
+
+def test_who_is_cut_off_refuses_nobody_by_what_it_knew() -> None:
+    """It cannot commit: those who ask look for its successor."""
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        put = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        with pytest.raises(KafkaError):
+            await put
+        refused = shard.submit(refuse)
+        shard.unload()
+        with pytest.raises(KafkaError) as told:
+            await refused
+        assert told.value.code is ErrorCode.NOT_COORDINATOR
+
+    in_a_loop(body, replicated=True)
+
+
 def test_a_commit_that_takes_too_long_is_refused_and_still_counts() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         with pytest.raises(KafkaError) as refusal:

@@ -1,11 +1,16 @@
-"""Kafka's tools in one virtual machine for the whole run."""
+"""Kafka's tools in one virtual machine, and the program of the Go clients, for the whole run."""
 
+import shutil
+import subprocess
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from support.toolbox import Toolbox
+
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +19,17 @@ def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolbox]:
     opened = Toolbox(folder, folder / "toolbox.log")
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def go_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("go") is None:
+        pytest.skip("Go is not installed")
+    program = tmp_path_factory.mktemp("go") / "interop"
+    subprocess.run(
+        ["go", "build", "-buildvcs=false", "-o", program, "."], cwd=HERE / "go", check=True
+    )
+    return program
 
 
 @pytest.fixture

@@ -20,17 +20,6 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 @pytest.fixture(scope="session")
-def go_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("go") is None:
-        pytest.skip("Go is not installed")
-    program = tmp_path_factory.mktemp("go") / "interop"
-    subprocess.run(
-        ["go", "build", "-buildvcs=false", "-o", program, "."], cwd=HERE / "go", check=True
-    )
-    return program
-
-
-@pytest.fixture(scope="session")
 def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("npm") is None:
         pytest.skip("Node is not installed")

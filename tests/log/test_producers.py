@@ -7,6 +7,7 @@ import pytest
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended, Origin, PartitionLog
 from ottla.log.producer_snapshots import decode_snapshot, encode_snapshot
+from ottla.log.producers import Verification
 from ottla.wire.record_batch import build_marker
 from support.log_batches import NOW, append, batch
 
@@ -169,3 +170,99 @@ def test_snapshots_come_back_with_the_last_batch_of_each(open_orders: Open) -> N
     assert states[2].transaction_start == 3
     with pytest.raises(ValueError, match="checksum"):
         decode_snapshot(encode_snapshot(log.producers.states)[:-1] + b"!")
+
+
+def verify(log: PartitionLog, epoch: int, *, adds: bool, sequence: int = 0) -> Verification | None:
+    return log.producers.verify(1, epoch, sequence, adds=adds, now_ms=NOW)
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_a_marker_that_ends_the_transaction_in_question_takes_the_guard_away(
+    open_orders: Open, adds: bool
+) -> None:
+    log = open_orders()
+    guard = verify(log, 0, adds=adds)
+    assert guard is not None
+    assert log.producers.is_verified(1, 0, guard)
+    end(log, 1, commit=False, epoch=1 if adds else 0)
+    assert not log.producers.is_verified(1, 0, guard)
+
+
+def test_in_version_2_the_marker_of_the_transaction_before_leaves_the_guard(
+    open_orders: Open,
+) -> None:
+    """It carries the epoch in which the next one has begun."""
+    log = open_orders()
+    write(log, 1)
+    guard = verify(log, 1, adds=True)
+    assert guard is not None
+    end(log, 1, commit=True, epoch=1)
+    assert log.producers.is_verified(1, 1, guard)
+    assert write(log, 1, epoch=1).first_offset == 2
+
+
+def test_in_version_1_the_next_question_after_a_marker_has_a_guard_of_its_own(
+    open_orders: Open,
+) -> None:
+    log = open_orders()
+    write(log, 1)
+    end(log, 1, commit=True)
+    first = verify(log, 0, adds=False)
+    assert verify(log, 0, adds=False) is first
+    end(log, 1, commit=True)
+    second = verify(log, 0, adds=False)
+    assert first is not None
+    assert second is not None
+    assert not log.producers.is_verified(1, 0, first)
+    assert log.producers.is_verified(1, 0, second)
+
+
+def test_what_is_open_needs_no_guard_and_an_old_epoch_gets_none(open_orders: Open) -> None:
+    log = open_orders()
+    write(log, 1, epoch=3)
+    assert verify(log, 3, adds=True) is None
+    assert code_of(lambda: verify(log, 2, adds=True)) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_once_a_batch_is_in_the_others_need_no_guard(open_orders: Open) -> None:
+    log = open_orders()
+    guard = verify(log, 0, adds=True)
+    assert guard is not None
+    write(log, 1)
+    assert log.producers.is_verified(1, 0, guard)
+    end(log, 1, commit=True, epoch=1)
+    assert not log.producers.is_verified(1, 0, guard)
+
+
+def test_a_transaction_of_version_2_begins_with_sequence_0_where_its_producer_is_unknown(
+    open_orders: Open,
+) -> None:
+    log = open_orders()
+    verify(log, 0, adds=True, sequence=3)
+    assert code_of(lambda: write(log, 1, sequence=3)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(log, 1).first_offset == 0
+
+
+def test_a_transaction_of_version_1_may_begin_anywhere_but_not_behind_one_that_waits(
+    open_orders: Open,
+) -> None:
+    log = open_orders()
+    verify(log, 0, adds=False, sequence=5)
+    verify(log, 0, adds=False, sequence=3)
+    assert code_of(lambda: write(log, 1, sequence=5)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(log, 1, sequence=3).first_offset == 0
+
+
+def test_a_new_epoch_counts_its_sequences_anew(open_orders: Open) -> None:
+    log = open_orders()
+    verify(log, 0, adds=False, sequence=3)
+    verify(log, 1, adds=False, sequence=7)
+    assert write(log, 1, epoch=1, sequence=7).first_offset == 0
+
+
+def test_questions_that_were_never_answered_are_forgotten(open_orders: Open) -> None:
+    log = open_orders()
+    guard = verify(log, 0, adds=True)
+    assert guard is not None
+    log.producers.expire(NOW)
+    assert not log.producers.is_verified(1, 0, guard)

@@ -72,13 +72,13 @@ def late_batches_are_let_in(patch: pytest.MonkeyPatch) -> None:
 
 def a_marker_that_came_while_we_asked_is_overlooked(patch: pytest.MonkeyPatch) -> None:
     """14: verified, ended, appended."""
-    patch.setattr(ProducerStates, "last_marker", lambda self, producer_id: -1)
+    patch.setattr(ProducerStates, "is_verified", lambda self, *producer: True)
     patch.setattr(ProducerStates, "_check_epoch", staticmethod(lambda header, state: None))
 
 
 def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
     """14: when its turn comes this broker may lead what it did not lead before."""
-    right = transactional.Admission.__init__
+    right = transactional.TransactionVerification.__init__
 
     def init(self: Any, *arguments: Any) -> None:
         right(self, *arguments)
@@ -86,10 +86,10 @@ def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
         self._unverified = lambda: first.pop() if first else []
         self.__class__ = Hasty
 
-    class Hasty(transactional.Admission):
+    class Hasty(transactional.TransactionVerification):
         is_needed = True  # type: ignore[assignment]
 
-    patch.setattr(transactional.Admission, "__init__", init)
+    patch.setattr(transactional.TransactionVerification, "__init__", init)
 
 
 def late_markers_are_written(patch: pytest.MonkeyPatch) -> None:
@@ -207,10 +207,10 @@ def nobody_is_fenced_by_a_successor(patch: pytest.MonkeyPatch) -> None:
 def partitions_count_without_being_added(patch: pytest.MonkeyPatch) -> None:
     """14: the gate says yes to whatever comes."""
 
-    async def admit(self: Any, *ask: Any, add: bool) -> Any:
+    async def yes(self: Any, *ask: Any, add: bool) -> Any:
         return dict.fromkeys(ask[3], ErrorCode.NONE)
 
-    patch.setattr(transactional.Gate, "admit", admit)
+    patch.setattr(transactional.Gate, "ask", yes)
 
 
 MUTANTS: list[Mutant] = [

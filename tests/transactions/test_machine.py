@@ -54,6 +54,17 @@ def end(current: Transaction, *, commit: bool, version: int = 2, epoch: int | No
     return machine.end(current, ask, 3_000, count(90).__next__)
 
 
+def ended(*, commit: bool, version: int = 2) -> Transaction:
+    """A transaction whose markers are written."""
+    prepared = written(end(add(begun(), ORDERS), commit=commit, version=version))
+    return machine.complete(prepared, 4_000)
+
+
+def aborted_by_the_server(version: int = 2) -> Transaction:
+    fenced = machine.fence(add(begun(), ORDERS), 3_000, version, count(90).__next__)
+    return machine.complete(fenced, 4_000)
+
+
 def refusal(call: object, *args: object, **kwargs: object) -> ErrorCode:
     with pytest.raises(KafkaError) as caught:
         call(*args, **kwargs)  # type: ignore[operator]
@@ -109,6 +120,90 @@ def test_a_repeated_commit_is_answered_and_a_contradicting_abort_refused() -> No
     done = machine.complete(prepared, 4_000)
     assert end(done, commit=True, epoch=0) == Step(None)
     assert refusal(end, done, commit=False, epoch=0) == ErrorCode.INVALID_TXN_STATE
+
+
+@pytest.mark.parametrize("began", ["commit", "abort"])
+@pytest.mark.parametrize("then", ["commit", "abort"])
+@pytest.mark.parametrize("epoch", [0, 1, 7])
+def test_while_markers_are_written_any_end_of_version_2_is_to_come_again(
+    began: str, then: str, epoch: int
+) -> None:
+    prepared = written(end(add(begun(), ORDERS), commit=began == "commit"))
+    told = refusal(end, prepared, commit=then == "commit", epoch=epoch)
+    assert told == ErrorCode.CONCURRENT_TRANSACTIONS
+    other = EndTransaction(producer_id=71, producer_epoch=0, commit=True, client_version=2)
+    told = refusal(machine.end, prepared, other, 3_000, count(90).__next__)
+    assert told == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_while_markers_are_written_version_1_looks_at_id_and_epoch_first() -> None:
+    prepared = written(end(add(begun(), ORDERS), commit=True, version=1))
+    for commit in (True, False):
+        told = refusal(end, prepared, commit=commit, version=1)
+        assert told == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert refusal(end, prepared, commit=True, version=1, epoch=1) == ErrorCode.PRODUCER_FENCED
+    other = EndTransaction(producer_id=71, producer_epoch=0, commit=True, client_version=0)
+    told = refusal(machine.end, prepared, other, 3_000, count(90).__next__)
+    assert told == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_while_markers_are_written_nothing_is_added_or_begun_whoever_asks() -> None:
+    prepared = written(end(add(begun(), ORDERS), commit=True))
+    for producer in ((70, 0), (70, 1), (71, 0)):
+        told = refusal(machine.add_partitions, prepared, *producer, frozenset({TOTALS}), 0)
+        assert told == ErrorCode.CONCURRENT_TRANSACTIONS
+        assert refusal(init, prepared, producer) == ErrorCode.CONCURRENT_TRANSACTIONS
+    told = refusal(machine.verify_partitions, prepared, 71, 0, frozenset({ORDERS}))
+    assert told == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    told = refusal(machine.verify_partitions, prepared, 70, 0, frozenset({ORDERS}))
+    assert told == ErrorCode.PRODUCER_FENCED
+    told = refusal(machine.verify_partitions, prepared, 70, 1, frozenset({ORDERS}))
+    assert told == ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+def test_a_producer_whose_transaction_the_server_aborted_goes_on_with_its_next_epoch() -> None:
+    aborted = aborted_by_the_server()
+    assert (aborted.producer_epoch, aborted.last_producer_epoch) == (1, 0)
+    again = written(init(aborted, expected=(70, 0)))
+    assert (again.producer_id, again.producer_epoch) == (70, 1)
+
+
+def test_a_server_of_version_1_lets_no_producer_go_on_that_it_aborted() -> None:
+    assert refusal(init, aborted_by_the_server(version=1), (70, 0)) == ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_end_of_version_1_with_the_epoch_before_is_fenced(commit: bool) -> None:
+    for before in (aborted_by_the_server(), ended(commit=True), ended(commit=False)):
+        told = refusal(end, before, commit=commit, version=1, epoch=0)
+        assert told == ErrorCode.PRODUCER_FENCED
+
+
+def test_an_end_of_version_1_repeats_by_its_epoch_and_contradicts_by_its_state() -> None:
+    for commit in (True, False):
+        done = ended(commit=commit)
+        assert end(done, commit=commit, version=1) == Step(None)
+        told = refusal(end, done, commit=not commit, version=1)
+        assert told == ErrorCode.INVALID_TXN_STATE
+
+
+def test_version_2_repeats_what_version_1_ended_only_by_the_epoch_before() -> None:
+    """The table of KIP-890 for completed transactions, whoever ended them."""
+    for version in (1, 2):
+        for commit in (True, False):
+            done = replace(ended(commit=commit, version=version), producer_epoch=5)
+            assert end(done, commit=commit, epoch=4) == Step(None)
+            assert refusal(end, done, commit=not commit, epoch=4) == ErrorCode.INVALID_TXN_STATE
+            assert refusal(end, done, commit=True, epoch=5) == ErrorCode.INVALID_TXN_STATE
+            assert written(end(done, commit=False, epoch=5)).producer_epoch == 6
+            assert refusal(end, done, commit=commit, epoch=3) == ErrorCode.PRODUCER_FENCED
+            assert refusal(end, done, commit=commit, epoch=6) == ErrorCode.PRODUCER_FENCED
+
+
+def test_an_end_with_the_epoch_before_is_fenced_where_nothing_has_ended() -> None:
+    bumped = written(init(begun(), expected=(70, 0)))
+    for commit in (True, False):
+        assert refusal(end, bumped, commit=commit, epoch=0) == ErrorCode.PRODUCER_FENCED
 
 
 def test_a_version_2_client_may_abort_a_transaction_that_never_began() -> None:

@@ -16,9 +16,9 @@ from ottla.log.validation import (
     UNPACKED_AT_ONCE,
     WALKED_AT_ONCE,
     Accepted,
+    NotOneBatch,
     Origin,
     accept,
-    invalid,
     next_batch,
     takes_long,
 )
@@ -103,9 +103,9 @@ class LongChecks:
         try:
             header = next_batch(view, 0)
             if header is None:
-                raise invalid("There is no whole batch in the request.")
+                raise NotOneBatch("There is no whole batch in the request.")
             if next_batch(view, header.size) is not None:
-                raise invalid("A produce request holds one batch per partition.")
+                raise NotOneBatch("A produce request holds one batch per partition.")
             return accept(view, 0, header, leader.log.config, Origin.CLIENT, self._now_ms)
         except KafkaError as error:
             return error

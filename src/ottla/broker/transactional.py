@@ -8,11 +8,12 @@ late message of a transaction that has ended must not begin one that nobody will
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.later import Body, Later
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
+from ottla.log.producers import Verification
 from ottla.ports.network import LinkLost
 from ottla.replication.leader import Leader
 from ottla.replication.peers import Peers
@@ -80,7 +81,7 @@ class Gate:
             if self._last_in_turn[transactional_id] is mine:
                 del self._last_in_turn[transactional_id]
 
-    async def admit(
+    async def ask(
         self,
         transactional_id: str,
         producer_id: int,
@@ -89,18 +90,13 @@ class Gate:
         *,
         add: bool,
     ) -> Codes:
-        """A code for each partition. The end of the transaction before is waited for a little."""
-        waited = 0.0
-        while True:
-            ask = (transactional_id, producer_id, producer_epoch, partitions)
-            try:
-                codes = await self._ask(*ask, add=add)
-            except KafkaError as error:
-                codes = dict.fromkeys(partitions, error.code)
-            if ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values() or waited > RETRY_S_MAX:
-                return codes
-            await asyncio.sleep(RETRY_S)
-            waited += RETRY_S
+        """A code for each partition."""
+        try:
+            return await self._ask(
+                transactional_id, producer_id, producer_epoch, partitions, add=add
+            )
+        except KafkaError as error:
+            return dict.fromkeys(partitions, error.code)
 
     async def _ask(
         self,
@@ -172,7 +168,33 @@ def remote_question(
     return AddPartitionsToTxnRequest(transactions=[transaction])
 
 
-class Admission:
+class Patience:
+    """The end of the transaction before is waited for a little: to send records anew costs more.
+
+    Only where asking adds: a client of version 2 begins the next transaction as soon as the end
+    of the last is decided, while its markers are still being written.
+    """
+
+    def __init__(self, adds: bool) -> None:
+        self._left_s = RETRY_S_MAX if adds else 0.0
+
+    async def bears(self, codes: Codes) -> bool:
+        """Whether to ask again, now that a moment has passed."""
+        if self._left_s <= 0 or ErrorCode.CONCURRENT_TRANSACTIONS not in codes.values():
+            return False
+        await asyncio.sleep(RETRY_S)
+        self._left_s -= RETRY_S
+        return True
+
+
+class Asked(NamedTuple):
+    """Under which leader the coordinator is asked about a partition, and the guard it gave."""
+
+    leader: Leader
+    verification: Verification
+
+
+class TransactionVerification:
     """The partitions of one Produce request that need the coordinator's word first.
 
     What holds when a request comes need not hold when its turn comes: leadership moves, and
@@ -183,9 +205,11 @@ class Admission:
         self._request = request
         self._version = version
         self._broker = broker
+        self._adds = version >= FIRST_THAT_ADDS
         self._producer = (-1, -1)
-        self._asked: dict[TopicPartition, tuple[Leader, int]] = {}
-        """Under which leader we asked, and the last marker it had then."""
+        self._asked: dict[TopicPartition, Asked] = {}
+        self._refused: dict[TopicPartition, ErrorCode] = {}
+        """By what the leader knows itself."""
 
     @property
     def is_needed(self) -> bool:
@@ -214,19 +238,44 @@ class Admission:
 
     async def _verdicts(self) -> Codes:
         codes: dict[TopicPartition, ErrorCode] = {}
+        patience = Patience(self._adds)
         while unverified := self._unverified():
-            for leader in unverified:
-                marker = leader.log.producers.last_marker(self._producer[0])
-                self._asked[leader.topic_partition] = leader, marker
-            codes |= await self._broker.transaction_gate.admit(
-                self._request.transactional_id or "",
-                *self._producer,
-                frozenset(leader.topic_partition for leader in unverified),
-                add=self._version >= FIRST_THAT_ADDS,
+            asked = self._begin(unverified)
+            if not asked:
+                continue
+            codes |= await self._broker.transaction_gate.ask(
+                self._request.transactional_id or "", *self._producer, asked, add=self._adds
             )
-        return {partition: self._told(partition, code) for partition, code in codes.items()}
+            if await patience.bears(codes):  # as if nothing had been asked, with guards anew
+                codes.clear()
+                self._asked.clear()
+                self._refused.clear()
+        told = {partition: self._told(partition, code) for partition, code in codes.items()}
+        return told | self._refused
 
-    def _unverified(self) -> list[Leader]:
+    def _begin(self, unverified: "list[tuple[Leader, BatchHeader]]") -> frozenset[TopicPartition]:
+        """Take a guard for each partition; those to ask about."""
+        now_ms = self._broker.now_ms()
+        asked = set()
+        producers = {(header.producer_id, header.producer_epoch) for _, header in unverified}
+        self._producer = next(iter(producers))
+        for leader, header in unverified:
+            partition = leader.topic_partition
+            try:
+                if len(producers) > 1:
+                    raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+                verification = leader.log.producers.verify(
+                    *self._producer, header.base_sequence, adds=self._adds, now_ms=now_ms
+                )
+            except KafkaError as error:
+                self._refused[partition] = error.code
+                continue
+            assert verification is not None, "only what is not open is unverified"
+            self._asked[partition] = Asked(leader, verification)
+            asked.add(partition)
+        return frozenset(asked)
+
+    def _unverified(self) -> "list[tuple[Leader, BatchHeader]]":
         """Leaders of partitions without an open transaction that were not asked about yet."""
         partitions = self._broker.partitions
         found = []
@@ -240,26 +289,28 @@ class Admission:
                     header = read_header(data.records or b"")
                 except KafkaError:
                     continue  # the append says why it cannot be
-                asked = leader.topic_partition in self._asked
-                if header.is_transactional and not asked and not is_open(leader, header):
-                    self._producer = (header.producer_id, header.producer_epoch)
-                    found.append(leader)
+                if not header.is_transactional or header.producer_id < 0:
+                    continue
+                partition = leader.topic_partition
+                if partition in self._asked or partition in self._refused:
+                    continue
+                if not is_open(leader, header):
+                    found.append((leader, header))
         return found
 
     def _told(self, partition: TopicPartition, code: ErrorCode) -> ErrorCode:
         """The code as this client knows it."""
-        leader, marker = self._asked[partition]
+        leader, verification = self._asked[partition]
         if code == ErrorCode.NONE:
             if leader.deposed:  # leading anew, perhaps, but what we know is of another time
                 return ErrorCode.NOT_LEADER_OR_FOLLOWER
-            # A marker that came while we asked has ended the transaction: it may not begin anew.
-            ended = leader.log.producers.last_marker(self._producer[0]) != marker
-            return ErrorCode.INVALID_TXN_STATE if ended else code
+            verified = leader.log.producers.is_verified(*self._producer, verification)
+            return code if verified else ErrorCode.INVALID_TXN_STATE
         if code == ErrorCode.TRANSACTION_ABORTABLE and self._version < FIRST_WITH_ABORTABLE:
             return ErrorCode.INVALID_TXN_STATE
         if code == ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
-        waits = code == ErrorCode.CONCURRENT_TRANSACTIONS and self._version < FIRST_THAT_ADDS
+        waits = code == ErrorCode.CONCURRENT_TRANSACTIONS and not self._adds
         if waits or code in RETRIABLE:
             return ErrorCode.NOT_ENOUGH_REPLICAS  # which every producer tries again
         return code

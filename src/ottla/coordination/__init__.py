@@ -10,8 +10,9 @@ A *shard* is one partition of an internal topic (`__consumer_offsets`, `__transa
 - **State changes only by applying records**, at run time and while loading alike. What is not in
   records (who waits for an answer, when a session ends) may be lost at any time: a new leader
   starts it afresh.
-- **A reply never shows what may still be lost**: also a decision without records is answered
-  only after everything applied before it was committed.
+- **A reply never shows what may still be lost**: also a decision without records, and a refusal,
+  is answered only after everything applied before it was committed. A coordinator that is cut off
+  commits nothing, so its clients are sent elsewhere instead of being refused by what it knew.
 - **Leadership is the licence.** `load` begins it for one leader epoch, `unload` ends it: waiting
   requests are refused, the state is dropped. Nothing is decided and nothing expires before the
   log has been read to its end.

@@ -138,11 +138,18 @@ class Shard(Generic[M]):
     def submit(self, decide: Callable[[M, Instant, Ticket], Decision[R]]) -> "asyncio.Future[R]":
         """Let `decide` look at the state; the future holds its reply once that may be shown.
 
-        A KafkaError of `decide` is raised at once: nothing was decided.
+        A KafkaError of `decide` is raised at once, unless something it may rest on can still be
+        lost: then it comes in its turn, as a reply would.
         """
         machine = self.machine
         future: asyncio.Future[R] = self._loop.create_future()
-        decision = decide(machine, self._now(), future)
+        try:
+            decision = decide(machine, self._now(), future)
+        except KafkaError as refusal:
+            if not self._records and not self._in_flight:
+                raise
+            self._answer_in_order([Answer(future, refusal)])
+            return future
         self._take(decision, future)
         return future
 

@@ -2,7 +2,8 @@
 
 Deciding (`check`) changes nothing; `apply` follows once the batch is in the log, in the same way
 whether it came from a client, a leader or recovery. Files of this state are in
-`producer_snapshots`.
+`producer_snapshots`. Verifications are the leader's alone, and in no file: who asks the
+coordinator about a transaction holds one until the first batch, or a marker, is in the log.
 """
 
 from typing import NamedTuple
@@ -48,7 +49,6 @@ class ProducerState:
         "coordinator_epoch",
         "epoch",
         "last_timestamp",
-        "marker_offset",
         "transaction_start",
     )
 
@@ -65,11 +65,39 @@ class ProducerState:
         self.last_timestamp = last_timestamp
         self.transaction_start = transaction_start
         self.batches = batches if batches is not None else []
-        self.marker_offset = -1  # of the last marker seen since the log was opened
 
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+class Verification:
+    """The first batch of a transaction is on its way while the coordinator is asked about it
+    (Kafka: VerificationStateEntry; this object is the guard too).
+
+    A marker takes it away, for it may have ended the very transaction; so does the first batch.
+    From version 2 of transactions on each has an epoch of its own: the marker with the epoch that
+    is asked about ended the transaction before.
+    """
+
+    __slots__ = ("adds", "epoch", "lowest_sequence", "since_ms")
+
+    def __init__(self, epoch: int, sequence: int, adds: bool, since_ms: int) -> None:
+        self.epoch = epoch
+        self.lowest_sequence = sequence
+        """Of those that wait: what comes after it may not be appended before it."""
+        self.adds = adds
+        """Asking adds the partition: the client speaks version 2."""
+        self.since_ms = since_ms
+
+    def also_for(self, epoch: int, sequence: int) -> None:
+        if epoch > self.epoch:
+            self.epoch, self.lowest_sequence = epoch, sequence
+        elif epoch == self.epoch:
+            self.lowest_sequence = min(self.lowest_sequence, sequence)
+
+    def outlives_marker_of(self, epoch: int) -> bool:
+        return self.adds and self.epoch == epoch
 
 
 def is_expired(state: ProducerState, oldest_ms: int) -> bool:
@@ -79,7 +107,7 @@ def is_expired(state: ProducerState, oldest_ms: int) -> bool:
 class ProducerStates:
     """States by producer id, and the transactions that hold back the last stable offset."""
 
-    __slots__ = ("_ongoing", "_unreplicated", "end_offset", "states")
+    __slots__ = ("_ongoing", "_unreplicated", "_verifications", "end_offset", "states")
 
     def __init__(self) -> None:
         self.states: dict[int, ProducerState] = {}
@@ -87,6 +115,33 @@ class ProducerStates:
         # Both by first offset, in rising order: transactions are begun at the log's end.
         self._ongoing: dict[int, int] = {}  # → producer id
         self._unreplicated: dict[int, int] = {}  # → offset of the marker, above the high watermark
+        self._verifications: dict[int, Verification] = {}  # by producer id
+
+    # --- verifying
+
+    def verify(
+        self, producer_id: int, epoch: int, sequence: int, *, adds: bool, now_ms: int
+    ) -> Verification | None:
+        """Begin to verify a transaction, or go on; None where it is open: that was verified."""
+        state = self.states.get(producer_id)
+        if state is not None and epoch < state.epoch:
+            raise _old_epoch(producer_id, epoch, state)
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return None
+        known = self._verifications.get(producer_id)
+        if known is None:
+            known = Verification(epoch, sequence, adds, now_ms)
+            self._verifications[producer_id] = known
+        else:
+            known.also_for(epoch, sequence)
+        return known
+
+    def is_verified(self, producer_id: int, epoch: int, verification: Verification) -> bool:
+        """Whether a batch may be appended after the coordinator agreed: nothing has ended the
+        transaction meanwhile, or another batch of it was first."""
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return True
+        return self._verifications.get(producer_id) is verification
 
     # --- deciding
 
@@ -106,9 +161,12 @@ class ProducerStates:
     def check(self, header: BatchHeader, *, sequenced: bool) -> None:
         """Refuse a data batch as Kafka does. Coordinators write without sequence numbers."""
         state = self.states.get(header.producer_id)
+        if state is not None:
+            self._check_epoch(header, state)
+        if sequenced and self._verifications:
+            self._check_verified_sequence(header, state)
         if state is None:
             return
-        self._check_epoch(header, state)
         if sequenced:
             _check_sequence(header, state)
         if state.transaction_start != NO_TRANSACTION and not header.is_transactional:
@@ -142,10 +200,24 @@ class ProducerStates:
     @staticmethod
     def _check_epoch(header: BatchHeader, state: ProducerState) -> None:
         if header.producer_epoch < state.epoch:
+            raise _old_epoch(header.producer_id, header.producer_epoch, state)
+
+    def _check_verified_sequence(self, header: BatchHeader, state: ProducerState | None) -> None:
+        verification = self._verifications.get(header.producer_id)
+        if verification is None:
+            return
+        first = header.base_sequence
+        is_unknown = state is None or not state.batches
+        if verification.adds and first != 0 and is_unknown:
             raise KafkaError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"Producer {header.producer_id} writes with epoch {header.producer_epoch}; "
-                f"epoch {state.epoch} was seen.",
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Producer {header.producer_id} begins with sequence {first} instead of 0.",
+            )
+        if first > verification.lowest_sequence:
+            raise KafkaError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Producer {header.producer_id} sends sequence {first} while "
+                f"{verification.lowest_sequence} is still verified.",
             )
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
@@ -155,11 +227,6 @@ class ProducerStates:
             and state.transaction_start != NO_TRANSACTION
             and state.epoch == producer_epoch
         )
-
-    def last_marker(self, producer_id: int) -> int:
-        """Offset of the marker that ended the producer's last transaction here, -1 if unknown."""
-        state = self.states.get(producer_id)
-        return -1 if state is None else state.marker_offset
 
     # --- applying
 
@@ -177,7 +244,11 @@ class ProducerStates:
             del batches[0]
         batches.append(sequenced(header))
         state.last_timestamp = header.max_timestamp
-        if header.is_transactional and state.transaction_start == NO_TRANSACTION:
+        if not header.is_transactional:
+            return
+        if self._verifications:
+            self._verifications.pop(producer_id, None)
+        if state.transaction_start == NO_TRANSACTION:
             state.transaction_start = header.base_offset
             self._ongoing[header.base_offset] = producer_id
 
@@ -187,13 +258,15 @@ class ProducerStates:
         state = self.states.get(producer_id)
         if state is None:
             state = self.states[producer_id] = ProducerState()
+        verification = self._verifications.get(producer_id)
+        if verification is not None and not verification.outlives_marker_of(header.producer_epoch):
+            del self._verifications[producer_id]
         start = state.transaction_start
         if state.epoch != header.producer_epoch:
             state.epoch = header.producer_epoch
             state.batches = []
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp = marker.timestamp
-        state.marker_offset = header.base_offset
         state.transaction_start = NO_TRANSACTION
         if start == NO_TRANSACTION:
             return None
@@ -245,12 +318,16 @@ class ProducerStates:
         ]
         for producer_id in expired:
             del self.states[producer_id]
+        for producer_id, verification in list(self._verifications.items()):
+            if verification.since_ms <= oldest_ms:
+                del self._verifications[producer_id]
 
     def replace(self, states: dict[int, ProducerState], end_offset: int) -> None:
         """Take over a snapshot (or nothing) that holds up to `end_offset`."""
         self.states = states
         self.end_offset = end_offset
         self._unreplicated = {}
+        self._verifications = {}
         self._ongoing = dict(
             sorted(
                 (state.transaction_start, producer_id)
@@ -262,6 +339,13 @@ class ProducerStates:
     def on_log_start(self, offset: int) -> None:
         self.advance_high_watermark(offset)
         self.end_offset = max(self.end_offset, offset)
+
+
+def _old_epoch(producer_id: int, epoch: int, state: ProducerState) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"Producer {producer_id} writes with epoch {epoch}; epoch {state.epoch} was seen.",
+    )
 
 
 def _check_sequence(header: BatchHeader, state: ProducerState) -> None:

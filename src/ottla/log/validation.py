@@ -58,6 +58,13 @@ class InvalidRecords(KafkaError):
         self.records = records
 
 
+class NotOneBatch(KafkaError):
+    """What came is not one whole batch: no log was asked."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message)
+
+
 def invalid(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD, message)
 
@@ -76,7 +83,7 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     if left < LOG_OVERHEAD + length:
         return None
     if magic < MAGIC:
-        raise invalid(f"Only batches of magic {MAGIC} are accepted, not {magic}.")
+        raise NotOneBatch(f"Only batches of magic {MAGIC} are accepted, not {magic}.")
     if length < HEADER_SIZE - LOG_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
     return read_header(view, position)

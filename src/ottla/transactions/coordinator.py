@@ -113,8 +113,7 @@ class Coordinator:
     async def init_producer(
         self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
     ) -> Transaction:
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A transactional id may not be empty.")
+        require_name(transactional_id)
         if not 0 < timeout_ms <= self._limits.max_timeout_ms:
             raise KafkaError(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
@@ -147,6 +146,8 @@ class Coordinator:
         partitions: frozenset[TopicPartition],
         client_version: int = 0,
     ) -> None:
+        require_name(transactional_id)
+
         def step(current: Transaction | None, now_ms: int) -> machine.Step:
             return machine.add_partitions(
                 current, producer_id, producer_epoch, partitions, now_ms, client_version
@@ -163,6 +164,7 @@ class Coordinator:
     ) -> dict[TopicPartition, ErrorCode]:
         """Whether a leader may append to them. Nothing is written, but what is said is committed:
         a partition whose adding gets lost would never have its marker."""
+        require_name(transactional_id)
 
         def look(
             ledger: Ledger, now: Instant, _: Ticket
@@ -176,6 +178,7 @@ class Coordinator:
     async def end(self, transactional_id: str, ask: EndTransaction) -> Transaction:
         """The transaction after its end was decided; a client of version 2 goes on with its
         (new) producer id and epoch."""
+        require_name(transactional_id)
         shard = self.shards.of(transactional_id)
         spare = await self._spare_producer_id(shard, transactional_id)
 
@@ -187,8 +190,7 @@ class Coordinator:
         return transaction
 
     def describe(self, transactional_id: str) -> Transaction:
-        if not transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A transactional id may not be empty.")
+        require_name(transactional_id)
         found = self.shards.of(transactional_id).machine.get(transactional_id)
         if found is None:
             raise KafkaError(
@@ -233,17 +235,21 @@ class Coordinator:
         if name in self._delivering:
             return
         self._delivering.add(name)
-        task = self._spawn(self._finish(shard, prepared, epoch))
-        task.add_done_callback(lambda _: self._delivering.discard(name))
+        self._spawn(self._finish(shard, prepared, name))
 
-    async def _finish(self, shard: Shard[Ledger], prepared: Transaction, epoch: int) -> None:
+    async def _finish(
+        self, shard: Shard[Ledger], prepared: Transaction, name: tuple[str, int, int, int]
+    ) -> None:
         """Until it is done, or until this shard is not ours in this epoch any more."""
+        epoch = name[-1]
         try:
             await deliver(prepared, epoch, self._leaders, lambda: shard.epoch == epoch)
+            await shard.submit(lambda ledger, now, _: ledger.finish(prepared, now.wall_ms))
         except Superseded as error:
             logger.warning("Another coordinator has taken over: %s", error)
-            return
-        await shard.submit(lambda ledger, now, _: ledger.finish(prepared, now.wall_ms))
+        finally:
+            # At once: the next transaction of version 1 has the same epoch, hence the same name.
+            self._delivering.discard(name)
 
     async def _abort_late(self, shard: Shard[Ledger]) -> None:
         now_ms = self._wall_ms()
@@ -289,6 +295,11 @@ class Coordinator:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.info("Transactions are looked after again later: %s", error)
+
+
+def require_name(transactional_id: str) -> None:
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A transactional id may not be empty.")
 
 
 def fence_late(

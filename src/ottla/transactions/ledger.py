@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Decision, Instant, RecordTypes
+from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
 from ottla.errors import ErrorCode
 from ottla.transactions import records
 from ottla.transactions.machine import Step, complete, fence, has_timed_out, may_expire
@@ -34,10 +34,7 @@ class Ledger:
     def decide(self, step: Step, current: Transaction | None) -> Decision[Told]:
         if step.after is None:
             return Decision((), (step.told, current))
-        # Records do not hold the epoch before a bump: remembered here, a repeated call is known
-        # as one; after a move of the coordinator it is refused, as Kafka does.
-        self._decided[step.after.transactional_id] = step.after
-        return Decision([records.entry_of(step.after)], (step.told, step.after))
+        return Decision([self._entry_of(step.after)], (step.told, step.after))
 
     def fence(
         self, expected: Transaction, now_ms: int, version: int, new_producer_id: Callable[[], int]
@@ -47,7 +44,7 @@ class Ledger:
         if current is None or not has_timed_out(current, now_ms):
             return Decision((), None)
         after = fence(current, now_ms, version, new_producer_id)
-        return Decision([records.entry_of(after)], after)
+        return Decision([self._entry_of(after)], after)
 
     def finish(self, prepared: Transaction, now_ms: int) -> Decision[None]:
         """All markers of `prepared` are written."""
@@ -59,12 +56,18 @@ class Ledger:
             prepared.producer_epoch,
         ):
             return Decision((), None)
-        return Decision([records.entry_of(complete(current, now_ms))], None)
+        return Decision([self._entry_of(complete(current, now_ms))], None)
 
     def expire(self, now_ms: int, expiration_ms: int) -> Decision[int]:
         idle = [t for t in self if may_expire(t, now_ms, expiration_ms)]
         tombstones = [records.tombstone_of(t.transactional_id) for t in idle]
         return Decision(tombstones, len(idle), is_atomic=False)  # any number of them may be due
+
+    def _entry_of(self, after: Transaction) -> Entry:
+        """Records do not hold the epoch before a bump: remembered here, a repeated call is known
+        as one; after a move of the coordinator it is refused, as Kafka does."""
+        self._decided[after.transactional_id] = after
+        return records.entry_of(after)
 
     # --- what a shard asks for
 

@@ -2,7 +2,8 @@
 
 Pure: `(transaction, ask, now) → Step`. A step names the transaction's next form, to be written
 to the log before anyone is told, and what the client hears after that. A refusal without a write
-is a `KafkaError`. Nothing here waits, so there is no "pending" state: a form that could not be
+is a `KafkaError`. Nothing here waits, so Kafka's pending transition is the state itself: while
+markers are written (`State.is_ending`) nothing else may begin, and a form that could not be
 written is forgotten with the shard that failed to write it.
 """
 
@@ -52,6 +53,14 @@ class EndTransaction(Struct, frozen=True, kw_only=True):
     def bumps_epochs(self) -> bool:
         return self.client_version >= EPOCH_BUMP_VERSION
 
+    @property
+    def prepared(self) -> State:
+        return State.PREPARE_COMMIT if self.commit else State.PREPARE_ABORT
+
+    @property
+    def completed(self) -> State:
+        return State.COMPLETE_COMMIT if self.commit else State.COMPLETE_ABORT
+
 
 def init_producer(
     current: Transaction | None, ask: InitProducer, now_ms: int, new_producer_id: Callable[[], int]
@@ -63,12 +72,12 @@ def init_producer(
             timeout_ms=ask.timeout_ms,
             updated_ms=now_ms,
         )
+    if current.state.is_ending:
+        raise busy(current)
     if ask.expected is not None and not may_be_owner(current, *ask.expected):
         raise KafkaError(
             ErrorCode.PRODUCER_FENCED, "A newer producer uses this transactional id now."
         )
-    if current.state.is_ending:
-        raise busy(current)
     if current.state is State.ONGOING:
         fenced = fence(current, now_ms, ask.server_version, new_producer_id)
         return Step(fenced, ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -84,7 +93,6 @@ def init_producer(
             current,
             State.EMPTY,
             producer_id=producer_id,
-            previous_producer_id=current.producer_id,
             next_producer_id=NO_PRODUCER_ID,
             producer_epoch=epoch,
             last_producer_epoch=last_epoch,
@@ -127,6 +135,8 @@ def add_partitions(
     now_ms: int,
     client_version: int = 0,
 ) -> Step:
+    if current is not None and current.state.is_ending:
+        raise busy(current)  # first of all, see `end_in_version_2`
     transaction = owned(current, producer_id, producer_epoch)
     if transaction.state is State.ONGOING and partitions <= transaction.partitions:
         return Step(None)
@@ -138,7 +148,6 @@ def add_partitions(
             partitions=transaction.partitions | partitions,
             started_ms=started,
             updated_ms=now_ms,
-            previous_producer_id=transaction.producer_id,
             next_producer_id=NO_PRODUCER_ID,
             client_version=client_version,
         )
@@ -153,6 +162,8 @@ def verify_partitions(
 ) -> dict[TopicPartition, ErrorCode]:
     """Whether a leader may append: the late messages of a finished transaction may not."""
     transaction = owned(current, producer_id, producer_epoch)
+    if transaction.state.is_ending:
+        raise busy(transaction)
     return {
         partition: ErrorCode.NONE
         if partition in transaction.partitions
@@ -166,8 +177,6 @@ def owned(current: Transaction | None, producer_id: int, producer_epoch: int) ->
         raise unmapped(producer_id)
     if current.producer_epoch != producer_epoch:
         raise fenced_out(producer_epoch, current)
-    if current.state.is_ending:
-        raise busy(current)
     return current
 
 
@@ -179,66 +188,73 @@ def end(
 ) -> Step:
     if current is None:
         raise unmapped(ask.producer_id)
-    repeated = is_repeated_end(current, ask)
-    if current.producer_id != ask.producer_id and not repeated:
+    if ask.bumps_epochs:
+        return end_in_version_2(current, ask, now_ms, new_producer_id)
+    return end_in_version_1(current, ask, now_ms)
+
+
+def end_in_version_1(current: Transaction, ask: EndTransaction, now_ms: int) -> Step:
+    """Only the transaction's own epoch counts; a repeated call has it too."""
+    if current.producer_id != ask.producer_id:
         raise unmapped(ask.producer_id)
-    if not repeated and ask.producer_epoch != current.producer_epoch:
+    if current.producer_epoch != ask.producer_epoch:
         raise fenced_out(ask.producer_epoch, current)
-    result = State.PREPARE_COMMIT if ask.commit else State.PREPARE_ABORT
-    done = State.COMPLETE_COMMIT if ask.commit else State.COMPLETE_ABORT
-    if current.state is State.ONGOING:
-        return Step(prepare_end(current, result, ask.client_version, now_ms, new_producer_id))
-    if current.state is result:
+    if current.state.is_ending:
         raise busy(current)
-    if current.state is done and (repeated or not ask.bumps_epochs):
+    if current.state is State.ONGOING:
+        return Step(become(current, ask.prepared, updated_ms=now_ms, client_version=0))
+    if current.state is ask.completed:
         return Step(None)
-    never_began = current.state is State.EMPTY or current.state.is_complete
-    if never_began and not repeated and not ask.commit and ask.bumps_epochs:
-        # A client of version 2 may abort before any partition was added: its epoch moves on.
+    raise cannot_end(current, ask)
+
+
+def end_in_version_2(
+    current: Transaction, ask: EndTransaction, now_ms: int, new_producer_id: Callable[[], int]
+) -> Step:
+    """The epoch tells a repeated call (still the one before the bump) from the next end."""
+    if current.state.is_ending:
+        # First of all: the client may go on with a new producer id that is not ours yet.
+        raise busy(current)
+    after_rotation = is_end_before_rotation(current, ask)
+    repeated = after_rotation or current.producer_epoch == ask.producer_epoch + 1
+    if current.producer_id != ask.producer_id and not after_rotation:
+        raise unmapped(ask.producer_id)
+    may_repeat = repeated and current.state.is_complete
+    if current.producer_epoch != ask.producer_epoch and not may_repeat:
+        raise fenced_out(ask.producer_epoch, current)
+    if current.state is State.ONGOING:
+        return Step(prepare_end(current, ask.prepared, now_ms, new_producer_id))
+    if repeated and current.state is ask.completed:
+        return Step(None)
+    if not repeated and not ask.commit:
+        # An abort before any partition was added: the epoch moves on all the same.
         started = replace(current, started_ms=now_ms)
-        return Step(prepare_end(started, result, ask.client_version, now_ms, new_producer_id))
-    raise KafkaError(
-        ErrorCode.INVALID_TXN_STATE,
-        f"The transaction is in state {current.state.title} and cannot "
-        f"{'commit' if ask.commit else 'abort'}.",
-    )
+        return Step(prepare_end(started, ask.prepared, now_ms, new_producer_id))
+    raise cannot_end(current, ask)
 
 
-def is_repeated_end(current: Transaction, ask: EndTransaction) -> bool:
-    """The client did not hear our answer and asks again, still with the epoch before the bump."""
-    if not current.bumps_epochs or not (current.state.is_ending or current.state.is_complete):
-        return False
-    same_producer = current.producer_id == ask.producer_id
-    after_bump = same_producer and current.producer_epoch == ask.producer_epoch + 1
-    after_rotation = (
-        current.state.is_complete
-        and current.previous_producer_id == ask.producer_id
+def is_end_before_rotation(current: Transaction, ask: EndTransaction) -> bool:
+    """The last end of a producer id that has run out of epochs, asked again."""
+    return (
+        current.previous_producer_id == ask.producer_id
         and ask.producer_epoch == LAST_EPOCH - 1
         and current.producer_epoch == 0
     )
-    return after_bump or after_rotation
 
 
 def prepare_end(
-    current: Transaction,
-    state: State,
-    client_version: int,
-    now_ms: int,
-    new_producer_id: Callable[[], int],
+    current: Transaction, state: State, now_ms: int, new_producer_id: Callable[[], int]
 ) -> Transaction:
-    """The decision to commit or abort: once written, nothing can change it."""
-    if client_version < EPOCH_BUMP_VERSION:
-        return become(current, state, updated_ms=now_ms, client_version=client_version)
+    """The decision to commit or abort in version 2: once written, nothing can change it."""
     rotated = new_producer_id() if current.epochs_exhausted else NO_PRODUCER_ID
     return become(
         current,
         state,
-        producer_epoch=current.producer_epoch + 1,
+        producer_epoch=min(current.producer_epoch + 1, LAST_EPOCH),
         last_producer_epoch=current.producer_epoch,
-        previous_producer_id=current.producer_id,
         next_producer_id=rotated,
         updated_ms=now_ms,
-        client_version=client_version,
+        client_version=EPOCH_BUMP_VERSION,
     )
 
 
@@ -247,14 +263,14 @@ def fence(
 ) -> Transaction:
     """Abort for a client that is gone: its epoch is bumped, so that it cannot go on."""
     if server_version >= EPOCH_BUMP_VERSION:
-        return prepare_end(current, State.PREPARE_ABORT, server_version, now_ms, new_producer_id)
+        return prepare_end(current, State.PREPARE_ABORT, now_ms, new_producer_id)
     return become(
         current,
         State.PREPARE_ABORT,
         producer_epoch=current.producer_epoch + 1,
         last_producer_epoch=NO_EPOCH,
         updated_ms=now_ms,
-        client_version=server_version,
+        client_version=0,
     )
 
 
@@ -268,10 +284,8 @@ def complete(current: Transaction, now_ms: int) -> Transaction:
         current,
         State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
         producer_id=producer_id,
-        previous_producer_id=current.producer_id,
         next_producer_id=NO_PRODUCER_ID,
         producer_epoch=epoch,
-        last_producer_epoch=current.producer_epoch,
         partitions=frozenset(),
         updated_ms=now_ms,
     )
@@ -289,7 +303,7 @@ def may_expire(current: Transaction, now_ms: int, expiration_ms: int) -> bool:
 
 def become(current: Transaction, state: State, **changes: object) -> Transaction:
     assert state in MAY_BECOME[current.state], (current.state, state)
-    return replace(current, state=state, **changes)
+    return replace(current, state=state, previous_producer_id=current.producer_id, **changes)
 
 
 def unmapped(producer_id: int) -> KafkaError:
@@ -303,6 +317,14 @@ def fenced_out(epoch: int, current: Transaction) -> KafkaError:
     return KafkaError(
         ErrorCode.PRODUCER_FENCED,
         f"The producer's epoch {epoch} is not the current one, {current.producer_epoch}.",
+    )
+
+
+def cannot_end(current: Transaction, ask: EndTransaction) -> KafkaError:
+    return KafkaError(
+        ErrorCode.INVALID_TXN_STATE,
+        f"The transaction is in state {current.state.title} and cannot "
+        f"{'commit' if ask.commit else 'abort'}.",
     )
 
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -151,6 +154,60 @@ func franzTransactions(ctx context.Context, bootstrap, name string) (any, error)
 // franzNextTransactions does the same as a member of a group whose coordinator assigns.
 func franzNextTransactions(ctx context.Context, bootstrap, name string) (any, error) {
 	return copyInTransactions(ctx, bootstrap, name, kgo.ServerSideBalancer())
+}
+
+// franzTransactionLoop runs transactions right after one another, each over all partitions of the
+// topic. Options: how many partitions, how many transactions, plain or abort (each commit is followed
+// by a transaction that is aborted).
+func franzTransactionLoop(ctx context.Context, bootstrap, name string) (any, error) {
+	partitions, err := strconv.Atoi(os.Args[4])
+	if err != nil {
+		return nil, err
+	}
+	count, err := strconv.Atoi(os.Args[5])
+	if err != nil {
+		return nil, err
+	}
+	aborts := os.Args[6] == "abort"
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(bootstrap, ",")...),
+		kgo.DefaultProduceTopic(name),
+		kgo.TransactionalID(name),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	committed, failures := 0, map[string]int{}
+	for n := range count {
+		if err := transact(ctx, client, partitions, fmt.Sprint(n), kgo.TryCommit); err != nil {
+			failures[err.Error()]++
+			continue
+		}
+		committed++
+		if aborts {
+			if err := transact(ctx, client, partitions, fmt.Sprintf("aborted %d", n), kgo.TryAbort); err != nil {
+				failures[err.Error()]++
+			}
+		}
+	}
+	return map[string]any{"committed": committed, "failures": failures}, nil
+}
+
+// transact sends a value to every partition and ends the transaction; what fails is aborted.
+func transact(ctx context.Context, client *kgo.Client, partitions int, value string, end kgo.TransactionEndTry) error {
+	if err := client.BeginTransaction(); err != nil {
+		return err
+	}
+	var records []*kgo.Record
+	for partition := range partitions {
+		records = append(records, &kgo.Record{Partition: int32(partition), Value: []byte(value)})
+	}
+	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return errors.Join(err, client.EndTransaction(ctx, kgo.TryAbort))
+	}
+	return client.EndTransaction(ctx, end)
 }
 
 func copyInTransactions(ctx context.Context, bootstrap, name string, more ...kgo.Opt) (any, error) {

@@ -1,4 +1,5 @@
-// Scenarios with Go clients. usage: interop SCENARIO BOOTSTRAP NAME; prints one JSON object.
+// Scenarios with Go clients. usage: interop SCENARIO BOOTSTRAP NAME [OPTION...]; prints one JSON
+// object. OTTLA_PATIENCE is how long it may take, 30s where it is not set.
 // The assertions are in the Python tests.
 package main
 
@@ -10,18 +11,21 @@ import (
 	"time"
 )
 
-const patience = 30 * time.Second
-
 var scenarios = map[string]func(ctx context.Context, bootstrap, name string) (any, error){
 	"franz-records":           franzRecords,
 	"franz-next-groups":       franzNextGroups,
 	"franz-admin":             franzAdmin,
 	"franz-transactions":      franzTransactions,
 	"franz-next-transactions": franzNextTransactions,
+	"franz-transaction-loop":  franzTransactionLoop,
 	"sarama":                  saramaRecords,
 }
 
 func main() {
+	patience, err := time.ParseDuration(os.Getenv("OTTLA_PATIENCE"))
+	if err != nil {
+		patience = 30 * time.Second
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	seen, err := scenarios[os.Args[1]](ctx, os.Args[2], os.Args[3])

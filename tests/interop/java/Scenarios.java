@@ -19,6 +19,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
@@ -26,8 +27,11 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.InvalidPidMappingException;
+import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
@@ -207,6 +211,60 @@ public final class Scenarios {
             }
         }
         return result;
+    }
+
+    /**
+     * Transactions right after one another, each over all partitions of the topic. `shape` is
+     * plain, offsets (committed before anything is sent) or abort (each commit is followed by a
+     * transaction that is aborted while its records may not have left yet).
+     */
+    public static Map<String, Object> transactionLoop(JsonNode args) {
+        String shape = args.get("shape").asText();
+        int count = args.get("count").asInt();
+        int committed = 0;
+        Map<String, Integer> failures = new TreeMap<>();
+        try (KafkaProducer<String, String> producer = producer(args)) {
+            producer.initTransactions();
+            for (int n = 0; n < count; n++) {
+                try {
+                    producer.beginTransaction();
+                    if (shape.equals("offsets")) {
+                        producer.sendOffsetsToTransaction(
+                            Map.of(new TopicPartition(args.get("topic").asText(), 0),
+                                new OffsetAndMetadata(n + 1)),
+                            new ConsumerGroupMetadata(args.get("group").asText()));
+                    }
+                    sendToAll(producer, args, String.valueOf(n));
+                    producer.commitTransaction();
+                    committed++;
+                    if (shape.equals("abort")) {
+                        producer.beginTransaction();
+                        sendToAll(producer, args, "aborted " + n);
+                        producer.abortTransaction();
+                    }
+                } catch (ProducerFencedException | InvalidPidMappingException fatal) {
+                    failures.merge(fatal.getClass().getSimpleName(), 1, Integer::sum);
+                    break;
+                } catch (KafkaException failed) {
+                    failures.merge(failed.getClass().getSimpleName(), 1, Integer::sum);
+                    try {
+                        producer.abortTransaction();
+                    } catch (KafkaException dead) {
+                        failures.merge("dead: " + dead.getClass().getSimpleName(), 1, Integer::sum);
+                        break;
+                    }
+                }
+            }
+        }
+        return Map.of("committed", committed, "failures", failures);
+    }
+
+    private static void sendToAll(
+            KafkaProducer<String, String> producer, JsonNode args, String value) {
+        for (int partition = 0; partition < args.get("partitions").asInt(); partition++) {
+            producer.send(
+                new ProducerRecord<>(args.get("topic").asText(), partition, "k", value));
+        }
     }
 
     /** Takes records from a share group, accepting even ones and releasing odd ones once. */

@@ -21,6 +21,7 @@ from ottla.wire.messages.add_partitions_to_txn import (
 )
 
 FIRST_OF_BROKERS = 4
+FIRST_WITH_EPOCH_BUMP = 5
 EPOCH_BUMP_VERSION = 2
 Codes = Mapping[TopicPartition, ErrorCode]
 
@@ -30,8 +31,9 @@ async def handle(
 ) -> AddPartitionsToTxnResponse:
     if context.api_version >= FIRST_OF_BROKERS:
         results = []
+        bumps = context.api_version >= FIRST_WITH_EPOCH_BUMP
         for ask in request.transactions:
-            codes = await decide(ask, broker, client_version=EPOCH_BUMP_VERSION)
+            codes = await decide(ask, broker, client_version=EPOCH_BUMP_VERSION if bumps else 0)
             topics = by_topic(ask.topics, codes)
             results.append(
                 AddPartitionsToTxnResult(
@@ -69,8 +71,6 @@ async def decide(ask: AddPartitionsToTxnTransaction, broker: Broker, client_vers
             for each in asked
         }
     try:
-        if not ask.transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
         if ask.verify_only:
             return await broker.transactions.verify_partitions(
                 ask.transactional_id, ask.producer_id, ask.producer_epoch, asked

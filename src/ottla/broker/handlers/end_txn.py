@@ -18,8 +18,6 @@ async def handle(request: EndTxnRequest, context: RequestContext, broker: Broker
         client_version=EPOCH_BUMP_VERSION if bumps else 0,
     )
     try:
-        if not request.transactional_id:
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
         transaction = await broker.transactions.end(request.transactional_id, ask)
     except KafkaError as error:
         code = error.code

@@ -7,6 +7,7 @@ coordinator knows who it was before.
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.transactions.states import NO_EPOCH, NO_PRODUCER_ID
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 PRODUCER_FENCED_SINCE = 4
@@ -15,17 +16,17 @@ PRODUCER_FENCED_SINCE = 4
 async def handle(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:
+    known = (request.producer_id, request.producer_epoch)
+    if (known[0] == NO_PRODUCER_ID) != (known[1] == NO_EPOCH):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
     if request.transactional_id is None:
         producer_id = await broker.producer_ids.next()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
-    known = (request.producer_id, request.producer_epoch)
-    if (known[0] < 0) != (known[1] < 0):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
     try:
         transaction = await broker.transactions.init_producer(
             request.transactional_id,
             request.transaction_timeout_ms,
-            expected=None if known[0] < 0 else known,
+            expected=None if known[0] == NO_PRODUCER_ID else known,
         )
     except KafkaError as error:
         if error.code == ErrorCode.PRODUCER_FENCED and context.api_version < PRODUCER_FENCED_SINCE:

@@ -1,10 +1,14 @@
-"""ListTransactions: the transactional ids that this broker coordinates, by state, producer, age."""
+"""ListTransactions: the transactional ids that this broker coordinates, by state, producer, age.
+
+Version 1 adds the age, version 2 a pattern that names must match as a whole (KIP-1152).
+"""
 
 import time
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode
+from ottla.groups.consumer import regex
 from ottla.transactions.states import State, Transaction
 from ottla.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -21,6 +25,14 @@ def handle(
     if broker.transactions.shards.loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     now_ms = time.time_ns() // 1_000_000
+    found = [
+        each for each in broker.transactions.transactions() if is_wanted(each, request, now_ms)
+    ]
+    if request.transactional_id_pattern:
+        regex.check(request.transactional_id_pattern)
+        names = {each.transactional_id for each in found}
+        matching = set(regex.matching(request.transactional_id_pattern, names))
+        found = [each for each in found if each.transactional_id in matching]
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in TITLES],
         transaction_states=[
@@ -29,8 +41,7 @@ def handle(
                 producer_id=each.producer_id,
                 transaction_state=each.state.title,
             )
-            for each in broker.transactions.transactions()
-            if is_wanted(each, request, now_ms)
+            for each in found
         ],
     )
 

@@ -2,7 +2,8 @@
 
 acks 0: no reply at all, but a closed connection when something went wrong; 1: when written here;
 all (-1): when every replica in sync has them. Versions: 5 adds the log's start, 8 errors with a
-message, 9 is flexible, 10 names the leader in a refusal, 13 has topic ids instead of names.
+message, 7 allows zstd, 9 is flexible, 10 names the leader in a refusal, 12 adds partitions to
+transactions, 13 has topic ids instead of names.
 """
 
 from functools import partial
@@ -13,12 +14,13 @@ from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.later import Body, Broken, Buffer, Later
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
-from ottla.broker.transactional import Admission, Codes
+from ottla.broker.transactional import Codes, TransactionVerification
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
-from ottla.log.validation import InvalidRecords
+from ottla.log.validation import InvalidRecords, NotOneBatch, next_batch
 from ottla.replication.leader import ALL, Leader
 from ottla.wire.codec import decode, encode, uvarint
+from ottla.wire.compression import Codec
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
@@ -39,6 +41,16 @@ if TYPE_CHECKING:
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
 _ATTRIBUTES_AT = 22  # the lower byte, in a batch
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_WITHOUT_LOG_START = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
+"""Refusals after which Kafka does not tell where the log starts, though it was asked."""
+FIRST_WITH_ZSTD = 7
 
 # One topic, one partition, no error: nearly every request of a busy producer.
 _PLAIN = Struct(">ihqqq")
@@ -71,7 +83,7 @@ def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker
     """Whether the transaction's coordinator must be asked, or others have to be waited for."""
     if request.transactional_id is None:
         return False
-    return Admission(request, context.api_version, broker).is_needed
+    return TransactionVerification(request, context.api_version, broker).is_needed
 
 
 def admit(
@@ -80,8 +92,8 @@ def admit(
     """Looked at just before the append: a transaction may end while a batch is proven."""
     if not must_ask(request, context, broker):
         return append(request, context, broker, {}, proven)
-    admission = Admission(request, context.api_version, broker)
-    return admission.then(lambda codes: append(request, context, broker, codes, proven))
+    verification = TransactionVerification(request, context.api_version, broker)
+    return verification.then(lambda codes: append(request, context, broker, codes, proven))
 
 
 def leader_of(broker: "Broker", place: Place) -> Leader:
@@ -112,13 +124,14 @@ def append(
 class Outcome:
     """What became of one partition's batch."""
 
-    __slots__ = ("appended", "error", "leader", "partition")
+    __slots__ = ("appended", "error", "leader", "log_start_offset", "partition")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.leader: Leader | None = None
         self.appended: Appended | None = None
         self.error: KafkaError | None = None
+        self.log_start_offset = -1  # known to the client also where the log refused the batch
 
 
 class Work:
@@ -142,6 +155,7 @@ class Work:
         self.now_ms = broker.now_ms()
         self.internal_allowed = context.client_id == _ADMIN_CLIENT
         self.may_wait = request.acks == ALL
+        self.is_forbidden = request.transactional_id is None and _has_transactions(request)
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -149,19 +163,29 @@ class Work:
 
     def _append(self, topic: TopicProduceData, data: PartitionProduceData) -> Outcome:
         outcome = Outcome(data.index)
+        was_asked = False  # the log, in the end
         try:
-            if self.request.acks not in (ALL, 0, 1):
-                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
-            leader = outcome.leader = self._leader(topic, data.index)
-            if self.refused and (code := self.refused.get(leader.topic_partition)):
-                raise KafkaError(code, "The partition is not part of the transaction.")
-            if data.records is None:
-                raise KafkaError(ErrorCode.INVALID_RECORD, "The request has no records.")
-            if self.request.transactional_id is None and _is_transactional(data.records):
+            if self.is_forbidden:
                 raise KafkaError(
                     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                     "A batch of a transaction comes without a transactional id.",
                 )
+            leader = outcome.leader = self._leader(topic, data)
+            if self.version < FIRST_WITH_ZSTD:
+                self._check_batch(data)
+            if self.refused and (code := self.refused.get(leader.topic_partition)):
+                raise KafkaError(code, "The partition is not part of the transaction.")
+            if self.request.acks not in (ALL, 0, 1):
+                self._check_batch(data)
+                raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+            if leader.topic_partition.topic in INTERNAL_TOPICS and not self.internal_allowed:
+                raise KafkaError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION,
+                    f"Clients may not write to {leader.topic_partition.topic}.",
+                )
+            if data.records is None:
+                raise NotOneBatch("The request has no records.")
+            was_asked = True
             proven = self.proven.get((topic.name, topic.topic_id, data.index))
             if isinstance(proven, KafkaError):
                 raise proven
@@ -177,22 +201,39 @@ class Work:
                 self.broker.durability.ask(leader, outcome.appended.last_offset + 1)
         except KafkaError as error:
             outcome.error = error
+            if (
+                was_asked
+                and error.code not in _WITHOUT_LOG_START
+                and type(error) is not NotOneBatch
+            ):
+                outcome.log_start_offset = leader.log.log_start_offset
         except Exception as error:
             outcome.error = self.broker.unexpected(f"appending to {topic.name}", error)
         return outcome
 
-    def _leader(self, topic: TopicProduceData, index: int) -> Leader:
+    def _leader(self, topic: TopicProduceData, data: PartitionProduceData) -> Leader:
         partitions = self.broker.partitions
-        if self.version >= 13:
-            leader = partitions.leader_by_id(topic.topic_id, index)
-        else:
-            leader = partitions.leader(topic.name, index)
-        if leader.topic_partition.topic in INTERNAL_TOPICS and not self.internal_allowed:
+        try:
+            if self.version >= 13:
+                return partitions.leader_by_id(topic.topic_id, data.index)
+            return partitions.leader(topic.name, data.index)
+        except KafkaError as error:
+            if error.code not in _UNKNOWN:  # what is wrong with the request itself comes first
+                self._check_batch(data)
+                if self.request.acks not in (ALL, 0, 1):
+                    raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS) from None
+            raise
+
+    def _check_batch(self, data: PartitionProduceData) -> None:
+        """What the request's version allows, whoever leads."""
+        header = next_batch(memoryview(data.records or b""), 0)
+        if header is None:
+            raise NotOneBatch("There is no whole batch in the request.")
+        if self.version < FIRST_WITH_ZSTD and header.codec == Codec.ZSTD:
             raise KafkaError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Clients may not write to {leader.topic_partition.topic}.",
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+                f"Version {self.version} of Produce does not know zstd.",
             )
-        return leader
 
     def outcomes(self) -> list[Outcome]:
         return [outcome for _, outcomes in self.topics for outcome in outcomes]
@@ -283,7 +324,11 @@ class Work:
             return PartitionProduceResponse(
                 index=outcome.partition,
                 error_code=outcome.error.code,
-                base_offset=-1,
+                base_offset=-1 if outcome.appended is None else outcome.appended.first_offset,
+                log_append_time_ms=-1 if outcome.appended is None else outcome.appended.append_time,
+                log_start_offset=outcome.log_start_offset
+                if outcome.appended is None
+                else outcome.appended.log_start_offset,
                 record_errors=_records_at_fault(outcome.error),
                 error_message=outcome.error.message,
                 current_leader=self._current_leader(outcome),
@@ -314,6 +359,18 @@ class Work:
             NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
             for node_id, host, port, rack in self.broker.endpoints(ids, self.listener_name)
         ]
+
+
+def _hides_log_start(error: KafkaError) -> bool:
+    return error.code in _WITHOUT_LOG_START or isinstance(error, NotOneBatch)
+
+
+def _has_transactions(request: ProduceRequest) -> bool:
+    return any(
+        data.records is not None and _is_transactional(data.records)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    )
 
 
 def _is_transactional(records: Buffer) -> bool:

@@ -6,6 +6,7 @@ of version 5 has not announced it, so asking adds it.
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.transactional import Patience
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.wire.messages.txn_offset_commit import (
@@ -18,52 +19,116 @@ from ottla.wire.messages.txn_offset_commit import (
 
 FIRST_THAT_ADDS = 5
 FIRST_WITH_ABORTABLE = 4
+FIRST_THAT_KNOWS_LOADING = 2
+NO_SEQUENCE = -1
 
 
 async def handle(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> TxnOffsetCommitResponse:
-    if any(topic.name in broker.image.topics_by_name for topic in request.topics):
-        await admit(request, context.api_version, broker)
-    known = broker.image.topics_by_name  # as it is now: what is deleted later takes offsets along
-    unknown = [topic for topic in request.topics if topic.name not in known]
-    refused = [refusal(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for topic in unknown]
-    request.topics = [topic for topic in request.topics if topic.name in known]
+    refused = set_aside_unknown(request, broker)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=refused)
-    response = await broker.groups.commit_in_transaction(request)
-    response.topics = refused + response.topics
+    try:
+        await admit(request, context.api_version, broker)
+        refused += set_aside_unknown(request, broker)  # deleted while we asked
+        response = TxnOffsetCommitResponse(topics=[])
+        if request.topics:
+            response = await broker.groups.commit_in_transaction(request)
+    except KafkaError as error:
+        response = refuse(request, error)
+    response.topics = merged(refused, response.topics)
+    if context.api_version < FIRST_THAT_KNOWS_LOADING:
+        hide_loading(response)
     return response
 
 
+def set_aside_unknown(
+    request: TxnOffsetCommitRequest, broker: Broker
+) -> list[TxnOffsetCommitResponseTopic]:
+    """Take the partitions that do not exist out of the request, before anything else is looked
+    at; what is deleted later takes its offsets along."""
+    refused = []
+    known = []
+    for topic in request.topics:
+        exists = [
+            broker.has_partition(TopicPartition(topic.name, part.partition_index))
+            for part in topic.partitions
+        ]
+        there = [part for part, is_there in zip(topic.partitions, exists, strict=True) if is_there]
+        missing = [part for part in topic.partitions if part not in there]
+        if missing:
+            unknown = TxnOffsetCommitRequestTopic(name=topic.name, partitions=missing)
+            refused.append(refusal(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        if there:
+            known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
+    request.topics = known
+    return refused
+
+
+def merged(
+    refused: list[TxnOffsetCommitResponseTopic], others: list[TxnOffsetCommitResponseTopic]
+) -> list[TxnOffsetCommitResponseTopic]:
+    """Each topic once, its refused partitions first."""
+    topics: dict[str, TxnOffsetCommitResponseTopic] = {}
+    for topic in refused + others:
+        if topic.name in topics:
+            topics[topic.name].partitions += topic.partitions
+        else:
+            topics[topic.name] = topic
+    return list(topics.values())
+
+
+def hide_loading(response: TxnOffsetCommitResponse) -> None:
+    """Clients of those versions fail on a coordinator that loads."""
+    for topic in response.topics:
+        for part in topic.partitions:
+            if part.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                part.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
 async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
+    """Return when the transaction's coordinator agrees, and a commit may follow at once."""
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
     shards = broker.groups.shards
     partition = TopicPartition(shards.topic, shards.partition_of(request.group_id))
-    try:
-        leader = broker.partitions.leader(*partition)
-    except KafkaError as error:
-        raise KafkaError(ErrorCode.NOT_COORDINATOR, error.message) from None
     producer = (request.producer_id, request.producer_epoch)
-    producers = leader.log.producers
-    if producers.has_ongoing_transaction(*producer):
+    adds = version >= FIRST_THAT_ADDS
+    patience = Patience(adds)
+    while True:
+        try:
+            leader = broker.partitions.leader(*partition)
+        except KafkaError as error:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, error.message) from None
+        producers = leader.log.producers
+        verification = producers.verify(*producer, NO_SEQUENCE, adds=adds, now_ms=broker.now_ms())
+        if verification is None:
+            return
+        codes = await broker.transaction_gate.ask(
+            request.transactional_id, *producer, frozenset({partition}), add=adds
+        )
+        if await patience.bears(codes):
+            continue
+        code = told(codes[partition], version)
+        if code == ErrorCode.NONE and leader.deposed:
+            code = ErrorCode.NOT_COORDINATOR
+        if code == ErrorCode.NONE and not producers.is_verified(*producer, verification):
+            code = ErrorCode.INVALID_TXN_STATE  # it ended while we asked: it may not begin anew
+        if code != ErrorCode.NONE:
+            raise KafkaError(code)
         return
-    marker = producers.last_marker(request.producer_id)
-    codes = await broker.transaction_gate.admit(
-        request.transactional_id, *producer, frozenset({partition}), add=version >= FIRST_THAT_ADDS
-    )
-    code = codes[partition]
-    if code == ErrorCode.NONE and leader.deposed:
-        code = ErrorCode.NOT_COORDINATOR
-    if code == ErrorCode.NONE and producers.last_marker(request.producer_id) != marker:
-        code = ErrorCode.INVALID_TXN_STATE  # it ended while we asked: it may not begin anew
+
+
+def told(code: ErrorCode, version: int) -> ErrorCode:
+    """The coordinator's code as this client knows it."""
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_ABORTABLE:
-        code = ErrorCode.INVALID_TXN_STATE
-    elif code == ErrorCode.PRODUCER_FENCED:
-        code = ErrorCode.INVALID_PRODUCER_EPOCH
-    elif code in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_NOT_AVAILABLE):
-        code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # tried again without a new look-up
-    if code != ErrorCode.NONE:
-        raise KafkaError(code)
+        return ErrorCode.INVALID_TXN_STATE
+    if code == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code == ErrorCode.NETWORK_EXCEPTION:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # tried again without a new look-up
+    return code
 
 
 def refuse(request: TxnOffsetCommitRequest, error: KafkaError) -> TxnOffsetCommitResponse:

@@ -109,6 +109,7 @@ def judge_seed(
         found = compare(both, one.sequence(seed), mode, asked.past)
         if found is None or not findings.add(found):
             continue
+        print(f"{one.name}, seed {seed}, {mode}: {found.kind}", flush=True)
         if found.repeated and not asked.whole:
             found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode, asked.past))
         print(report(found) + "\n", flush=True)

@@ -153,7 +153,10 @@ class Comparer:
                 continue
             if name == "value" and getattr(message, "name", "") in PLACES:
                 continue
-            told[name] = self.compare(value, name, f"{type(message).__name__}.{name}")
+            path = f"{type(message).__name__}.{name}"
+            said = self.compare(value, name, path)
+            if said != [] or path not in OWNED:  # nothing of its own is as good as nothing
+                told[name] = said
         return told
 
     def many(self, values: list[Any], field: str, path: str) -> Comparable:
@@ -229,6 +232,13 @@ def place(value: Comparable) -> tuple[str, ...]:
     return (*(text(value.get(name, 0)) for name in ABOUT), text(value))
 
 
+def about(value: Comparable) -> str:
+    """What an element is about, for people."""
+    if not isinstance(value, dict):
+        return text(value)
+    return " ".join(str(value[name]) for name in ABOUT if name in value)
+
+
 Leaf = tuple[str, Comparable, Comparable]
 
 
@@ -246,4 +256,12 @@ def differences(kafka: Comparable, ottla: Comparable, path: str = "") -> list[Le
     if isinstance(kafka, list) and isinstance(ottla, list) and len(kafka) == len(ottla):
         pairs = enumerate(zip(kafka, ottla, strict=True))
         return [leaf for n, (k, o) in pairs for leaf in differences(k, o, f"{path}.{n}")]
+    if isinstance(kafka, list) and isinstance(ottla, list):
+        ours, theirs = {about(each): each for each in ottla}, {about(each): each for each in kafka}
+        if len(ours) == len(ottla) and len(theirs) == len(kafka):
+            return [
+                leaf
+                for name in sorted(ours.keys() | theirs.keys())
+                for leaf in differences(theirs.get(name), ours.get(name), f"{path}[{name}]")
+            ]
     return [(path, kafka, ottla)]

@@ -1,5 +1,6 @@
 """The shortest sequence that still differs: steps are dropped, larger pieces first."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,16 +10,16 @@ from differential.steps import Sequence
 Judge = Callable[[Sequence], Difference | None]
 
 
-def shrink(found: Difference, judge: Judge, tries: int = 150) -> Difference:
+def shrink(found: Difference, judge: Judge, seconds: float = 60) -> Difference:
     """Of the same kind: another one, met on the way, is found by a seed of its own."""
+    deadline = time.monotonic() + seconds
     best = cut(found)
     piece = max(len(best.sequence.moves) // 2, 1)
-    while piece and tries:
+    while piece and time.monotonic() < deadline:
         at, dropped = 0, False
-        while at < len(best.sequence.moves) - 1 and tries:
+        while at < len(best.sequence.moves) - 1 and time.monotonic() < deadline:
             moves = best.sequence.moves
             tried = replace(best.sequence, moves=moves[:at] + moves[at + piece :])
-            tries -= 1
             smaller = judge(tried) if tried.moves else None
             if smaller is not None and smaller.repeated and smaller.kind == best.kind:
                 best, dropped = cut(smaller), True

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -42,6 +41,9 @@ def run(
         bool, typer.Option("--until-done", help="Stop when everything there is was processed.")
     ] = False,
     bootstrap: Bootstrap = None,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
+    ] = False,
     ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
 ) -> None:
     """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
@@ -57,21 +59,18 @@ def run(
         definition = replace(definition, bootstrap=bootstrap)
     plan = make_plan(definition)
     _need_pyspark()
+    from ottla.pipelines.handle import Running
     from ottla.pipelines.running import Runner, RunOptions
     from ottla.pipelines.spark import LOCAL_MASTER
     from ottla.pipelines.views import LiveTable, choose_view
 
     view = choose_view()
-    options = RunOptions(master=master or LOCAL_MASTER, replay=replay, until_done=until_done, ui=ui)
+    options = RunOptions(
+        master=master or LOCAL_MASTER, replay=replay, until_done=until_done, ui=ui, standby=standby
+    )
     runner = Runner(plan, options, view)
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        runner.stop()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
     with view if isinstance(view, LiveTable) else contextlib.nullcontext():
-        runner.run()
+        Running(runner).wait()
         view.show(runner.status)
     view.say("Stopped." if not until_done else "Done.")
 

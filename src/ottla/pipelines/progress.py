@@ -9,15 +9,16 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from ottla.pipelines.definitions import Application
 from ottla.pipelines.plan import Stage
 
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
 Offsets = dict[str, dict[int, int]]
-AWAY_AFTER_MS = 5_000
 
 
 @dataclass(slots=True)
@@ -144,23 +145,10 @@ def end_offsets(source: Mapping[str, Any]) -> Offsets:
 
 
 class Group:
-    """The application's consumer group: offsets committed without ever joining it."""
+    """The offsets of the application's consumer group, committed by its member."""
 
-    def __init__(self, application: Application) -> None:
-        from confluent_kafka import Consumer
-
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": application.bootstrap,
-                "group.id": application.name,
-                "enable.auto.commit": False,
-                # Nobody joins, so both only say how long a commit waits for a broker.
-                "session.timeout.ms": AWAY_AFTER_MS,
-                "socket.timeout.ms": AWAY_AFTER_MS,
-                "log_level": 2,
-                **application.client,
-            }
-        )
+    def __init__(self, consumer: "Consumer") -> None:
+        self._consumer = consumer
         self._committed: Offsets = {}
 
     def publish(self, offsets: Offsets) -> None:
@@ -200,9 +188,6 @@ class Group:
                     return result
                 result.setdefault(topic, {})[partition] = high
         return result
-
-    def close(self) -> None:
-        self._consumer.close()
 
 
 def lag(ends: Offsets, reached: Offsets) -> dict[str, int]:

@@ -10,18 +10,26 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
+from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
 from ottla.pipelines.state import Generations, state_folder
-from ottla.pipelines.topics import create, describe, topic_names, wait_until_stable, wanted
+from ottla.pipelines.topics import (
+    Cluster,
+    create,
+    describe,
+    topic_names,
+    wait_until_stable,
+    wanted,
+)
 from ottla.pipelines.watching import Watcher
 
 if TYPE_CHECKING:
@@ -43,6 +51,7 @@ class RunOptions:
     state: Path = field(default_factory=state_folder)
     ui: bool = True
     archive: bool = True  # make the class-data archive in the background
+    standby: bool = False  # wait for the end of another copy instead of ending
 
 
 @dataclass(slots=True)
@@ -51,7 +60,7 @@ class Status:
 
     plan: Plan
     recorder: Recorder
-    phase: Phase = "live"
+    phase: Phase | Literal["start", "stop"] = "start"
     ui: str | None = None
     generation: int = 1
     names: dict[str, str] = field(default_factory=dict)
@@ -78,6 +87,7 @@ class Runner:
         self.view = view
         self.recorder = Recorder()
         self.status = Status(plan, self.recorder)
+        self.ready = threading.Event()  # every query runs
         self._stopping = threading.Event()
         self._queries: dict[str, StreamingQuery] = {}
         self._back_off: dict[str, _BackOff] = {}
@@ -90,6 +100,19 @@ class Runner:
         """Returns when the application was stopped, or has done all there was to do."""
         application = self.plan.application
         cluster = describe(application)
+        member = Membership(application, _topics_to_join(self.plan, cluster), self.view.say)
+        if not member.claim(self._stopping, standby=self.options.standby):
+            return
+        self.member = member
+        with contextlib.closing(member):
+            member.join()
+            self.group = Group(member.consumer)
+            self._run(cluster)
+            if member.lost:
+                raise OttlaError(f"{member.lost}. This one has ended.")
+
+    def _run(self, cluster: Cluster) -> None:
+        application = self.plan.application
         generations = Generations(self.options.state, application.name, cluster.id)
         generation = generations.open_next() if self.options.replay else generations.current()
         history = self.options.replay or self.options.until_done
@@ -99,15 +122,26 @@ class Runner:
         self.status.names = topic_names(self.plan, generation)
         folder = generations.checkpoints(generation)
         folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(Group(application)) as group:
-            self.group = group
-            with self._spark(folder) as starter:
-                self._prepare(starter)
-                if history:
-                    self._catch_up(starter)
-                if not self.options.until_done:
-                    self._live(starter)
-            self._publish()  # once more, with the batches that ended as the queries stopped
+        with self._spark(folder) as starter:
+            if not self.member.wait_until_held(self._stopping):
+                return
+            self._prepare(starter)
+            if history:
+                self._catch_up(starter)
+            if not self.options.until_done:
+                self._live(starter)
+        self._publish()  # once more, with the batches that ended as the queries stopped
+
+    def waits_for(self) -> str:
+        """What a stop waits for, in half a sentence."""
+        match self.status.phase:
+            case "start":
+                return "Spark's start"
+            case "live" | "stop":
+                real_time = [s.name for s in self.plan.stages if s.mode == "real-time"]
+                if real_time:
+                    return f"the batch of {', '.join(real_time)}, at most {BATCH_WAIT_S:.0f} s"
+        return "the open batches"
 
     @contextlib.contextmanager
     def _spark(self, folder: Path) -> Iterator[Starter]:
@@ -191,6 +225,7 @@ class Runner:
             self._queries[stage.name] = starter.start(stage)
             self._back_off[stage.name] = _BackOff()
         self.view.say(f"Running {len(self._queries)} queries.")
+        self.ready.set()
         with contextlib.closing(self._watcher()) as watcher:
             watcher.start()
             settled = time.monotonic() + SETTLED_AFTER_S
@@ -239,9 +274,18 @@ class Runner:
                 self.status.failures[stage.name] = cause(error)
 
     def _turn(self) -> None:
+        self._look_at_others()
         self._publish()
         self.view.show(self.status)
         self._stopping.wait(TURN_S)
+
+    def _look_at_others(self) -> None:
+        """End when another copy has taken the place, or asks for it."""
+        if self.member.lost and not self._stopping.is_set():
+            self._stopping.set()
+        elif self.member.successor is not None and not self._stopping.is_set():
+            self.view.say(f"Handing over to {self.member.successor}.")
+            self._stopping.set()
 
     def _publish(self) -> None:
         reached = self.recorder.slowest(self.plan.stages)
@@ -276,6 +320,7 @@ class Runner:
 
         threading.Thread(target=wait, daemon=True).start()
         while not done.is_set() and not self._stopping.is_set():
+            self._look_at_others()
             self._publish()
             self.view.show(self.status)
             done.wait(TURN_S)
@@ -288,6 +333,7 @@ class Runner:
 
     def _stop_all(self) -> None:
         """All stages at once: each real-time one needs up to an interval to reach its boundary."""
+        self.status.phase = "stop"
         stages = {stage.name: stage for stage in self.plan.stages}
         threads = [
             threading.Thread(target=self._stop_at_boundary, args=(stages[name], query), daemon=True)
@@ -302,7 +348,7 @@ class Runner:
 
     def _stop_at_boundary(self, stage: Stage, query: "StreamingQuery") -> None:
         """Stop a real-time query right after a batch: what it does later would be done twice."""
-        if stage.mode == "real-time" and query.isActive:
+        if stage.mode == "real-time" and query.isActive and not self.member.lost:
             before = self.recorder.of(stage.name).batches
             self.recorder.wait_for_batch(stage.name, before, BATCH_WAIT_S)
         _stop(query)
@@ -324,6 +370,12 @@ class _BackOff:
         if now - self.started > HEALTHY_AFTER_S:
             self.attempts = 0
         return True
+
+
+def _topics_to_join(plan: Plan, cluster: Cluster) -> list[str]:
+    """What the application's member subscribes to: topics that are there, else any of its own."""
+    read = [source.topic for source in plan.read_topics() if source.topic in cluster.partitions]
+    return read or [stage.sink.topic for stage in plan.stages]
 
 
 def _stop(query: "StreamingQuery") -> None:

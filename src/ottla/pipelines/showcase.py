@@ -6,7 +6,6 @@ producer like any other, the application is one that anybody could have written.
 
 import json
 import random
-import signal
 import threading
 import time
 from collections import deque
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.app import App
 from ottla.pipelines.formats import json as json_format
+from ottla.pipelines.handle import Running
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner, RunOptions, Status
 from ottla.pipelines.topics import NewTopic, create
@@ -79,7 +79,7 @@ def run_showcase(
         thread.start()
     try:
         with view:
-            _run_interruptibly(runner)
+            Running(runner).wait()
     finally:
         generator.stopping.set()
         generator.wanted.set()
@@ -89,28 +89,6 @@ def run_showcase(
         for thread in threads:
             thread.join(10)
     return results.count
-
-
-def _run_interruptibly(runner: Runner) -> None:
-    """Run in a thread of its own: Ctrl-C asks it to stop cleanly, however often it comes."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            runner.run()
-        except BaseException as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    before = signal.signal(signal.SIGINT, lambda *_: runner.stop())
-    try:
-        thread.start()
-        while thread.is_alive():
-            thread.join(0.5)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if failed:
-        raise failed[0]
 
 
 class Generator:

@@ -113,6 +113,15 @@ def stop() -> None:
         _end(process)
 
 
+def kill() -> None:
+    """End the JVM at once, whatever it does."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+
+
 def ui_address(spark: "SparkSession") -> str | None:
     address: str | None = spark.sparkContext.uiWebUrl
     return address
@@ -145,7 +154,8 @@ def _make(settings: SparkSettings) -> "SparkSession":
         conf.set(name, value)
     log = _open_log(settings.log)
     try:
-        output = {"stdout": log, "stderr": log}
+        # A session of its own: Ctrl-C is for this process, which ends the JVM when it is done.
+        output = {"stdout": log, "stderr": log, "start_new_session": True}
         gateway = launch_gateway(conf, popen_kwargs=output)  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:

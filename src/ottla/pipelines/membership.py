@@ -1,0 +1,270 @@
+"""One copy of an application at a time: the one static member of the application's group.
+
+Who runs an application is a member of its consumer group, always under the same instance id. The
+coordinator knows one member of that id: a newer one fences the older, whose commits and heartbeats
+are refused from then on, and one that is killed is forgotten after its session. The member's client
+id says who it is, so that the next copy can name it. Progress is committed by the member, so a
+fenced copy cannot move the group's offsets either.
+"""
+
+import contextlib
+import logging
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from ottla.errors import OttlaError
+from ottla.pipelines.definitions import Application
+from ottla.pipelines.topics import connect
+
+INSTANCE = "ottla-application"
+SESSION_S = 10.0  # how long a killed copy still counts as running
+LOOK_S = 0.5
+POLL_S = 0.1
+JOIN_S = 60.0
+CLIENT_ID = re.compile(r"ottla-(?P<role>run|successor)~(?P<host>.+)~(?P<process>\d+)~(?P<at>\d+)")
+
+QUIET = logging.Logger("ottla.membership", logging.CRITICAL + 1)
+_here: set[tuple[str, str]] = set()  # what this process runs: (brokers, group)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A process that runs an application, or waits to take it over."""
+
+    host: str
+    process: int
+    since_s: int
+    role: str = "run"
+
+    @classmethod
+    def of_this_process(cls, role: str = "run") -> "Copy":
+        return cls(socket.gethostname(), os.getpid(), int(time.time()), role)
+
+    @classmethod
+    def from_client_id(cls, client_id: str) -> "Copy | None":
+        found = CLIENT_ID.fullmatch(client_id)
+        if found is None:
+            return None
+        return cls(found["host"], int(found["process"]), int(found["at"]), found["role"])
+
+    @property
+    def client_id(self) -> str:
+        return f"ottla-{self.role}~{self.host}~{self.process}~{self.since_s}"
+
+    def alive_here(self) -> bool | None:
+        """Whether the process still is; None when it is another machine's."""
+        if self.host != socket.gethostname():
+            return None
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since_s, UTC)
+        return f"process {self.process} on {self.host}, since {since:%Y-%m-%d %H:%M:%S} UTC"
+
+
+@dataclass
+class Membership:
+    """This process as the application's one copy: `claim()`, `join()`, and `close()` at the end."""
+
+    application: Application
+    topics: Iterable[str]  # that the application reads; one is enough
+    say: Callable[[str], None] = print
+    group: str = ""
+    consumer: Any = None
+    own: Copy = field(default_factory=Copy.of_this_process)
+    lost: str | None = None  # why this copy must end at once
+    successor: Copy | None = None  # who has asked this copy to hand over
+
+    def __post_init__(self) -> None:
+        self.group = self.group or self.application.name
+        self._closing = threading.Event()
+        self._joined = threading.Event()
+        self._asked = threading.Event()
+        self._thread = threading.Thread(target=self._poll, daemon=True)
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+
+    def claim(self, stopping: threading.Event, *, standby: bool = False) -> bool:
+        """Wait until nobody else runs the application, or say who does. False when stopped."""
+        until = time.monotonic() + SESSION_S + 2 * LOOK_S
+        told = False
+        while (other := self._other()) is not None:
+            alive = self._alive(other)
+            if alive is False:
+                return True  # it has died or ended; joining takes its place at once
+            if not standby and (alive or time.monotonic() > until):
+                raise OttlaError(
+                    f"{self.application.name} runs already: {other}. Stop it first, or wait for "
+                    "its end with --standby."
+                )
+            if not told:
+                told = True
+                self.say(
+                    f"Standing by: {other} runs {self.application.name}."
+                    if standby
+                    else f"Looking whether {other} is still there."
+                )
+            if stopping.wait(LOOK_S):
+                return False
+        return True
+
+    def take_over(self, stopping: threading.Event) -> bool:
+        """Ask whoever runs the application to end cleanly, and wait until it has."""
+        other = self._other()
+        if other is None or self._alive(other) is False:
+            return True
+        self.say(f"Asking {other} to hand over.")
+        asking = _consumer(self.application, self.group, Copy.of_this_process("successor"), None)
+        try:
+            asking.subscribe([next(iter(self.topics))])
+            while (other := self._other()) is not None and self._alive(other) is not False:
+                asking.poll(POLL_S)
+                if stopping.wait(LOOK_S):
+                    return False
+        finally:
+            asking.close()
+        return True
+
+    def join(self) -> None:
+        """Become the member, in the background; `wait_until_held` says when it is done."""
+        self.consumer = _consumer(self.application, self.group, self.own, INSTANCE)
+        _here.add((self.application.bootstrap, self.group))
+        self.consumer.subscribe(
+            list(self.topics), on_assign=self._assigned, on_revoke=_left, on_lost=self._lost
+        )
+        self._thread.start()
+        self._watching.start()
+
+    def wait_until_held(self, stopping: threading.Event) -> bool:
+        until = time.monotonic() + JOIN_S
+        while not self._joined.wait(POLL_S):
+            if stopping.is_set() or self.lost:
+                return False
+            if time.monotonic() > until:
+                raise OttlaError(
+                    f"The group {self.group} could not be joined within {JOIN_S:.0f} s."
+                )
+        return True
+
+    def close(self) -> None:
+        self._closing.set()
+        self._asked.set()
+        _here.discard((self.application.bootstrap, self.group))
+        if self._thread.is_alive():
+            self._thread.join(10)
+            self._watching.join(10)
+        if self.consumer is not None:
+            self.consumer.close()
+
+    def _poll(self) -> None:
+        from confluent_kafka import KafkaException
+
+        # A poll that waits would keep commits of the other thread out.
+        while not self._closing.wait(POLL_S) and self.lost is None:
+            with contextlib.suppress(KafkaException):
+                message = self.consumer.poll(0)
+                if message is not None and message.error():
+                    self._heard(message.error())
+
+    def _watch(self) -> None:
+        """Look at the group when its members have changed: somebody may ask for the place."""
+        while not self._closing.is_set():
+            self._asked.wait()
+            self._asked.clear()
+            if self._closing.is_set():
+                return
+            with contextlib.suppress(OttlaError):
+                self.successor = next((c for c in self._copies() if c.role == "successor"), None)
+
+    def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
+        consumer.assign(partitions)
+        consumer.pause(partitions)  # Spark reads them; here they stand for the membership
+        self._joined.set()
+        self._asked.set()
+
+    def _lost(self, consumer: Any, partitions: list[Any]) -> None:
+        """The session is over. Join again, unless somebody else has taken the place meanwhile."""
+        while not self._closing.is_set():
+            try:
+                other = self._other(whoever=True)
+            except OttlaError:  # the brokers are away, from everybody else as well
+                self._closing.wait(LOOK_S)
+                continue
+            if other is not None and other != self.own:
+                self._end(other)
+                self._closing.wait()  # a return would join, and fence the one that came after
+            break
+        consumer.unassign()
+
+    def _heard(self, error: Any) -> None:
+        if error.code() not in (error._FATAL, error.FENCED_INSTANCE_ID):
+            return
+        other = None
+        with contextlib.suppress(OttlaError):
+            other = self._other()
+        self._end(other)
+
+    def _end(self, other: Copy | None) -> None:
+        who = f": {other}" if other is not None else ""
+        self.lost = f"another copy of {self.application.name} has taken over{who}"
+
+    def _alive(self, other: Copy) -> bool | None:
+        if other.host == self.own.host and other.process == self.own.process:
+            return (self.application.bootstrap, self.group) in _here
+        return other.alive_here()
+
+    def _other(self, *, whoever: bool = False) -> Copy | None:
+        copies = (copy for copy in self._copies() if copy.role == "run")
+        return next((copy for copy in copies if whoever or copy != self.own), None)
+
+    def _copies(self) -> list[Copy]:
+        from confluent_kafka import KafkaError, KafkaException
+
+        client = connect(self.application)  # must live until it has answered
+        try:
+            asked = client.describe_consumer_groups([self.group], request_timeout=10)
+            members = asked[self.group].result(15).members
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return []
+            raise OttlaError(f"The group {self.group} cannot be looked at: {error}") from error
+        except TimeoutError as error:
+            raise OttlaError(f"Nobody tells who is in the group {self.group}.") from error
+        found = (Copy.from_client_id(member.client_id) for member in members)
+        return [copy for copy in found if copy is not None]
+
+
+def _left(consumer: Any, partitions: list[Any]) -> None:
+    consumer.unassign()
+
+
+def _consumer(application: Application, group: str, copy: Copy, instance: str | None) -> Any:
+    from confluent_kafka import Consumer
+
+    settings: dict[str, Any] = {
+        "bootstrap.servers": application.bootstrap,
+        "group.id": group,
+        "client.id": copy.client_id,
+        "enable.auto.commit": False,
+        "session.timeout.ms": int(SESSION_S * 1000),
+        "heartbeat.interval.ms": 2000,
+        "socket.timeout.ms": 5_000,  # how long a commit waits for a broker that is away
+        "auto.offset.reset": "latest",
+        "logger": QUIET,  # what matters is told by us
+        **application.client,
+    }
+    if instance is not None:
+        settings["group.instance.id"] = instance
+    return Consumer(settings)

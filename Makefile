@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop chaos simulate jepsen differential fuzz bench failover wheel docs clean
+.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ lint: install ## Style, types and the layers
 
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
 	$(BIN)/python -m pytest tests/interop $(ARGS)
+
+suites: install ## Clients' own suites on Ottla and Kafka; ARGS="kgo", ARGS="aiokafka --source DIR"
+	PYTHONPATH=tests $(BIN)/python -m interop.suites $(ARGS)
 
 cluster-test: install ## 1,500 replicas a node; the move between Apache Kafka and Ottla, each way
 	$(BIN)/python -m pytest tests/cluster tests/mixed $(ARGS)

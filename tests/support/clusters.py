@@ -127,12 +127,14 @@ def cluster_of(
     kind: Kind = "ottla",
     java: tuple[str, ...] = JAVA,
     places: Mapping[int, Place] | None = None,
+    ports: Sequence[int] | None = None,
 ) -> Iterator[Cluster]:
-    ports = {node: free_port() for node in range(1, count + 1)}
-    places = places or dict.fromkeys(ports, Place())
-    voters = ",".join(f"{node}@{places[node].host}:{port}" for node, port in ports.items())
+    """`ports` are the brokers' own, where clients insist on some."""
+    controllers = {node: free_port() for node in range(1, count + 1)}
+    places = places or dict.fromkeys(controllers, Place())
+    voters = ",".join(f"{node}@{places[node].host}:{port}" for node, port in controllers.items())
     nodes = {}
-    for node, controller_port in ports.items():
+    for node, controller_port in controllers.items():
         place = places[node]
         own = {
             "node.id": str(node),
@@ -145,6 +147,7 @@ def cluster_of(
             path=path / f"node{node}",
             settings=own,
             host=place.host,
+            port=ports[node - 1] if ports else free_port(),
             controller_port=controller_port,
         )
         nodes[node] = BrokerProcess(kind, home, java, place.inside, place.program)

@@ -1,0 +1,121 @@
+"""`python -m interop.suites NAME [--on ottla kafka] [--source DIR]`: see the package."""
+
+import argparse
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from interop.suites.clients import SUITES
+from interop.suites.suite import Place, Results, Suite
+from support.brokers import Kind, running
+from support.clusters import Cluster, cluster_of
+from support.homes import Home
+from support.jars import PROJECT
+
+INSIDE = "OTTLA_SUITE_NETWORK"  # set in the process that has a network of its own
+
+
+def main() -> int:
+    arguments = parse()
+    suite = SUITES[arguments.suite]
+    source = arguments.source or (suite.source() if suite.source else None)
+    if source is None:
+        print(f"{arguments.suite} needs a checkout of the client: --source DIR", file=sys.stderr)
+        return 2
+    if suite.ports and INSIDE not in os.environ:
+        return in_a_network_of_its_own([*sys.argv[1:], "--source", str(source)])
+    told = {kind: run(arguments.suite, suite, source, kind) for kind in arguments.on}
+    for kind, results in told.items():
+        print(f"{arguments.suite} on {kind}: {summary(results)}")
+    return judge(told)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m interop.suites")
+    parser.add_argument("suite", choices=SUITES)
+    parser.add_argument("--on", nargs="+", choices=["ottla", "kafka"], default=["ottla", "kafka"])
+    parser.add_argument("--source", type=lambda text: Path(text).resolve())
+    return parser.parse_args()
+
+
+def in_a_network_of_its_own(arguments: list[str]) -> int:
+    """Where the ports that a suite insists on are free, whatever else runs on this machine."""
+    script = 'ip link set lo up && exec "$@"'
+    command = ["unshare", "--net", "bash", "-c", script, "suites"]
+    again = [sys.executable, "-m", "interop.suites", *arguments]
+    return subprocess.run([*command, *again], env={**os.environ, INSIDE: "1"}).returncode
+
+
+def run(name: str, suite: Suite, source: Path, kind: Kind) -> Results:
+    work = Path(tempfile.mkdtemp(prefix=f"{name}-{kind}-"))
+    with brokers(suite, kind, work) as bootstrap:
+        python = interpreter(name, suite.packages)
+        place = Place(bootstrap=bootstrap, kind=kind, source=source, work=work, python=python)
+        command = suite.command(place)
+        log = work / "log"
+        print(f"{name} on {kind}: {log}", flush=True)
+        with log.open("wb") as output, contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                command.arguments,
+                cwd=source,
+                env={**os.environ, **command.environment},
+                stdout=output,
+                stderr=output,
+                timeout=suite.seconds_max,
+            )
+        results = suite.results(place)
+    shutil.rmtree(work / "broker")
+    return results
+
+
+def interpreter(name: str, packages: tuple[str, ...]) -> Path:
+    """An environment of the suite's own, made once: its packages need not be ours."""
+    if not packages:
+        return Path(sys.executable)
+    folder = PROJECT / ".kafka" / "suites" / name
+    python = folder / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    return python
+
+
+@contextlib.contextmanager
+def brokers(suite: Suite, kind: Kind, work: Path) -> Iterator[str]:
+    settings = dict(suite.settings)
+    if suite.ports is None or len(suite.ports) == 1:
+        port = {"port": suite.ports[0]} if suite.ports else {}
+        with running(kind, Home(path=work / "broker", settings=settings, **port)) as broker:
+            yield broker.bootstrap
+    else:
+        with cluster_of(len(suite.ports), work / "broker", settings, kind, ports=suite.ports) as it:
+            assert isinstance(it, Cluster)
+            yield it.bootstrap
+
+
+def summary(results: Results) -> str:
+    counts = (len(results.passed), len(results.failed), len(results.skipped))
+    return "{} passed, {} failed, {} skipped".format(*counts)
+
+
+def judge(told: dict[Kind, Results]) -> int:
+    """Without Kafka to compare with, every failure is ours."""
+    excused = told["kafka"].failed if "kafka" in told else frozenset()
+    ours = told["ottla"] if "ottla" in told else Results(*[frozenset[str]()] * 3)
+    for name in sorted(ours.failed & excused):
+        print(f"  fails on both: {name}")
+    missing = told["kafka"].passed - ours.passed - ours.failed if "kafka" in told else frozenset()
+    for name in sorted(missing if "ottla" in told else ()):
+        print(f"  NOT RUN on Ottla: {name}")
+    for name in sorted(ours.failed - excused):
+        print(f"  FAILS on Ottla: {name}")
+    return 1 if ours.failed - excused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

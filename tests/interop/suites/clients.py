@@ -1,0 +1,171 @@
+"""The suites, one entry each. What a client's suite expects of its brokers is said here."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from interop.suites.reports import read_go, read_junit, read_librdkafka
+from interop.suites.suite import Command, Place, Results, Suite
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+REPORT = "report"
+
+
+def go_module(module: str) -> Path:
+    """A Go module's folder, its tests and all they need beside it."""
+    told = subprocess.run(
+        ["go", "mod", "download", "-json", module], check=True, capture_output=True, cwd="/"
+    )
+    folder = Path(json.loads(told.stdout)["Dir"])
+    subprocess.run(["go", "mod", "download"], check=True, cwd=folder)
+    return folder
+
+
+def go_test(place: Place, package: str, *options: str, **environment: str) -> Command:
+    """Two tests at a time: more would only wait for two cores."""
+    script = 'go test -json -mod=mod -p 1 -parallel 2 "$@" > "$REPORT"'
+    report = str(place.work / REPORT)
+    return Command(
+        arguments=["bash", "-c", script, "go-test", *options, package],
+        environment={"REPORT": report, "GOFLAGS": "-buildvcs=false", **environment},
+    )
+
+
+def go_results(place: Place) -> Results:
+    return read_go(place.work / REPORT)
+
+
+def pytest_run(place: Place, *tests: str, **environment: str) -> Command:
+    options = ["-q", "-p", "no:cacheprovider"]
+    report = f"--junitxml={place.work / REPORT}"
+    return Command(
+        arguments=[str(place.python), "-m", "pytest", *options, report, "--timeout=180", *tests],
+        environment=environment,
+    )
+
+
+def junit_results(place: Place) -> Results:
+    return read_junit(place.work / REPORT)
+
+
+def kgo(place: Place) -> Command:
+    environment = {"KGO_SEEDS": place.bootstrap, "KGO_TEST_RF": "1", "KGO_LOG_LEVEL": "none"}
+    fewer = {"KGO_TEST_RECORDS": "100000"}  # of 500,000: as many transactions, sooner over
+    return go_test(place, "./pkg/kgo", "-timeout", "1500s", **environment, **fewer)
+
+
+def kadm(place: Place) -> Command:
+    return go_test(place, ".", "-timeout", "300s", KGO_SEEDS=place.bootstrap)
+
+
+def kafka_go(place: Place) -> Command:
+    return go_test(place, ".", "-timeout", "1500s", KAFKA_VERSION="4.3.1")
+
+
+def kafka_python(place: Place) -> Command:
+    """Its fixtures look for Kafka's folder even where a broker runs already."""
+    return pytest_run(
+        place,
+        "test/integration",
+        KAFKA_URI=f"kafka://{place.bootstrap}",
+        KAFKA_VERSION="4.3",
+        KAFKA_ROOT=str(place.work),
+        PYTHONPATH=str(place.source),
+    )
+
+
+def aiokafka(place: Place) -> Command:
+    """It starts its broker by Docker's client: a stand-in hands out the one that runs."""
+    return pytest_run(
+        place,
+        "tests",
+        "--docker-image=kafka:2.13_4.3.1",
+        "--no-pull",
+        AIOKAFKA_NO_EXTENSIONS="1",  # a checkout is not compiled
+        OTTLA_SUITE_BOOTSTRAP=place.bootstrap,
+        PYTHONPATH=str(STAND_INS),
+        PATH=f"{STAND_INS / 'bin'}:{os.environ['PATH']}",
+    )
+
+
+def librdkafka(place: Place) -> Command:
+    """Built by hand beforehand (`./configure && make && make -C tests build`)."""
+    tests = place.source / "tests"
+    script = (
+        'printf "bootstrap.servers=%s\\n" "$BOOTSTRAP" > test.conf && '
+        'LD_LIBRARY_PATH=../src:../src-cpp ./test-runner -p1 -a "$@"'
+    )
+    return Command(
+        arguments=["bash", "-c", f"cd {tests} && {script}", "test-runner"],
+        environment={
+            "BOOTSTRAP": place.bootstrap,
+            "TEST_REPORT": str(place.work / REPORT),
+            "TEST_KAFKA_VERSION": "4.3.1",
+            "TEST_CONSUMER_GROUP_PROTOCOL": "consumer",
+        },
+    )
+
+
+def kafkajs(place: Place) -> Command:
+    """Its packages are installed by hand beforehand (`npm install`)."""
+    return Command(
+        arguments=["npx", "jest", "--ci", "--runInBand", "--forceExit"],
+        environment={
+            "KAFKA_VERSION": "2.4",
+            "KAFKAJS_DEBUG_PROTOCOL_BUFFERS": "1",
+            "JEST_JUNIT_OUTPUT_FILE": str(place.work / REPORT),
+        },
+    )
+
+
+FOUR_PARTITIONS = {"num.partitions": "4"}
+SUITES = {
+    "kgo": Suite(
+        source=lambda: go_module("github.com/twmb/franz-go@v1.22.2"),
+        command=kgo,
+        results=go_results,
+    ),
+    "kadm": Suite(
+        source=lambda: go_module("github.com/twmb/franz-go/pkg/kadm@v1.19.0"),
+        command=kadm,
+        results=go_results,
+    ),
+    "kafka-go": Suite(
+        source=lambda: go_module("github.com/segmentio/kafka-go@v0.4.51"),
+        command=kafka_go,
+        results=go_results,
+        ports=(9092,),
+    ),
+    "kafka-python": Suite(
+        source=None,
+        command=kafka_python,
+        results=junit_results,
+        packages=("pytest==9.0.2", "pytest-timeout", "pytest-mock", "crc32c", "lz4", "zstandard"),
+        settings=FOUR_PARTITIONS,
+    ),
+    "aiokafka": Suite(
+        source=None,
+        command=aiokafka,
+        results=junit_results,
+        packages=(
+            *("pytest==9.0.2", "pytest-asyncio==1.3.0", "pytest-mock==3.15.1", "pytest-timeout"),
+            *("async-timeout", "cramjam", "packaging", "typing_extensions"),
+        ),
+        settings={"num.partitions": "2"},
+    ),
+    "librdkafka": Suite(
+        source=None,
+        command=librdkafka,
+        results=lambda place: read_librdkafka(place.work / REPORT),
+        settings=FOUR_PARTITIONS,
+        seconds_max=7200,
+    ),
+    "kafkajs": Suite(
+        source=None,
+        command=kafkajs,
+        results=junit_results,
+        ports=(9092, 9095, 9098),
+        seconds_max=3600,
+    ),
+}

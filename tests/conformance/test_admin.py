@@ -440,3 +440,13 @@ def test_partitions_are_described_page_by_page(connection: Connection, name: str
         (second, ErrorCode.none, [1]),
         (f"{name}-missing", ErrorCode.unknown_topic_or_partition, []),
     ]
+
+
+def test_only_the_metadata_log_has_a_quorum(connection: Connection) -> None:
+    asked = {"topic_name": "t", "partitions": [{"partition_index": 3}]}
+    reply = connection.ask("describe_quorum", 2, topics=[asked])
+    (topic,) = reply.topics
+    (partition,) = topic.partitions
+    assert (topic.topic_name, partition.partition_index) == ("t", 3)
+    assert partition.error_code == ErrorCode.unknown_topic_or_partition
+    assert reply.nodes == ()

@@ -27,8 +27,8 @@ def describe_quorum(
         for part in topic.partitions
     ]
     if asked != [(TOPIC, 0)]:
-        partition = ResponsePartitionData(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    elif not isinstance(member.role, Leader):
+        return _unknown(request)
+    if not isinstance(member.role, Leader):
         partition = ResponsePartitionData(
             error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
             leader_id=-1 if member.leader is None else member.leader,
@@ -38,6 +38,23 @@ def describe_quorum(
         partition = _partition(member, member.role, now, wall)
     topic = ResponseTopicData(topic_name=TOPIC, partitions=[partition])
     return DescribeQuorumResponse(topics=[topic], nodes=_nodes(member))
+
+
+def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """Only the metadata log has a quorum: whatever else was named comes back, refused."""
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                partitions=[
+                    ResponsePartitionData(partition_index=part.partition_index, error_code=code)
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
 
 
 def _partition(member: Member, leader: Leader, now: float, wall: float) -> ResponsePartitionData:

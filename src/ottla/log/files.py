@@ -94,6 +94,10 @@ class FileHandle:
             raise
         return memoryview(room) if count == size else None
 
+    def will_need(self, position: int, size: int) -> None:
+        """Have it read into memory; nobody waits for that here."""
+        os.posix_fadvise(self.fd, position, size, os.POSIX_FADV_WILLNEED)
+
 
 class OpenFiles:
     """The most recently used handles of segments; one bound for the whole process.

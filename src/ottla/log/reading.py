@@ -1,7 +1,8 @@
-"""Reading batches out of a segment file: on the loop, or off it where pages are cold.
+"""Reading batches out of a segment file: on the loop what is little and in memory, else off it.
 
-What a disk gives back is checked: a batch with a bit flipped is read by nobody. Most clients would
-not notice it.
+Whoever reads much keeps nobody else waiting: copying megabytes takes milliseconds even where no
+disk is waited for. What a disk gives back is checked: a batch with a bit flipped is read by nobody.
+Most clients would not notice it.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,10 @@ from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD
 
 SEARCH_BYTES = 8 * 1024  # read with the data, to find the batch behind the nearest index entry
+AT_ONCE_BYTES = 128 * 1024
+"""More than that a thread reads, in memory or not."""
+AHEAD_BYTES = 8 * 1024 * 1024
+"""Is on its way from the disk when a reader of cold pages comes back for what follows."""
 BATCHES_MAX = 4096
 OLD_MAGIC = (0, 1)  # as Kafka wrote before 0.11; their checksums lie elsewhere
 _CHECKED = Struct(">qi4xbI2xi")  # base offset, length, magic, checksum, last offset delta
@@ -40,18 +45,33 @@ class Damage(KafkaError):
 class Read(NamedTuple):
     """Bytes from the batch that holds the asked offset on; the last batch may be cut short.
 
-    `cold` means that pages are not in memory yet: run `fetch_cold()` in a thread.
+    `cold` means that they are many, or not in memory yet: run `fetch_cold()` in a thread. How many
+    they will be at most is known before where they were found (`bytes_expected`), else it is None.
+    `more` tells of those alone: behind them lies more that could be read.
     """
 
     data: Buffer
     cold: bool = False
     job: Callable[[], Buffer] | None = None
+    bytes_expected: int | None = None
+    more: bool = False
 
     def fetch_cold(self) -> Buffer:
         return self.job() if self.job is not None else self.data
 
 
 NOTHING = Read(b"")
+
+
+class Place(NamedTuple):
+    """Where in a segment's file the batches lie, and they themselves if they came along."""
+
+    start: int
+    size: int
+    data: Buffer | None = None
+
+
+NOWHERE = Place(0, 0, b"")
 
 
 class SegmentRead(NamedTuple):
@@ -65,18 +85,33 @@ class SegmentRead(NamedTuple):
     at_least_one: bool
 
     def run(self) -> Buffer:
-        data = self._walk(self.handle.read)
-        return b"" if data is None else self._checked(data)
+        """In a thread."""
+        place = self._find(self.handle.read)
+        if place is None or not place.size:
+            return b""
+        read_ahead(self.handle, place.start + place.size, self.limit)
+        data = place.data
+        return self._checked(self.handle.read(place.start, place.size) if data is None else data)
 
-    def run_resident(self) -> Buffer | None:
-        """None where the disk would have to be waited for."""
-        data = self._walk(self.handle.read_resident) if self.offsets.loaded else None
+    def find_resident(self) -> "Place | None":
+        """None where the disk would have to be waited for even to find them."""
+        return self._find(self.handle.read_resident) if self.offsets.loaded else None
+
+    def read_resident(self, place: "Place") -> Buffer | None:
+        """None where there is much to read, or a disk to be waited for."""
+        if place.size > AT_ONCE_BYTES:
+            return None
+        data = place.data
+        if data is None:
+            data = self.handle.read_resident(place.start, place.size)
         return None if data is None else self._checked(data)
 
-    def _walk(self, read: Callable[[int, int], Buffer | None]) -> Buffer | None:
+    def _find(self, read: Callable[[int, int], Buffer | None]) -> "Place | None":
+        """Little is read along with the search, so that the tail of a log costs one call."""
         position = self.offsets.lookup(self.offset)
         while position < self.limit:
-            chunk = read(position, min(self.limit - position, self.bytes_max + SEARCH_BYTES))
+            rest = min(self.limit - position, self.bytes_max + SEARCH_BYTES)
+            chunk = read(position, rest if rest <= AT_ONCE_BYTES else SEARCH_BYTES)
             if chunk is None:
                 return None
             size, at = find_in(chunk, self.offset)
@@ -88,14 +123,13 @@ class SegmentRead(NamedTuple):
             if at + size > self.limit - position:
                 raise self._damage()
             if size > self.bytes_max and not self.at_least_one:
-                return b""
+                return NOWHERE
             stop = min(at + max(size, self.bytes_max), self.limit - position)
-            if stop <= len(chunk):
-                return memoryview(chunk)[at:stop]
-            return read(position + at, stop - at)
+            data = memoryview(chunk)[at:stop] if stop <= len(chunk) else None
+            return Place(position + at, stop - at, data)
         if position > self.limit:  # a length led beyond the end
             raise self._damage()
-        return b""
+        return NOWHERE
 
     def _checked(self, data: Buffer) -> Buffer:
         sound = sound_bytes(data)
@@ -114,6 +148,35 @@ class SegmentRead(NamedTuple):
             if offset > self.offsets.base_offset:
                 break
         return Damage(offset)
+
+
+class TailRead(NamedTuple):
+    """Whole batches that were written not long ago, at a place that is known."""
+
+    handle: FileHandle
+    start: int
+    size: int
+    limit: int  # position where the file ended
+
+    def run(self) -> Buffer:
+        """In a thread. What never left memory is as it was written; what a disk gave back may
+        not be."""
+        data: Buffer | None = self.handle.read_resident(self.start, self.size)
+        if data is not None:
+            return data
+        read_ahead(self.handle, self.start + self.size, self.limit)
+        data = self.handle.read(self.start, self.size)
+        sound = sound_bytes(data)
+        if sound == 0:
+            raise Damage(int.from_bytes(data[:8], "big"))
+        return memoryview(data)[:sound]
+
+
+def read_ahead(handle: FileHandle, position: int, limit: int) -> None:
+    """Let the disk go on behind what is being read, unless that is in memory: one page tells."""
+    size = min(AHEAD_BYTES, limit - position)
+    if size > 0 and handle.read_resident(position + size - 1, 1) is None:
+        handle.will_need(position, size)
 
 
 def read_first(spans: list[SegmentRead]) -> Buffer:

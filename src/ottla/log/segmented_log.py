@@ -5,7 +5,7 @@ What batches mean (producers, epochs, what is committed) is `partition_log`'s pa
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,13 +15,15 @@ from ottla.ids import TopicPartition
 from ottla.log.config import LogConfig
 from ottla.log.files import DELETED, OpenFiles
 from ottla.log.health import DirectoryHealth
-from ottla.log.reading import NOTHING, Damage, Read, SegmentRead, read_first
+from ottla.log.reading import NOTHING, Damage, Read, SegmentRead, TailRead, read_first
 from ottla.log.segment import Segment
-from ottla.log.tail import Tail, TailCache
+from ottla.log.tail import Found, Tail, TailCache
 from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
 from ottla.wire.compression import Buffer
 
 WARM_SEGMENTS = 3
+TAIL_AT_ONCE_BYTES = 1024 * 1024
+"""Of what is at the head: replicas and consumers there should not wait for a thread."""
 
 
 class LogResources(NamedTuple):
@@ -86,8 +88,19 @@ class SegmentedLog:
             return self._read_segments(offset, max_bytes, upto, at_least_one)
         if found.data is not None:
             return Read(found.data)
-        # Written moments ago: the pages are in memory, there is no need to ask.
-        return Read(self.active.handle.read(found.start, found.stop - found.start))
+        return self._read_tail(found, upto)
+
+    def _read_tail(self, found: Found, upto: int) -> Read:
+        """Large batches: of them only the position is kept, and for long."""
+        place = TailRead(
+            self.active.handle, found.start, found.stop - found.start, self.active.size
+        )
+        if place.size <= TAIL_AT_ONCE_BYTES:
+            data = place.handle.read_resident(place.start, place.size)
+            if data is not None:
+                return Read(data)
+        job = partial(self._off_loop, place.run)
+        return Read(b"", True, job, place.size, more=found.end_offset < upto)
 
     def _read_segments(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> Read:
         spans: list[SegmentRead] = []
@@ -107,9 +120,14 @@ class SegmentedLog:
             )
         try:
             for span in spans:
-                data = span.run_resident()
+                place = span.find_resident()
+                data = None if place is None else span.read_resident(place)
                 if data is None:
-                    return Read(b"", cold=True, job=partial(self._read_cold, spans))
+                    job = partial(self._off_loop, partial(read_first, spans))
+                    if place is None:
+                        return Read(b"", True, job)
+                    more = span is not spans[-1] or place.start + place.size < span.limit
+                    return Read(b"", True, job, place.size, more)
                 if len(data):
                     return Read(data)
         except Damage as damage:
@@ -117,10 +135,10 @@ class SegmentedLog:
             raise
         return NOTHING
 
-    def _read_cold(self, spans: list[SegmentRead]) -> Buffer:
+    def _off_loop(self, read: Callable[[], Buffer]) -> Buffer:
         """In a thread."""
         try:
-            return read_first(spans)
+            return read()
         except Damage as damage:
             self.damage = self.damage or damage
             raise

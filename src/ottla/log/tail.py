@@ -13,11 +13,13 @@ _BOOKKEEPING = 200  # bytes that an entry costs beside its data
 
 
 class Found(NamedTuple):
-    """Whole batches: their bytes if all were kept, and where they lie in the segment."""
+    """Whole batches: their bytes if all were kept, where they lie in the segment, and the offset
+    after the last."""
 
     data: bytes | None
     start: int
     stop: int
+    end_offset: int
 
 
 class TailCache:
@@ -104,14 +106,14 @@ class Tail:
             last = min(last, bisect_right(ends, upto, first))
         if last == first:
             if not at_least_one or ends[first] > upto:
-                return Found(b"", start, start)
+                return Found(b"", start, start, offset)
             last = first + 1
         kept = self._data[first:last]
         data = kept[0]
         if last - first > 1:
             whole = not self._large or None not in kept
             data = b"".join(kept) if whole else None  # type: ignore[arg-type]
-        return Found(data, start, stops[last - 1])
+        return Found(data, start, stops[last - 1], ends[last - 1])
 
     def position_of(self, offset: int) -> int | None:
         """Where the batch with `offset` begins."""

@@ -1,8 +1,8 @@
 """Fetch: record bytes from the partitions led here, at once or when enough of them are there.
 
 Consumers read what is committed (the high watermark, or with read_committed the last stable
-offset); replicas read to the log's end, and by asking tell what they have. Pages that are not in
-memory are read by a thread. Versions: 5 log start, 7 sessions, 9 leader epochs, 11 racks, 12
+offset); replicas read to the log's end, and by asking tell what they have. What is much, or not in
+memory, is read by a thread. Versions: 5 log start, 7 sessions, 9 leader epochs, 11 racks, 12
 diverging epochs, 13 topic ids, 15 the replica's epoch, 16 the leaders' addresses.
 """
 
@@ -35,6 +35,8 @@ STALLED_RESPONSE_BYTES = 64 * 1024
 """While that much waits for clients that do not read, replies shrink: about a batch each."""
 WAIT_MS_MAX = 2**31 - 1
 _BATCH_BOUNDS = Struct(">qi11xi")  # base offset, length, last offset delta
+Aborted = list[tuple[int, int]] | None
+"""Producer id and first offset of transactions; None where nobody asked for them."""
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -131,7 +133,7 @@ class Work:
         if self.replica >= 0 or self.min_bytes <= 1:
             return False
         committed = self.request.isolation_level == READ_COMMITTED
-        return any(
+        return any(read.more for _, read in self.cold) or any(
             end_of(one.data) < (one.last_stable_offset if committed else one.high_watermark)
             for _, one in self.fetched
             if len(one.data)
@@ -147,7 +149,7 @@ class Work:
         return sum(leader.log.size for leader in self.leaders)
 
     def read_cold(self) -> Later:
-        """Let a thread wait for the disk; the event loop goes on."""
+        """Let a thread read; the event loop goes on."""
         later = self.later = self.later or Later()
         cold = self.cold
 
@@ -162,6 +164,7 @@ class Work:
                         fetched.error = ErrorCode.KAFKA_STORAGE_ERROR
                     else:
                         fetched.data = found
+                        fetched.aborted = touched(fetched.aborted, found)
             later.deliver(self.reply())
 
         self.broker.in_thread(lambda: [read_or_damage(read) for _, read in cold], finished)
@@ -207,9 +210,12 @@ class Work:
 
     @property
     def bytes_found(self) -> int:
-        if self.cold:  # how much is there is not known yet, but it is something
-            return self.min_bytes
-        return sum(len(fetched.data) for _, fetched in self.fetched)
+        found = sum(len(fetched.data) for _, fetched in self.fetched)
+        for _, read in self.cold:
+            if read.bytes_expected is None:  # how much is not known yet, but it is something
+                return max(found, self.min_bytes)
+            found += read.bytes_expected
+        return found
 
     def _read(self, asked: Asked) -> Fetched:
         fetched = Fetched(asked.key[2])
@@ -270,7 +276,7 @@ class Work:
             upto = log.high_watermark
         read = log.read(
             offset,
-            min(wanted.partition_max_bytes, self.bytes_left),
+            max(min(wanted.partition_max_bytes, self.bytes_left), 0),
             upto=upto,
             at_least_one=self.bytes_left == self.limit,
         )
@@ -278,21 +284,21 @@ class Work:
         fetched.bounds_of(log)
         if read.cold:
             self.cold.append((fetched, read))
-            self.bytes_left -= min(wanted.partition_max_bytes, self.bytes_left)
+            self.bytes_left -= self._bytes_at_most(read, wanted)
         else:
             fetched.data = read.data
             self.bytes_left -= len(read.data)
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
 
-    def _aborted(
-        self, leader: Leader | Standby, offset: int, upto: int, read: Read
-    ) -> list[tuple[int, int]]:
+    def _bytes_at_most(self, read: Read, wanted: FetchPartition) -> int:
+        if read.bytes_expected is not None:
+            return read.bytes_expected
+        return min(wanted.partition_max_bytes, self.bytes_left)
+
+    def _aborted(self, leader: Leader | Standby, offset: int, upto: int, read: Read) -> Aborted:
         aborted = leader.log.aborted_transactions(offset, upto)
-        if not aborted or read.cold:
-            return aborted
-        end = end_of(read.data)
-        return [one for one in aborted if one[1] < end]
+        return aborted if read.cold else touched(aborted, read.data)
 
     def _diverges(self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""
@@ -391,6 +397,14 @@ def read_or_damage(read: Read) -> Buffer | Damage:
         return read.fetch_cold()
     except Damage as damage:
         return damage
+
+
+def touched(aborted: Aborted, data: Buffer) -> Aborted:
+    """The aborted transactions that begin before the data ends."""
+    if not aborted:
+        return aborted
+    end = end_of(data)
+    return [one for one in aborted if one[1] < end]
 
 
 def end_of(data: Buffer) -> int:

@@ -1,10 +1,12 @@
 """Replies in the order of requests, whatever finishes first. No socket."""
 
+import asyncio
 import struct
+from itertools import pairwise
 from typing import Any
 
 from ottla.broker.api import Listeners
-from ottla.broker.connection import Connection, Outflow
+from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.inflow import Inflow
 from ottla.broker.later import Body, Later
@@ -270,3 +272,59 @@ def test_who_leaves_while_waiting_for_room_makes_way() -> None:
     feed(first, large(1)[-1:])
     assert feed(third, left) == b""
     assert third.transport.written == bytes([3])
+
+
+def long_reply(line: Line, number: int) -> bytes:
+    """Three pieces and a bit, in buffers that are cut elsewhere."""
+    body: Body = [bytes([number]), bytes(PIECE_BYTES + 100), b"x" * 2 * PIECE_BYTES, b"end"]
+    line.dispatcher.laters[number].deliver(body)
+    return b"".join(body)
+
+
+def test_a_long_reply_is_written_in_pieces_between_which_others_have_their_turn() -> None:
+    async def scenario() -> None:
+        line = Line(1)
+        line.send((FETCH, 1), (METADATA, 2))
+        whole = long_reply(line, 1)
+        sizes = [len(line.transport.written)]
+        while len(line.transport.written) < len(whole):
+            assert line.dispatcher.taken == [1], "the next comes when this one is out"
+            await asyncio.sleep(0)
+            sizes.append(len(line.transport.written))
+        assert line.transport.written == whole + bytes([2])
+        assert max(b - a for a, b in pairwise(sizes)) <= PIECE_BYTES
+
+    asyncio.run(scenario())
+
+
+def test_what_is_left_of_a_long_reply_waits_for_the_client_and_counts_as_queued() -> None:
+    async def scenario() -> None:
+        line = Line(1)
+        line.send((FETCH, 1))
+        whole = long_reply(line, 1)
+        line.connection.pause_writing()
+        left = len(whole) - PIECE_BYTES
+        assert line.outflow.stalled_bytes == line.transport.get_write_buffer_size() + left
+        await asyncio.sleep(0)
+        assert len(line.transport.written) == PIECE_BYTES
+        line.connection.resume_writing()
+        assert line.outflow.stalled_bytes == 0
+        while len(line.transport.written) < len(whole):
+            await asyncio.sleep(0)
+        assert line.transport.written == whole
+
+    asyncio.run(scenario())
+
+
+def test_a_connection_that_is_closed_amid_a_long_reply_writes_the_rest_first() -> None:
+    async def scenario() -> None:
+        line = Line(1)
+        line.send((FETCH, 1))
+        whole = long_reply(line, 1)
+        line.connection.close()
+        assert line.transport.closed
+        assert line.transport.written == whole
+        await asyncio.sleep(0)
+        assert line.transport.written == whole
+
+    asyncio.run(scenario())

@@ -293,6 +293,50 @@ def test_a_fetch_waits_for_no_more_than_a_reply_can_hold(serving: Any, run: Any)
     run(scenario())
 
 
+def test_what_a_thread_will_read_counts_towards_the_bytes_a_fetch_waits_for(
+    serving: Any, run: Any
+) -> None:
+    async def scenario() -> None:
+        async with serving() as asking:
+            await asking.make_topic(TOPIC)
+            for _ in range(3):
+                await asking.ask(produce(asking, batch(bytes(900_000))), 9)
+            wanted = fetch(asking, max_wait_ms=60_000, max_bytes=50_000_000)
+            wanted.min_bytes = 5_000_000
+            wanted.topics[0].partitions[0].partition_max_bytes = 50_000_000
+            reply = asking.take(wanted, 12)
+            assert isinstance(reply, Later)
+            arrived = asyncio.get_running_loop().create_future()
+            reply.then(arrived.set_result)
+            for _ in range(3):
+                assert not arrived.done()
+                await asking.ask(produce(asking, batch(bytes(900_000))), 9)
+            assert sum(map(len, await asyncio.wait_for(arrived, 20))) > 5_400_000
+
+    run(scenario())
+
+
+def test_a_batch_larger_than_the_limit_leaves_nothing_for_the_others(
+    serving: Any, run: Any
+) -> None:
+    async def scenario() -> None:
+        async with serving(num_partitions="2") as asking:
+            await asking.make_topic(TOPIC)
+            for partition in (0, 1):
+                await asking.ask(produce(asking, batch(bytes(100_000)), partition=partition), 9)
+                log = asking.broker.partitions.leader(TOPIC, partition).log
+                log.tail.clear(log.log_end_offset, log.active.size)
+            wanted = fetch(asking, max_bytes=1)
+            wanted.topics[0].partitions.append(
+                FetchPartition(partition=1, fetch_offset=0, partition_max_bytes=1 << 20)
+            )
+            first, second = (await asking.ask(wanted, 12)).responses[0].partitions
+            assert len(first.records) > 100_000
+            assert (second.error_code, second.records) == (ErrorCode.NONE, b"")
+
+    run(scenario())
+
+
 def test_a_full_disk_refuses_produce_and_goes_on_serving(serving: Any, run: Any) -> None:
     async def scenario() -> None:
         async with serving() as asking:

@@ -16,7 +16,7 @@ from typing import cast
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
-from ottla.broker.later import Body, Broken, Later
+from ottla.broker.later import Body, Broken, Buffer, Later
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 BACKLOG_FRAMES_MAX = 64
 BACKLOG_BYTES_MAX = 1024 * 1024
 WRITE_BUFFER_BYTES = 1024 * 1024
+PIECE_BYTES = 1024 * 1024
+"""Of a long reply, that much is handed to the socket in one turn of the loop: the kernel copies it
+there and then, and others wait."""
 
 
 class Outflow:
@@ -58,7 +61,8 @@ class Connection(asyncio.BufferedProtocol):
         self._opened = opened
         self._closed = closed
         self._transport: asyncio.Transport | None = None
-        self._out: list[bytes | bytearray | memoryview] = []
+        self._out: Body = []
+        self._rest: deque[Buffer] = deque()  # of long replies, behind what was written
         self._pending: deque[_Slot] = deque()  # replies that are awaited, oldest first
         self._only_produce = True  # among the pending ones
         self._backlog: deque[tuple[memoryview, int]] = deque()  # and what it holds of the room
@@ -121,18 +125,22 @@ class Connection(asyncio.BufferedProtocol):
                 slot.later.abandon()
         self._pending.clear()
         self._backlog.clear()
+        self._rest.clear()
         self._share.close()
         self._closed(self)
 
     def pause_writing(self) -> None:
         self._writing_paused = True
         assert self._transport is not None
-        self._count_stalled(self._transport.get_write_buffer_size())
+        self._count_stalled(self._transport.get_write_buffer_size() + sum(map(len, self._rest)))
 
     def resume_writing(self) -> None:
         self._writing_paused = False
         self._count_stalled(0)
-        self._continue()
+        if self._rest:
+            self._write_piece()
+        else:
+            self._continue()
 
     def _count_stalled(self, size: int) -> None:
         self._outflow.stalled_bytes += size - self._stalled_bytes
@@ -141,7 +149,7 @@ class Connection(asyncio.BufferedProtocol):
     # Requests ------------------------------------------------------------------------------
 
     def _may_take(self, frame: memoryview) -> bool:
-        if self._writing_paused or self._transport is None:
+        if self._writing_paused or self._rest or self._transport is None:
             return False
         if not self._pending:
             return True
@@ -161,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._pending:
                 self._pending.append(_Slot(None, reply))
             else:
-                self._out += reply
+                self._reply(reply)
 
     def _arrived(self, slot: "_Slot", body: Body | Broken | None) -> None:
         slot.body, slot.is_due = body, True
@@ -196,7 +204,13 @@ class Connection(asyncio.BufferedProtocol):
             if isinstance(body, Broken):
                 raise body
             if body is not None:
-                self._out += body
+                self._reply(body)
+
+    def _reply(self, body: Body) -> None:
+        """Short ones are gathered; behind a long one nothing is taken up before it is out."""
+        self._out += body
+        if sum(map(len, body)) > PIECE_BYTES:
+            self._write()
 
     def _put_off(self, frame: memoryview, held: int) -> None:
         if not held:
@@ -221,12 +235,38 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self) -> None:
         if self._out and self._transport is not None:
             out, self._out = self._out, []
-            if len(out) == 1:
+            size = len(out[0]) if len(out) == 1 else sum(map(len, out))
+            if self._rest:
+                self._rest += out
+            elif size > PIECE_BYTES:
+                self._rest += out
+                self._write_piece()
+            elif len(out) == 1:
                 self._transport.write(out[0])
-            elif sum(map(len, out)) < 4096:
+            elif size < 4096:
                 self._transport.write(b"".join(out))
             else:
                 self._transport.writelines(out)
+
+    def _write_piece(self) -> None:
+        """The next of a long reply; those who wait for the loop come in between."""
+        if self._transport is None or self._writing_paused or not self._rest:
+            return
+        piece: Body = []
+        room = PIECE_BYTES
+        while self._rest and room:
+            first = self._rest.popleft()
+            if len(first) > room:
+                view = memoryview(first)
+                self._rest.appendleft(view[room:])
+                first = view[:room]
+            piece.append(first)
+            room -= len(first)
+        self._transport.writelines(piece)
+        if self._rest:
+            asyncio.get_running_loop().call_soon(self._write_piece)
+        else:
+            self._continue()
 
     # The end -------------------------------------------------------------------------------
 
@@ -238,6 +278,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         if self._transport is not None:
+            if self._rest:
+                self._transport.writelines(self._rest)
+                self._rest.clear()
             self._transport.close()
 
     def abort(self) -> None:

@@ -9,6 +9,7 @@ from ottla.broker.handlers import delete_groups, delete_share_group_offsets
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.share import starting
+from ottla.groups.share.group import Topics
 from ottla.groups.share.states import Place
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.delete_share_group_offsets import (
@@ -17,7 +18,7 @@ from ottla.wire.messages.delete_share_group_offsets import (
 )
 from support.group_driver import Driver
 
-TOPIC_ID = b"t" * 16
+TOPIC_ID = b"t".ljust(16, b".")
 NOBODY: Any = None
 REACHED, AWAY = ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -41,18 +42,20 @@ class Groups:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        topics = {TOPIC_ID: ("t", frozenset({0, 1}))}
+        topics = {driver.make_topic("t", 2): ("t", frozenset({0, 1}))}
         driver.ask(lambda _: starting.start(driver.groups, driver.now, "g", topics))
+        driver.ask(lambda _: starting.initialized(driver.groups, "g", topics))
 
-    def share_queues_to_delete(self, group_id: str) -> starting.Started:
+    def share_queues_to_delete(self, group_id: str) -> Topics:
         return starting.queues_to_delete(self._driver.groups, group_id)
 
-    def share_queues_to_forget(self, group_id: str, names: set[str]) -> starting.Started:
-        return starting.queues_to_forget(self._driver.groups, group_id, names)
-
-    async def forget_share(self, group_id: str, names: set[str]) -> None:
+    async def begin_to_forget_share(self, group_id: str, names: list[str]) -> Any:
         groups = self._driver.groups
-        self._driver.ask(lambda _: starting.forget(groups, group_id, names))
+        return self._driver.ask(lambda _: starting.begin_to_forget(groups, group_id, names)).reply
+
+    async def forget_share(self, group_id: str, topics: set[bytes]) -> None:
+        groups = self._driver.groups
+        self._driver.ask(lambda _: starting.forget(groups, group_id, topics))
 
     async def delete(self, group_id: str) -> None:
         groups = self._driver.groups
@@ -92,5 +95,5 @@ def test_offsets_that_could_not_be_deleted_can_be_deleted_again() -> None:
     assert delete() == AWAY
     assert delete() == REACHED
     assert not broker.share_states.kept
-    assert starting.started_by(driver.groups, "g") == {}
+    assert starting.initialized_of(driver.groups, "g") == {}
     assert delete() == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

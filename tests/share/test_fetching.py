@@ -8,10 +8,8 @@ import pytest
 
 from ottla.broker.features import SHARE_GROUPS
 from ottla.broker.handlers import share_fetch
-from ottla.broker.share_sessions import ShareSessions
-from ottla.broker.shares import Taken
+from ottla.broker.share_sessions import ShareSessions, rotated
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.in_flight import Acquired
 from ottla.log.reading import Damage
 from ottla.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 
@@ -19,44 +17,34 @@ TOPIC_ID = b"t" * 16
 
 
 class Shares:
-    """A queue is its partition's number; that of partition 1 refuses."""
+    """Every queue refuses, each in its own way."""
 
-    def __init__(self, refusal: KafkaError) -> None:
+    def __init__(self, refusals: list[KafkaError]) -> None:
         self.sessions = ShareSessions(1)
         terms = SimpleNamespace(lock_s=30.0)
         self.queues = SimpleNamespace(open=self._open, terms_of=lambda group_id: terms)
-        self._refusal = refusal
+        self._refusals = refusals
 
-    async def _open(self, group_id: str, topic_id: bytes, partition: int, **_: bool) -> int:
-        return partition
-
-    async def take(self, key: Any, queue: int, records_max: int, *, whole_batches: bool) -> Taken:
-        if queue == 1:
-            raise self._refusal
-        return Taken(b"records", [Acquired(0, 4, 1)])
+    async def _open(self, group_id: str, topic_id: bytes, partition: int) -> None:
+        raise self._refusals[partition]
 
 
-@pytest.mark.parametrize(
-    ("refusal", "told"),
-    [
-        (KafkaError(ErrorCode.UNKNOWN_TOPIC_ID), ErrorCode.UNKNOWN_TOPIC_ID),
-        (KafkaError(ErrorCode.FENCED_STATE_EPOCH), ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE), ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (Damage(7), ErrorCode.KAFKA_STORAGE_ERROR),
-    ],
-)
-def test_a_partition_that_refuses_does_not_keep_back_what_was_taken_of_others(
-    refusal: KafkaError, told: ErrorCode
-) -> None:
+def test_each_partition_tells_what_a_client_understands() -> None:
+    refusals = [
+        KafkaError(ErrorCode.UNKNOWN_TOPIC_ID),
+        KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        Damage(7),
+    ]
     broker: Any = SimpleNamespace(
-        image=SimpleNamespace(features={SHARE_GROUPS: 1}),
-        shares=Shares(refusal),
+        image=SimpleNamespace(features={SHARE_GROUPS: 1}, topics_by_id={TOPIC_ID}),
+        shares=Shares(refusals),
+        fetch_bytes_max=1 << 20,
         now=lambda: 0.0,
         partition_state=lambda *_: SimpleNamespace(leader=3, leader_epoch=2),
         endpoints=lambda *_: [],
     )
     peer = SimpleNamespace(share_sessions=set())
-    context: Any = SimpleNamespace(peer=peer, listener_name="L")
+    context: Any = SimpleNamespace(peer=peer, listener_name="L", api_version=2)
     partitions = [FetchPartition(partition_index=index) for index in range(3)]
     request = ShareFetchRequest(
         group_id="g",
@@ -70,6 +58,15 @@ def test_a_partition_that_refuses_does_not_keep_back_what_was_taken_of_others(
     assert reply.error_code == ErrorCode.NONE
     (topic,) = reply.responses
     found = {part.partition_index: part for part in topic.partitions}
-    assert {index: part.error_code for index, part in found.items()} == {0: 0, 1: told, 2: 0}
-    assert [len(found[index].acquired_records) for index in range(3)] == [1, 0, 1]
+    assert {index: part.error_code for index, part in found.items()} == {
+        0: ErrorCode.UNKNOWN_TOPIC_ID,
+        1: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        2: ErrorCode.KAFKA_STORAGE_ERROR,
+    }
     assert found[1].current_leader.leader_id == 3
+
+
+@pytest.mark.parametrize(("epoch", "first"), [(0, 0), (1, 1), (2, 2), (3, 0), (4, 1), (-1, 0)])
+def test_another_partition_goes_first_with_each_request(epoch: int, first: int) -> None:
+    partitions = [(TOPIC_ID, index) for index in range(3)]
+    assert rotated(partitions, epoch)[0] == (TOPIC_ID, first)

@@ -41,6 +41,7 @@ class ShareMember:
         self.topic = topic
         self.id = str(uuid.uuid4())
         self.epoch = 0
+        self.has_partitions = False
 
     def beat(self, bootstrap: str) -> ErrorCode:
         """One heartbeat; the first one joins. A coordinator that loads is waited for."""
@@ -63,12 +64,15 @@ class ShareMember:
             )
         if reply.error_code == ErrorCode.none:
             self.epoch = reply.member_epoch
+            if reply.assignment is not None:
+                self.has_partitions = bool(reply.assignment.topic_partitions)
         return ErrorCode(reply.error_code)
 
     def leave(self, bootstrap: str) -> None:
         self.epoch = -1
         assert self.beat(bootstrap) == ErrorCode.none
         self.epoch = 0
+        self.has_partitions = False
 
     def ask_coordinator(self, bootstrap: str, api: str, version: int, **fields: Any) -> Any:
         with Connection(self._coordinator(bootstrap)) as connection:
@@ -81,6 +85,9 @@ class ShareMember:
         while len(taken) < count:
             assert time.monotonic() < deadline, f"{len(taken)} of {count} records"
             assert self.beat(bootstrap) == ErrorCode.none
+            if not self.has_partitions:
+                time.sleep(0.05)  # their states are not made yet
+                continue
             topic_id, leaders = self._leaders(bootstrap)
             for address, partitions in leaders.items():
                 with Connection(address) as connection:

@@ -1,18 +1,19 @@
 """Queues of share groups over the partitions led here: `groups.share.in_flight` at work.
 
-A queue lives as long as the leadership it was opened under. Its state is read from the share
-coordinator when someone first takes from it, and written back with every answer.
+A queue lives as long as the leadership it was opened under, and as its group has sessions here.
+Its state is read from the share coordinator when someone first takes from it, and written back
+with every answer.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.share_states import StateKeeper
+from ottla.broker.share_states import NOT_READY, StateKeeper
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.in_flight import Change, InFlight
-from ottla.groups.share.states import NOT_STARTED, Place, State
+from ottla.groups.share.delivery import Change
+from ottla.groups.share.in_flight import InFlight
+from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.ids import Uuid
 from ottla.metadata.image import ResourceType
 from ottla.replication.leader import Leader
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LATEST, EARLIEST, BY_DURATION = "latest", "earliest", "by_duration:"
-LOADING_TRIES = 20
-LOADING_PAUSE_S = 0.1
-NOT_READY = (
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-)
+
+
+STALE = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST)
+"""The state is another one by now, or was deleted."""
+PASSED_ON = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 class Terms(NamedTuple):
@@ -40,6 +39,7 @@ class Terms(NamedTuple):
     locks_max: int
     reset: str
     read_committed: bool
+    may_renew: bool
 
 
 class Queue:
@@ -50,6 +50,7 @@ class Queue:
         self.leader = leader
         self.in_flight = in_flight
         self.state_epoch = state_epoch
+        self.is_taken_from = False  # one request at a time reads for it
         self.waiters: set[asyncio.Event] = set()
         self.timer: asyncio.TimerHandle | None = None
 
@@ -73,17 +74,13 @@ class Queues:
             settings.int("share.partition.max.record.locks"),
             settings.text("share.auto.offset.reset"),
             settings.text("share.isolation.level") == "read_committed",
+            settings.flag("share.renew.acknowledge.enable"),
         )
 
-    async def open(
-        self, group_id: str, topic_id: Uuid, partition: int, *, confirmed: bool = True
-    ) -> Queue:
-        """The queue of a partition that is led here; if it is to be `confirmed` first, one whose
-        state was reset or deleted by another broker is not used any longer."""
+    async def open(self, group_id: str, topic_id: Uuid, partition: int) -> Queue:
+        """The queue of a partition that is led here."""
         leader = self._broker.partitions.leader_by_id(topic_id, partition)
         place = Place(group_id, topic_id, partition)
-        if not confirmed:
-            await self._confirm(place)
         opening = self._queues.get(place)
         if opening is not None and opening.done() and not self._holds(opening, leader):
             opening = None
@@ -93,19 +90,19 @@ class Queues:
         return await asyncio.shield(opening)
 
     def known(self, place: Place) -> Queue | None:
+        """The queue if somebody opened it, and its leadership goes on."""
         opening = self._queues.get(place)
         if opening is None or not opening.done() or opening.exception() is not None:
             return None
-        return opening.result()
+        queue = opening.result()
+        return None if queue.leader.deposed else queue
 
-    async def _confirm(self, place: Place) -> None:
-        queue = self.known(place)
-        if queue is None:
-            return
-        state = await self._when_ready(lambda: self._states.summary(place))
-        known = (queue.state_epoch, queue.leader.epoch)
-        if state.start_offset == NOT_STARTED or (state.state_epoch, state.leader_epoch) != known:
-            self._drop(queue)
+    def forget_group(self, group_id: str) -> None:
+        """Nobody takes from its queues any more: who comes next reads their states anew."""
+        for place in [place for place in self._queues if place.group_id == group_id]:
+            queue = self.known(place)
+            if queue is not None:
+                self._drop(queue)
 
     def _drop(self, queue: Queue) -> None:
         """What it knows does not hold any more: the state is read again by whoever comes next."""
@@ -124,32 +121,15 @@ class Queues:
 
     async def _open(self, place: Place, leader: Leader) -> Queue:
         terms = self.terms_of(place.group_id)
-        state = await self._when_ready(lambda: self._states.read(place, leader.epoch))
+        try:
+            state = await self._states.read(place, leader.epoch)
+        except KafkaError as refusal:
+            raise _told(refusal) from None
         start_offset = state.start_offset
         if start_offset == NOT_STARTED:
             start_offset = self._first_offset(leader, terms.reset)
-        in_flight = InFlight(
-            start_offset,
-            state.batches,
-            delivery_limit=terms.delivery_limit,
-            locks_max=terms.locks_max,
-        )
-        queue = Queue(place, leader, in_flight, state.state_epoch)
-        if state.start_offset == NOT_STARTED:
-            await self._write(queue, Change(start_offset, (), 0))
-        return queue
-
-    @staticmethod
-    async def _when_ready(ask: Callable[[], Awaitable[State]]) -> State:
-        """The coordinator may just have been elected, or its topic just been made."""
-        for _ in range(LOADING_TRIES):
-            try:
-                return await ask()
-            except KafkaError as refusal:
-                if refusal.code not in NOT_READY:
-                    raise
-                await asyncio.sleep(LOADING_PAUSE_S)
-        return await ask()
+        in_flight = InFlight(start_offset, state.batches)
+        return Queue(place, leader, in_flight, state.state_epoch)
 
     def _first_offset(self, leader: Leader, reset: str) -> int:
         partition_log = leader.log
@@ -158,32 +138,43 @@ class Queues:
         if reset.startswith(BY_DURATION):
             since = self._broker.now_ms() - _milliseconds(reset.removeprefix(BY_DURATION))
             found = partition_log.offset_for_timestamp(since)
-            return partition_log.high_watermark if found is None else found.offset
+            if found is None:
+                raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "No record is as late as that.")
+            return found.offset
         return partition_log.high_watermark
 
     # -- changes ------------------------------------------------------------------------------
 
-    async def settle(self, queue: Queue, change: Change, before: int) -> None:
+    def in_flight(self, queue: Queue) -> InFlight:
+        """What is configured may have changed since."""
+        terms = self.terms_of(queue.place.group_id)
+        queue.in_flight.delivery_limit = terms.delivery_limit
+        queue.in_flight.locks_max = terms.locks_max
+        return queue.in_flight
+
+    async def settle(self, queue: Queue, change: Change) -> None:
         """Write what changed; wake who waits for records."""
         self.watch(queue)
-        if change.batches or change.start_offset != before:
-            await self._write(queue, change)
-        queue.wake()
-
-    async def _write(self, queue: Queue, change: Change) -> None:
+        if not change.batches:
+            return
+        is_written = False
         try:
             await self._states.write(queue.place, queue.state_epoch, queue.leader.epoch, change)
+            is_written = True
         except KafkaError as refusal:
-            if refusal.code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
+            if refusal.code in STALE or refusal.code in PASSED_ON:
                 self._drop(queue)
-            raise
+            raise _told(refusal) from None
+        finally:
+            queue.in_flight.complete(change, self._broker.now(), is_written=is_written)
+            queue.wake()
 
     def watch(self, queue: Queue) -> None:
         """Wake up when the first lock runs out."""
+        deadline = queue.in_flight.deadline()
         if queue.timer is not None:
             queue.timer.cancel()
             queue.timer = None
-        deadline = queue.in_flight.deadline()
         if deadline is not None:
             delay = max(deadline - self._broker.now(), 0.0)
             queue.timer = asyncio.get_running_loop().call_later(delay, self._locks_ran_out, queue)
@@ -192,23 +183,37 @@ class Queues:
         queue.timer = None
         if queue.leader.deposed:
             return
-        before = queue.in_flight.start_offset
-        self.settle_later(queue, queue.in_flight.tick(self._broker.now()), before)
+        change = self.in_flight(queue).tick(self._broker.now())
+        self.settle_later(queue, change)
+        if change.batches:
+            queue.wake()
 
     def release(self, queue: Queue, member_id: str) -> None:
-        before = queue.in_flight.start_offset
-        self.settle_later(queue, queue.in_flight.release(member_id), before)
+        self.settle_later(queue, self.in_flight(queue).release(member_id, self._broker.now()))
 
-    def settle_later(self, queue: Queue, change: Change, before: int) -> None:
+    def settle_later(self, queue: Queue, change: Change) -> None:
         """Nobody waits for it: were it lost, the records would only come once more."""
 
         async def settle() -> None:
             try:
-                await self.settle(queue, change, before)
+                await self.settle(queue, change)
             except KafkaError as refusal:
                 log.warning("%s: the state was not written: %s", queue.place.key(), refusal)
 
         self._broker.spawn(settle())
+
+
+def _told(refusal: KafkaError) -> KafkaError:
+    """What a member hears of a refusal by the share coordinator."""
+    if refusal.code in NOT_READY:
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    elif refusal.code in PASSED_ON:
+        code = refusal.code
+    elif refusal.code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    else:
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+    return KafkaError(code, refusal.message)
 
 
 def _milliseconds(duration: str) -> int:

@@ -1,13 +1,19 @@
-"""Where the state of a share partition is kept: asked of its coordinator, here or elsewhere."""
+"""Where the state of a share partition is kept: asked of its coordinator, here or elsewhere.
 
+A coordinator may just have been elected, or its topic just been made: it is asked again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ottla.broker.internal_topics import SHARE_GROUP_STATE, create_internal_topic
 from ottla.coordination.shards import java_hash
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.coordinator import ShareCoordinator
-from ottla.groups.share.in_flight import Batch, Change, DeliveryState
+from ottla.groups.share.delivery import Batch, Change, DeliveryState
 from ottla.groups.share.states import Place, State
+from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
 from ottla.wire.message import Message
 
@@ -15,8 +21,18 @@ if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 TIMEOUT_S = 10.0
 WRITE_VERSION = 1
+LIST_OFFSETS_VERSION = 7
+LATEST = -1
+LOADING_TRIES = 20
+LOADING_PAUSE_S = 0.1
+NOT_READY = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
 
 
 class Peers(Protocol):
@@ -39,6 +55,15 @@ class StateKeeper:
         self._peers = peers
 
     async def initialize(self, place: Place, state_epoch: int, start_offset: int) -> None:
+        await _when_ready(lambda: self._initialize(place, state_epoch, start_offset))
+
+    async def read(self, place: Place, leader_epoch: int) -> State:
+        return await _when_ready(lambda: self._read(place, leader_epoch))
+
+    async def delete(self, place: Place) -> None:
+        await _when_ready(lambda: self._delete(place))
+
+    async def _initialize(self, place: Place, state_epoch: int, start_offset: int) -> None:
         node_id = await self._keeper_of(place)
         if node_id == self._broker.node_id:
             await self._coordinator.initialize(place, state_epoch, start_offset)
@@ -53,7 +78,7 @@ class StateKeeper:
         response = await self._ask(node_id, request, 0, wire.InitializeShareGroupStateResponse)
         _check(response.results[0].partitions[0])
 
-    async def read(self, place: Place, leader_epoch: int) -> State:
+    async def _read(self, place: Place, leader_epoch: int) -> State:
         node_id = await self._keeper_of(place)
         if node_id == self._broker.node_id:
             return await self._coordinator.read(place, leader_epoch)
@@ -139,7 +164,7 @@ class StateKeeper:
         )
         _check(response.results[0].partitions[0])
 
-    async def delete(self, place: Place) -> None:
+    async def _delete(self, place: Place) -> None:
         node_id = await self._keeper_of(place)
         if node_id == self._broker.node_id:
             await self._coordinator.delete(place)
@@ -151,6 +176,28 @@ class StateKeeper:
         request = wire.DeleteShareGroupStateRequest(group_id=place.group_id, topics=[topic])
         response = await self._ask(node_id, request, 0, wire.DeleteShareGroupStateResponse)
         _check(response.results[0].partitions[0])
+
+    async def end_offset(self, topic: str, partition: int) -> int:
+        """Up to where consumers may read, asked of the partition's leader."""
+        place = TopicPartition(topic, partition)
+        leader = self._broker.leader_of(place)
+        if leader is None:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+        replica = self._broker.partitions.find(topic, partition)
+        if replica is not None and replica.leader is not None:
+            return replica.leader.log.high_watermark
+        from ottla.wire.messages import list_offsets as wire
+
+        part = wire.ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=-1, timestamp=LATEST
+        )
+        asked = wire.ListOffsetsTopic(name=topic, partitions=[part])
+        request = wire.ListOffsetsRequest(replica_id=-1, topics=[asked])
+        response = await self._ask(leader, request, LIST_OFFSETS_VERSION, wire.ListOffsetsResponse)
+        found = response.topics[0].partitions[0]
+        if found.error_code:
+            raise KafkaError(ErrorCode(found.error_code))
+        return found.offset
 
     async def _keeper_of(self, place: Place) -> int:
         """The broker that leads the shard; the topic is made with the first share group."""
@@ -169,6 +216,17 @@ class StateKeeper:
             return await self._peers.ask(node_id, request, version, response, TIMEOUT_S)
         except LinkLost as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from None
+
+
+async def _when_ready(ask: Callable[[], Awaitable[T]]) -> T:
+    for _ in range(LOADING_TRIES):
+        try:
+            return await ask()
+        except KafkaError as refusal:
+            if refusal.code not in NOT_READY:
+                raise
+            await asyncio.sleep(LOADING_PAUSE_S)
+    return await ask()
 
 
 def _check(result: Result) -> None:

@@ -1,28 +1,18 @@
-"""Share groups on this broker: sessions, queues, and what both requests do with them."""
+"""Share groups on this broker: sessions, queues, and how both end."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share_queues import Queue, Queues, Terms
+from ottla.broker.share_queues import Queue, Queues
 from ottla.broker.share_sessions import SessionKey, ShareSessions
-from ottla.groups.share.in_flight import Acquired
+from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.ids import Uuid
-from ottla.wire.compression import Buffer
-from ottla.wire.record_batch import (
-    ABORT_MARKER,
-    BatchHeader,
-    iterate_batches,
-    iterate_records,
-    read_control_type,
-)
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
     from ottla.broker.context import Peer
-
-READ_BYTES = 1 << 20
 
 
 class AcknowledgementBatch(Protocol):
@@ -31,20 +21,11 @@ class AcknowledgementBatch(Protocol):
     acknowledge_types: list[int]
 
 
-class Taken(NamedTuple):
-    """Records for one member: whole batches, and which of their records are meant."""
-
-    records: Buffer
-    acquired: Sequence[Acquired]
-
-
 class Shares:
     def __init__(self, broker: "Broker", queues: Queues, sessions_max: int) -> None:
         self._broker = broker
         self.queues = queues
         self.sessions = ShareSessions(sessions_max)
-
-    # -- answers ------------------------------------------------------------------------------
 
     async def acknowledge(
         self,
@@ -54,13 +35,16 @@ class Shares:
         batches: Iterable[AcknowledgementBatch],
     ) -> None:
         """KafkaError where the records are not this member's to answer for."""
-        queue = await self.queues.open(key.group_id, topic_id, partition)
-        terms = self.queues.terms_of(key.group_id)
-        before = queue.in_flight.start_offset
+        queue = self.queues.known(Place(key.group_id, topic_id, partition))
+        if queue is None:  # whoever took records opened it
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        terms, now = self.queues.terms_of(key.group_id), self._broker.now()
         answers = [(one.first_offset, one.last_offset, one.acknowledge_types) for one in batches]
-        renewed_until = self._broker.now() + terms.lock_s
-        change = queue.in_flight.acknowledge(key.member_id, answers, renewed_until)
-        await self.queues.settle(queue, change, before)
+        renewed_until = now + terms.lock_s if terms.may_renew else None
+        in_flight = self.queues.in_flight(queue)
+        await self.queues.settle(
+            queue, in_flight.acknowledge(key.member_id, answers, now, renewed_until)
+        )
 
     def close_session(self, key: SessionKey) -> None:
         """Its locks are given back at once: others need not wait for them to run out."""
@@ -73,82 +57,9 @@ class Shares:
     def connection_lost(self, connection: "Peer") -> None:
         for key in self.sessions.lost_with(connection):
             self.close_session(key)
-
-    # -- taking -------------------------------------------------------------------------------
-
-    async def take(
-        self, key: SessionKey, queue: Queue, records_max: int, *, whole_batches: bool
-    ) -> Taken | None:
-        """Lock what is there for this member; None: nothing is."""
-        terms = self.queues.terms_of(key.group_id)
-        in_flight, leader = queue.in_flight, queue.leader
-        if in_flight.start_offset < leader.log.log_start_offset:
-            before = in_flight.start_offset
-            change = in_flight.log_starts_at(leader.log.log_start_offset)
-            await self.queues.settle(queue, change, before)
-        while (offset := in_flight.next_fetch_offset) is not None:
-            upto = (
-                leader.log.last_stable_offset
-                if terms.read_committed
-                else (leader.log.high_watermark)
-            )
-            if offset >= upto:
-                return None
-            data = await self._read(queue, offset, upto)
-            if not data:
-                return None
-            if queue.in_flight.next_fetch_offset != offset:
-                continue  # somebody was faster while the disk was waited for
-            taken = self._lock(key, queue, data, offset, records_max, terms, whole_batches)
-            if taken is not None:
-                self.queues.watch(queue)
-                return taken
-        return None
-
-    async def _read(self, queue: Queue, offset: int, upto: int) -> Buffer:
-        read = queue.leader.read(offset, READ_BYTES, upto=upto, at_least_one=True)
-        if read.cold:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(None, read.fetch_cold)
-        return read.data
-
-    def _lock(
-        self,
-        key: SessionKey,
-        queue: Queue,
-        data: Buffer,
-        offset: int,
-        records_max: int,
-        terms: Terms,
-        whole_batches: bool,
-    ) -> Taken | None:
-        deadline = self._broker.now() + terms.lock_s
-        hidden = _Hidden(queue, data, terms.read_committed)
-        acquired: list[Acquired] = []
-        begin, end, left, read_from = -1, 0, records_max, offset
-        for position, header in iterate_batches(data):
-            span = (header.base_offset, header.last_offset)
-            if hidden.is_hidden(position, header):
-                queue.in_flight.archive([span])
-                read_from = header.next_offset
-                continue
-            found = queue.in_flight.acquire(
-                key.member_id,
-                [span],
-                left,
-                deadline,
-                read_from=read_from,
-                whole_batches=whole_batches,
-            )
-            read_from = header.next_offset
-            if found:
-                acquired += found
-                begin = position if begin < 0 else begin
-                end = position + header.size
-                left -= sum(one.last - one.first + 1 for one in found)
-            if left <= 0:
-                break
-        return Taken(memoryview(data)[begin:end], acquired) if acquired else None
+        for group_id in {key.group_id for key in connection.share_sessions}:
+            if not self.sessions.has_group(group_id):
+                self.queues.forget_group(group_id)
 
     async def wait(self, queues: Sequence[Queue], seconds: float) -> None:
         """Until there may be something to take, or the time is up."""
@@ -167,29 +78,3 @@ class Shares:
             waiter.finish()
             for queue in queues:
                 queue.waiters.discard(moved)
-
-
-class _Hidden:
-    """Batches no member may see: markers, and what aborted transactions wrote."""
-
-    def __init__(self, queue: Queue, data: Buffer, read_committed: bool) -> None:
-        self._data = data
-        self._aborted: list[tuple[int, int]] = []
-        self._active: set[int] = set()
-        if read_committed:
-            headers = [header for _, header in iterate_batches(data)]
-            if headers:
-                span = headers[0].base_offset, headers[-1].next_offset
-                self._aborted = sorted(
-                    queue.leader.log.aborted_transactions(*span), key=lambda one: one[1]
-                )
-
-    def is_hidden(self, position: int, header: BatchHeader) -> bool:
-        while self._aborted and self._aborted[0][1] <= header.last_offset:
-            self._active.add(self._aborted.pop(0)[0])
-        if header.is_control:
-            marker = next(iterate_records(self._data, position, header))
-            if read_control_type(marker) == ABORT_MARKER:
-                self._active.discard(header.producer_id)
-            return True
-        return header.is_transactional and header.producer_id in self._active

@@ -26,7 +26,7 @@ share.partition.max.record.locks int 2000 100.. cluster-wide medium < group.shar
   Records of a partition that may be out with consumers at once.
 share.record.lock.duration.ms int 30000 1000.. cluster-wide medium < group.share.record.lock.duration.ms
   How long a record handed to a consumer is its own.
-share.renew.acknowledge.enable boolean true - cluster-wide medium ignored
+share.renew.acknowledge.enable boolean true - cluster-wide medium
   Allow a consumer to renew its hold on a record.
 share.session.timeout.ms int 45000 1.. cluster-wide medium < group.share.session.timeout.ms
   A member that sends no heartbeat for so long leaves the share group.

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from ottla.coordination.machine import Decision, Instant, Producer
     from ottla.groups.machine import Groups
     from ottla.groups.outcome import Caller
-    from ottla.groups.share.starting import Started
+    from ottla.groups.share.group import Topics
+    from ottla.groups.share.heartbeats import Beat as ShareBeat
+    from ottla.groups.share.starting import ToDelete, ToInitialize
     from ottla.groups.streams.heartbeats import Beat
+    from ottla.ids import Uuid
     from ottla.metadata.image import Delta
     from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
     from ottla.wire.messages.consumer_group_heartbeat import (
@@ -49,10 +52,7 @@ if TYPE_CHECKING:
         OffsetFetchResponseGroup,
     )
     from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShare
-    from ottla.wire.messages.share_group_heartbeat import (
-        ShareGroupHeartbeatRequest,
-        ShareGroupHeartbeatResponse,
-    )
+    from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
     from ottla.wire.messages.streams_group_describe import DescribedGroup as DescribedStreams
     from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
     from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -192,7 +192,8 @@ class GroupCoordinator:
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
-    ) -> Awaitable[ShareGroupHeartbeatResponse]:
+    ) -> Awaitable[ShareBeat]:
+        """The answer, and states that whoever answers has to make."""
         from ottla.groups.share.heartbeats import heartbeat
 
         return self.shards.of(request.group_id).submit(
@@ -212,37 +213,54 @@ class GroupCoordinator:
             lambda groups, now, _: heartbeat(groups, now, request, caller)
         )
 
-    def started_by(self, group_id: str) -> Started:
+    def initialized_share_partitions(self, group_id: str) -> Topics:
         """The partitions that a share group has queues over."""
-        from ottla.groups.share.starting import started_by
+        from ottla.groups.share.starting import initialized_of
 
-        return started_by(self.shards.of(group_id).machine, group_id)
+        return initialized_of(self.shards.of(group_id).machine, group_id)
 
-    def share_queues_to_delete(self, group_id: str) -> Started:
+    def share_queues_to_delete(self, group_id: str) -> Topics:
         """The states of these have to go before the group does, which is the only one to know
         of them. KafkaError while somebody is in it."""
         from ottla.groups.share.starting import queues_to_delete
 
         return queues_to_delete(self.shards.of(group_id).machine, group_id)
 
-    def share_queues_to_forget(self, group_id: str, names: set[str]) -> Started:
+    def begin_to_forget_share(self, group_id: str, names: list[str]) -> Awaitable[ToDelete]:
         """The same for some topics, before `forget_share`."""
-        from ottla.groups.share.starting import queues_to_forget
+        from ottla.groups.share.starting import begin_to_forget
 
-        return queues_to_forget(self.shards.of(group_id).machine, group_id, names)
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: begin_to_forget(groups, group_id, names)
+        )
 
-    def start_share(self, group_id: str, topics: Started) -> Awaitable[None]:
+    def forget_share(self, group_id: str, topics: set[Uuid]) -> Awaitable[None]:
+        from ottla.groups.share.starting import forget
+
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: forget(groups, group_id, topics)
+        )
+
+    def start_share(self, group_id: str, topics: Topics) -> Awaitable[ToInitialize]:
+        """States are to be made anew, before `share_initialized`."""
         from ottla.groups.share.starting import start
 
         return self.shards.of(group_id).submit(
             lambda groups, now, _: start(groups, now, group_id, topics)
         )
 
-    def forget_share(self, group_id: str, names: set[str]) -> Awaitable[None]:
-        from ottla.groups.share.starting import forget
+    def share_initialized(self, group_id: str, topics: Topics) -> Awaitable[None]:
+        from ottla.groups.share.starting import initialized
 
         return self.shards.of(group_id).submit(
-            lambda groups, now, _: forget(groups, group_id, names)
+            lambda groups, now, _: initialized(groups, group_id, topics)
+        )
+
+    def share_not_initialized(self, group_id: str, topics: Topics) -> Awaitable[None]:
+        from ottla.groups.share.starting import not_initialized
+
+        return self.shards.of(group_id).submit(
+            lambda groups, now, _: not_initialized(groups, group_id, topics)
         )
 
     # -- offsets ------------------------------------------------------------------------------

@@ -150,7 +150,6 @@ def describe_share(groups: "Groups", group_id: str) -> share.DescribedGroup:
         reason = "not found" if group is None else "is not a share group"
         return share.DescribedGroup(
             group_id=group_id,
-            group_state="Dead",
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
             error_message=f"Group {group_id} {reason}.",
         )

@@ -28,6 +28,7 @@ from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams import leaving as streams_leaving
 from ottla.groups.streams import records as streams_records
 from ottla.groups.streams.group import StreamsGroup
+from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.message import Message
 from ottla.wire.records.groups import (
@@ -78,6 +79,7 @@ class Groups:
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
         self.downgrades: dict[str, Downgrade] = {}  # decided, and applied in the same breath
+        self.share_attempts: dict[tuple[str, Uuid], float] = {}  # when states were last begun
         self._paces = {} if paces is None else paces
         self._histories: dict[str, Rebalance] = {}
         self._to_check: list[str] = []  # groups whose offsets' age is looked at in this round
@@ -112,15 +114,6 @@ class Groups:
 
     def pace_of(self, group_id: str) -> Pace:
         return self._paces.get(group_id, self.limits.pace)
-
-    def may_assign(self, group_id: str, last_ms: int, interval_ms: int, now: Instant) -> bool:
-        """Whether a new target may be made; if not yet, there is a time-out for it."""
-        since_ms = now.wall_ms - last_ms
-        if last_ms == 0 or not 0 <= since_ms < interval_ms:  # a clock may have gone back
-            self.timers.cancel(("assign", group_id, ""))
-            return True
-        self.timers.set(("assign", group_id, ""), now.seconds + (interval_ms - since_ms) / 1000)
-        return False
 
     def note_topics_seen(self, group_id: str) -> None:
         group = self.groups.get(group_id)
@@ -222,7 +215,6 @@ class Groups:
             if isinstance(group, ShareGroup):
                 for member_id in group.members:
                     self.expect_member(group.id, member_id, now)
-                self._expect_target(group, now)
                 continue
             if isinstance(group, StreamsGroup):
                 streams_leaving.expect_again(self, group, now)
@@ -234,10 +226,6 @@ class Groups:
                 rebalance.begin(self, group, now, reason, out)
         self._check_ages_later(now)
         return out.decision(None)
-
-    def _expect_target(self, group: ShareGroup, now: Instant) -> None:
-        if group.epoch > group.assignment_epoch and group.members:
-            self.timers.set(("assign", group.id, ""), now.seconds)
 
     def expect_heartbeat(
         self, group_id: str, member_id: str, now: Instant, timeout_ms: int
@@ -278,8 +266,6 @@ class Groups:
                 self._tick_classic(kind, group, member_id, now, out)
             elif isinstance(group, ConsumerGroup):
                 self._tick_consumer(kind, group, member_id, now, out)
-            elif isinstance(group, ShareGroup) and kind == "assign":
-                share_heartbeats.is_due(self, group, now, out)
             elif isinstance(group, ShareGroup):
                 share_heartbeats.session_ended(self, group, member_id, now, out)
             elif isinstance(group, StreamsGroup):

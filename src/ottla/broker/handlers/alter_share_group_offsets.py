@@ -3,62 +3,73 @@
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.share_starting import initialize_states
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.metadata.image import Topic
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
-    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
     AlterShareGroupOffsetsResponse,
     AlterShareGroupOffsetsResponsePartition,
     AlterShareGroupOffsetsResponseTopic,
 )
+
+Asked = list[tuple[AlterShareGroupOffsetsRequestTopic, Topic | None]]
 
 
 async def handle(
     request: AlterShareGroupOffsetsRequest, context: RequestContext, broker: Broker
 ) -> AlterShareGroupOffsetsResponse:
     require(broker, SHARE_GROUPS)
-    topics = [
-        (asked, broker.image.topics_by_name.get(asked.topic_name)) for asked in request.topics
-    ]
-    await broker.groups.start_share(
-        request.group_id,
-        {
-            topic.id: (topic.name, frozenset(part.partition_index for part in asked.partitions))
-            for asked, topic in topics
-            if topic is not None
-        },
-    )
+    if not request.group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    names = broker.image.topics_by_name
+    asked: Asked = [(topic, names.get(topic.topic_name)) for topic in request.topics]
+    refusals = await _alter(request.group_id, asked, broker)
     return AlterShareGroupOffsetsResponse(
         responses=[
             AlterShareGroupOffsetsResponseTopic(
-                topic_name=asked.topic_name,
+                topic_name=wanted.topic_name,
                 topic_id=topic.id if topic is not None else bytes(16),
                 partitions=[
-                    await _alter(request.group_id, topic, part, broker) for part in asked.partitions
+                    _partition(request.group_id, topic, part.partition_index, refusals)
+                    for part in wanted.partitions
                 ],
             )
-            for asked, topic in topics
+            for wanted, topic in asked
         ]
     )
 
 
-async def _alter(
-    group_id: str,
-    topic: Topic | None,
-    part: AlterShareGroupOffsetsRequestPartition,
-    broker: Broker,
+async def _alter(group_id: str, asked: Asked, broker: Broker) -> dict[Place, KafkaError]:
+    starts: dict[Place, int] = {}
+    topics = {}
+    for wanted, topic in asked:
+        if topic is None:
+            continue
+        known = {
+            part.partition_index: part.start_offset
+            for part in wanted.partitions
+            if part.partition_index in topic.partitions
+        }
+        topics[topic.id] = (topic.name, frozenset(known))
+        starts |= {Place(group_id, topic.id, index): start for index, start in known.items()}
+    begun = await broker.groups.start_share(group_id, topics)
+    refusals = await initialize_states(broker, begun, starts)
+    if not refusals and topics:
+        await broker.groups.share_initialized(group_id, topics)
+    return refusals
+
+
+def _partition(
+    group_id: str, topic: Topic | None, index: int, refusals: dict[Place, KafkaError]
 ) -> AlterShareGroupOffsetsResponsePartition:
-    response = AlterShareGroupOffsetsResponsePartition(partition_index=part.partition_index)
-    if topic is None or part.partition_index not in topic.partitions:
+    response = AlterShareGroupOffsetsResponsePartition(partition_index=index)
+    if topic is None or index not in topic.partitions:
         response.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return response
-    place = Place(group_id, topic.id, part.partition_index)
-    try:
-        known = await broker.share_states.summary(place)
-        # A higher epoch fences the queue of a leader that has not heard of this.
-        await broker.share_states.initialize(place, known.state_epoch + 1, part.start_offset)
-    except KafkaError as refusal:
+    refusal = refusals.get(Place(group_id, topic.id, index))
+    if refusal is not None:
         response.error_code, response.error_message = refusal.code, refusal.message
     return response

@@ -2,7 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.broker.handlers.delete_share_group_offsets import delete_states
+from ottla.broker.share_starting import delete_states
 from ottla.errors import KafkaError
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,

@@ -1,10 +1,14 @@
-"""DescribeShareGroupOffsets: where share groups start in partitions, and how far they lag."""
+"""DescribeShareGroupOffsets: where share groups start in partitions, and how far they lag.
+
+Whoever asks for single topics is told of each, whether there is such a group, topic or partition
+or not: nothing was read of them yet. v1 (KIP-1226): the lag.
+"""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.states import Place
+from ottla.errors import KafkaError
+from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.metadata.image import Topic
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -14,6 +18,8 @@ from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+
+NO_LAG = -1
 
 
 async def handle(
@@ -40,46 +46,52 @@ def refuse(
 async def _describe(
     asked: DescribeShareGroupOffsetsRequestGroup, broker: Broker
 ) -> DescribeShareGroupOffsetsResponseGroup:
-    response = DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, topics=[])
-    try:
-        started = broker.groups.started_by(asked.group_id)
-    except KafkaError as refusal:
-        response.error_code, response.error_message = refusal.code, refusal.message
-        return response
+    image, group_id = broker.image, asked.group_id
+    wanted: list[tuple[str, Topic | None, list[int]]]
     if asked.topics is None:
-        wanted = [(name, sorted(indexes)) for name, indexes in started.values()]
+        known = broker.groups.initialized_share_partitions(group_id)
+        wanted = [
+            (topic.name, topic, sorted(indexes))
+            for topic_id, (_, indexes) in known.items()
+            if (topic := image.topics_by_id.get(topic_id)) is not None
+        ]
     else:
-        wanted = [(topic.topic_name, topic.partitions) for topic in asked.topics]
-    for name, indexes in wanted:
-        topic = broker.image.topics_by_name.get(name)
-        response.topics.append(
-            DescribeShareGroupOffsetsResponseTopic(
-                topic_name=name,
-                topic_id=topic.id if topic is not None else bytes(16),
-                partitions=[
-                    await _partition(asked.group_id, topic, index, broker) for index in indexes
-                ],
-            )
+        wanted = [
+            (one.topic_name, image.topics_by_name.get(one.topic_name), one.partitions)
+            for one in asked.topics
+        ]
+    topics = [
+        DescribeShareGroupOffsetsResponseTopic(
+            topic_name=name,
+            topic_id=topic.id if topic is not None else bytes(16),
+            partitions=[await _partition(group_id, topic, index, broker) for index in indexes],
         )
-    return response
+        for name, topic, indexes in wanted
+    ]
+    return DescribeShareGroupOffsetsResponseGroup(group_id=group_id, topics=topics)
 
 
 async def _partition(
     group_id: str, topic: Topic | None, index: int, broker: Broker
 ) -> DescribeShareGroupOffsetsResponsePartition:
-    response = DescribeShareGroupOffsetsResponsePartition(partition_index=index, start_offset=-1)
+    response = DescribeShareGroupOffsetsResponsePartition(
+        partition_index=index, start_offset=NOT_STARTED, lag=NO_LAG
+    )
     if topic is None or index not in topic.partitions:
-        response.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return response
     try:
         state = await broker.share_states.summary(Place(group_id, topic.id, index))
-    except KafkaError as refusal:
-        response.error_code, response.error_message = refusal.code, refusal.message
+    except KafkaError:
         return response
     response.start_offset = state.start_offset
-    response.leader_epoch = topic.partitions[index].leader_epoch
-    replica = broker.partitions.find(topic.name, index)
-    if replica is not None and replica.leader is not None and state.start_offset >= 0:
-        behind = replica.log.high_watermark - state.start_offset - max(state.complete, 0)
-        response.lag = max(behind, 0)
+    response.leader_epoch = max(state.leader_epoch, 0)  # 0: none has read it
+    if state.start_offset == NOT_STARTED or state.complete == NOT_STARTED:
+        return response
+    try:
+        end_offset = await broker.share_states.end_offset(topic.name, index)
+    except KafkaError as refusal:
+        return DescribeShareGroupOffsetsResponsePartition(
+            partition_index=index, error_code=refusal.code, error_message=refusal.message
+        )
+    response.lag = end_offset - state.start_offset - state.complete
     return response

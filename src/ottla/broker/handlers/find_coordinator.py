@@ -5,6 +5,7 @@ the first question; the client is answered when that is done. One key up to vers
 """
 
 import asyncio
+import re
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
@@ -26,6 +27,7 @@ GROUP, TRANSACTION, SHARE = 0, 1, 2
 TOPICS = {GROUP: CONSUMER_OFFSETS, TRANSACTION: TRANSACTION_STATE, SHARE: SHARE_GROUP_STATE}
 SEVERAL_KEYS_SINCE = 4
 SHARE_SINCE = 6
+SHARE_PARTITION = re.compile(r"(.*):[A-Za-z0-9_-]{22}(?:==)?:([+-]?[0-9]{1,10})", re.DOTALL)
 WAIT_FOR_LEADER_S = 2.0
 LOOK_EVERY_S = 0.01
 
@@ -63,8 +65,13 @@ async def _find(key: str, key_type: int, context: RequestContext, broker: Broker
 def _check(key: str, key_type: int, api_version: int) -> None:
     if key_type not in TOPICS or (key_type == SHARE and api_version < SHARE_SINCE):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{key_type} is not a type of coordinator.")
-    if key_type == SHARE and len(key.rsplit(":", 2)) != 3:
+    if key_type == SHARE and not _is_share_partition(key):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The key must be group:topic-id:partition.")
+
+
+def _is_share_partition(key: str) -> bool:
+    found = SHARE_PARTITION.fullmatch(key)
+    return found is not None and bool(found[1].strip()) and -(2**31) <= int(found[2]) < 2**31
 
 
 async def _leader(

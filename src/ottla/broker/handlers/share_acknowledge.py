@@ -1,18 +1,25 @@
-"""ShareAcknowledge: a member of a share group says what became of records it took."""
+"""ShareAcknowledge: a member of a share group says what became of records it took.
+
+v2 (KIP-1222): locks are renewed, if `IsRenewAck` says so; the answer tells how long they last.
+"""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.share_sessions import CLOSING, OPENING, SessionKey, session_key
+from ottla.broker.share_acknowledging import Outcomes, acknowledge
+from ottla.broker.share_sessions import CLOSING, OPENING, session_key
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid
 from ottla.wire.messages.share_acknowledge import (
-    AcknowledgeTopic,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
     ShareAcknowledgeTopicResponse,
 )
+
+LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 async def handle(
@@ -22,34 +29,40 @@ async def handle(
     key = session_key(request.group_id, request.member_id)
     if request.share_session_epoch == OPENING:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-    broker.shares.sessions.find(key, request.share_session_epoch, context.peer)
-    responses = [await _answer(topic, key, broker) for topic in request.topics]
+    broker.shares.sessions.find(key, request.share_session_epoch)
+    outcomes = await acknowledge(
+        broker, key, request.topics, version=context.api_version, is_renewal=request.is_renew_ack
+    )
     if request.share_session_epoch == CLOSING:
         broker.shares.close_session(key)
     lock_s = broker.shares.queues.terms_of(key.group_id).lock_s
+    return _response(broker, context, outcomes, int(lock_s * 1000))
+
+
+def _response(
+    broker: Broker, context: RequestContext, outcomes: Outcomes, lock_ms: int
+) -> ShareAcknowledgeResponse:
+    topics: dict[Uuid, list[PartitionData]] = {}
+    leaders: set[int] = set()
+    for (topic_id, index), refusal in outcomes.items():
+        data = PartitionData(partition_index=index, current_leader=LeaderIdAndEpoch())
+        topics.setdefault(topic_id, []).append(data)
+        if refusal is None:
+            continue
+        data.error_code, data.error_message = refusal.code, refusal.message
+        state = broker.partition_state("", topic_id, index)
+        if refusal.code in LED_ELSEWHERE and state is not None:
+            data.current_leader.leader_id = state.leader
+            data.current_leader.leader_epoch = state.leader_epoch
+            leaders.add(state.leader)
     return ShareAcknowledgeResponse(
-        responses=responses, acquisition_lock_timeout_ms=int(lock_s * 1000)
+        responses=[
+            ShareAcknowledgeTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
+        ],
+        acquisition_lock_timeout_ms=lock_ms,
+        node_endpoints=[
+            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+            for node_id, host, port, rack in broker.endpoints(leaders, context.listener_name)
+        ],
     )
-
-
-async def _answer(
-    topic: AcknowledgeTopic, key: SessionKey, broker: Broker
-) -> ShareAcknowledgeTopicResponse:
-    response = ShareAcknowledgeTopicResponse(topic_id=topic.topic_id, partitions=[])
-    for part in topic.partitions:
-        index = part.partition_index
-        nobody = LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1)
-        data = PartitionData(partition_index=index, current_leader=nobody)
-        response.partitions.append(data)
-        try:
-            await broker.shares.acknowledge(
-                key, topic.topic_id, index, part.acknowledgement_batches
-            )
-        except KafkaError as refusal:
-            data.error_code, data.error_message = refusal.code, refusal.message
-            state = broker.partition_state("", topic.topic_id, index)
-            if refusal.code is ErrorCode.NOT_LEADER_OR_FOLLOWER and state is not None:
-                data.current_leader = LeaderIdAndEpoch(
-                    leader_id=state.leader, leader_epoch=state.leader_epoch
-                )
-    return response

@@ -1,19 +1,28 @@
 """ShareFetch: a member of a share group answers for what it had, and takes what is next.
 
-Answers come first. Then each partition of the session is asked for records; where none has any,
-the request waits, until something is appended or given back.
+Answers come first. Then each partition of the session is asked for records; where there are not
+enough, the request waits, until something is appended or given back. The first answer of a session
+tells of every partition, later ones of those where something is to tell.
+
+v2 (KIP-1206, KIP-1222): whether whole batches are taken or so many records; locks are renewed,
+and then nothing is taken.
 """
+
+import asyncio
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.share_queues import Queue
+from ottla.broker.share_acknowledging import Outcomes, acknowledge
+from ottla.broker.share_fetching import Found, ShareFetching, Taken, Wanted
 from ottla.broker.share_sessions import (
     CLOSING,
     OPENING,
     Partition,
     SessionKey,
     ShareSession,
+    next_epoch,
+    rotated,
     session_key,
 )
 from ottla.errors import ErrorCode, KafkaError
@@ -29,13 +38,16 @@ from ottla.wire.messages.share_fetch import (
     ShareFetchResponse,
 )
 
-BATCH_OPTIMIZED = 0
+WITH_RENEW = 2
+RECORD_LIMIT = 1
+LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 EXPECTED = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
         ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.INCONSISTENT_TOPIC_ID,
@@ -51,131 +63,145 @@ async def handle(
 ) -> ShareFetchResponse:
     require(broker, SHARE_GROUPS)
     key = session_key(request.group_id, request.member_id)
-    shares = broker.shares
-    session = shares.sessions.find(key, request.share_session_epoch, context.peer)
-    _update(session, request)
-    answers: Answers = {}
-    await _acknowledge(request, key, broker, answers)
+    is_renewal = context.api_version >= WITH_RENEW and request.is_renew_ack
+    if is_renewal:
+        _check_renewal(request)
+    session = await _session(request, key, context, broker)
+    outcomes: Outcomes = {}
+    if _has_answers(request):
+        outcomes = await acknowledge(
+            broker, key, request.topics, version=context.api_version, is_renewal=is_renewal
+        )
+    found: Found = {}
+    if request.share_session_epoch != CLOSING and not is_renewal:
+        found = await _take(request, key, session, broker)
+    response = _response(request, session, found, broker)
+    _add_outcomes(response, outcomes)
+    _add_leaders(response, context, broker)
     if request.share_session_epoch == CLOSING:
-        shares.close_session(key)
-    elif not request.is_renew_ack:
-        await _take(request, key, session, broker, answers)
-    return _response(broker, context, key, answers)
+        broker.shares.close_session(key)
+    lock_s = broker.shares.queues.terms_of(key.group_id).lock_s
+    response.acquisition_lock_timeout_ms = int(lock_s * 1000)
+    return response
 
 
-def _update(session: ShareSession, request: ShareFetchRequest) -> None:
-    if request.share_session_epoch == OPENING and any(
+def _check_renewal(request: ShareFetchRequest) -> None:
+    if request.max_bytes or request.min_bytes or request.max_records or request.max_wait_ms:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Who renews locks does not take records.")
+
+
+def _has_answers(request: ShareFetchRequest) -> bool:
+    return any(
         part.acknowledgement_batches for topic in request.topics for part in topic.partitions
-    ):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "A new session has nothing to acknowledge yet.")
-    if request.share_session_epoch == CLOSING:
-        return
-    for topic in request.topics:
-        for part in topic.partitions:
-            session.partitions.setdefault((topic.topic_id, part.partition_index), False)
-    for forgotten in request.forgotten_topics_data:
-        for index in forgotten.partitions:
-            session.partitions.pop((forgotten.topic_id, index), None)
+    )
 
 
-async def _acknowledge(
-    request: ShareFetchRequest, key: SessionKey, broker: Broker, answers: Answers
-) -> None:
-    for topic in request.topics:
-        for part in topic.partitions:
-            if not part.acknowledgement_batches:
-                continue
-            data = _answer(answers, (topic.topic_id, part.partition_index))
-            try:
-                await broker.shares.acknowledge(
-                    key, topic.topic_id, part.partition_index, part.acknowledgement_batches
-                )
-            except KafkaError as refusal:
-                data.acknowledge_error_code = refusal.code
-                data.acknowledge_error_message = refusal.message
+async def _session(
+    request: ShareFetchRequest, key: SessionKey, context: RequestContext, broker: Broker
+) -> ShareSession:
+    sessions, epoch = broker.shares.sessions, request.share_session_epoch
+    if epoch == CLOSING:
+        return sessions.find(key, epoch)
+    if epoch == OPENING:
+        if _has_answers(request):
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST, "A new session has nothing to acknowledge yet."
+            )
+        try:
+            session = sessions.open(key, context.peer)
+        except KafkaError:
+            await asyncio.sleep(request.max_wait_ms / 1000)  # lest it asks again at once
+            raise
+    else:
+        session = sessions.find(key, epoch)
+    known = broker.image.topics_by_id
+    session.add(
+        (
+            ((topic.topic_id, part.partition_index), topic.topic_id in known)
+            for topic in request.topics
+            for part in topic.partitions
+        ),
+        must_be_told=epoch != OPENING,
+    )
+    session.forget(
+        (topic.topic_id, index)
+        for topic in request.forgotten_topics_data
+        for index in topic.partitions
+        if epoch != OPENING
+    )
+    return session
 
 
 async def _take(
-    request: ShareFetchRequest,
-    key: SessionKey,
-    session: ShareSession,
-    broker: Broker,
-    answers: Answers,
-) -> None:
-    deadline = broker.now() + request.max_wait_ms / 1000
-    queues = await _open(key, session, broker, answers)
-    while not await _take_once(request, key, queues, broker, answers):
-        seconds = deadline - broker.now()
-        if seconds <= 0 or not queues or answers:
-            return  # errors and answers are not kept waiting
-        await broker.shares.wait(list(queues.values()), seconds)
-        queues = await _open(key, session, broker, answers)
+    request: ShareFetchRequest, key: SessionKey, session: ShareSession, broker: Broker
+) -> Found:
+    found: Found = {}
+    asked: list[Partition] = []
+    for partition, member in session.partitions.items():
+        if not member.is_named:
+            found[partition] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+        elif broker.partition_state("", *partition) is None:
+            found[partition] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        else:
+            asked.append(partition)
+    wanted = Wanted(
+        request.max_wait_ms / 1000,
+        request.min_bytes,
+        min(request.max_bytes, broker.fetch_bytes_max),
+        request.max_records,
+        request.batch_size,
+        request.share_acquire_mode == RECORD_LIMIT,
+    )
+    fetching = ShareFetching(broker, key, wanted)
+    return found | await fetching.run(rotated(asked, request.share_session_epoch))
 
 
-async def _open(
-    key: SessionKey, session: ShareSession, broker: Broker, answers: Answers
-) -> dict[Partition, Queue]:
-    queues = {}
-    for partition in session.rotated():
-        try:
-            # Offsets are reset while nobody is in the group: who comes then opens a session.
-            confirmed = session.partitions.get(partition, True)
-            queues[partition] = await broker.shares.queues.open(
-                key.group_id, *partition, confirmed=confirmed
-            )
-            if not confirmed and partition in session.partitions:
-                session.partitions[partition] = True
-        except KafkaError as refusal:
-            _refuse(partition, refusal, broker, answers)
-    return queues
+# -- the answer -------------------------------------------------------------------------------
 
 
-async def _take_once(
-    request: ShareFetchRequest,
-    key: SessionKey,
-    queues: dict[Partition, Queue],
-    broker: Broker,
-    answers: Answers,
-) -> bool:
-    left = request.max_records if request.max_records > 0 else 500
-    whole = request.share_acquire_mode == BATCH_OPTIMIZED
-    size = 0
-    for partition, queue in queues.items():
-        if left <= 0 or size >= request.max_bytes:
-            break
-        try:
-            taken = await broker.shares.take(key, queue, left, whole_batches=whole)
-        except KafkaError as refusal:  # the member keeps what it has of the others
-            _refuse(partition, refusal, broker, answers)
+def _response(
+    request: ShareFetchRequest, session: ShareSession, found: Found, broker: Broker
+) -> ShareFetchResponse:
+    epoch = request.share_session_epoch
+    is_later = epoch not in (OPENING, CLOSING)
+    if is_later and session.epoch != next_epoch(epoch):  # another request came meanwhile
+        return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+    topics: dict[Uuid, list[PartitionData]] = {}
+    for partition, result in found.items():
+        data = _partition(partition, result, broker)
+        has_records, is_refused = bool(data.records), bool(data.error_code)
+        if is_later and not session.must_tell(
+            partition, has_records=has_records, is_refused=is_refused
+        ):
             continue
-        if taken is None:
-            continue
-        data = _answer(answers, partition)
-        data.records = bytes(taken.records)
-        data.acquired_records = [
-            AcquiredRecords(
-                first_offset=one.first, last_offset=one.last, delivery_count=one.deliveries
-            )
-            for one in taken.acquired
+        topics.setdefault(partition[0], []).append(data)
+    return ShareFetchResponse(
+        responses=[
+            ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
         ]
-        size += len(taken.records)
-        left -= sum(one.last - one.first + 1 for one in taken.acquired)
-    return size > 0
+    )
 
 
-def _answer(answers: Answers, partition: Partition) -> PartitionData:
-    found = answers.get(partition)
-    if found is None:
-        nobody = LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1)
-        found = PartitionData(partition_index=partition[1], current_leader=nobody)
-        answers[partition] = found
-    return found
+def _partition(partition: Partition, result: Taken | KafkaError, broker: Broker) -> PartitionData:
+    data = _empty(partition[1])
+    if isinstance(result, KafkaError):
+        data.error_code, data.error_message = _understood(result), result.message
+        state = broker.partition_state("", *partition)
+        if data.error_code in LED_ELSEWHERE and state is not None:
+            data.current_leader.leader_id = state.leader
+            data.current_leader.leader_epoch = state.leader_epoch
+        return data
+    data.records = bytes(result.records)
+    data.acquired_records = [
+        AcquiredRecords(first_offset=one.first, last_offset=one.last, delivery_count=one.deliveries)
+        for one in result.acquired
+    ]
+    return data
 
 
-def _refuse(partition: Partition, refusal: KafkaError, broker: Broker, answers: Answers) -> None:
-    data = _answer(answers, partition)
-    data.error_code, data.error_message = _understood(refusal), refusal.message
-    data.current_leader = _leader(partition, broker)
+def _empty(index: int) -> PartitionData:
+    return PartitionData(partition_index=index, current_leader=LeaderIdAndEpoch())
 
 
 def _understood(refusal: KafkaError) -> ErrorCode:
@@ -186,28 +212,36 @@ def _understood(refusal: KafkaError) -> ErrorCode:
     return refusal.code if refusal.code in EXPECTED else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def _leader(partition: Partition, broker: Broker) -> LeaderIdAndEpoch:
-    state = broker.partition_state("", *partition)
-    if state is None:
-        return LeaderIdAndEpoch(leader_id=-1, leader_epoch=-1)
-    return LeaderIdAndEpoch(leader_id=state.leader, leader_epoch=state.leader_epoch)
+def _add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
+    topics = {topic.topic_id: topic for topic in response.responses}
+    told = {
+        (topic.topic_id, data.partition_index): data
+        for topic in response.responses
+        for data in topic.partitions
+    }
+    for partition, refusal in outcomes.items():
+        data = told.get(partition)
+        if data is None:
+            data = _empty(partition[1])
+            topic = topics.get(partition[0])
+            if topic is None:
+                topic = ShareFetchableTopicResponse(topic_id=partition[0], partitions=[])
+                topics[partition[0]] = topic
+                response.responses.append(topic)
+            topic.partitions.append(data)
+        if refusal is not None:
+            data.acknowledge_error_code = refusal.code
+            data.acknowledge_error_message = refusal.message
 
 
-def _response(
-    broker: Broker, context: RequestContext, key: SessionKey, answers: Answers
-) -> ShareFetchResponse:
-    topics: dict[Uuid, list[PartitionData]] = {}
-    for (topic_id, _), data in answers.items():
-        topics.setdefault(topic_id, []).append(data)
-    leaders = {data.current_leader.leader_id for data in answers.values()} - {-1}
-    return ShareFetchResponse(
-        acquisition_lock_timeout_ms=int(broker.shares.queues.terms_of(key.group_id).lock_s * 1000),
-        responses=[
-            ShareFetchableTopicResponse(topic_id=topic_id, partitions=partitions)
-            for topic_id, partitions in topics.items()
-        ],
-        node_endpoints=[
-            NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in broker.endpoints(leaders, context.listener_name)
-        ],
-    )
+def _add_leaders(response: ShareFetchResponse, context: RequestContext, broker: Broker) -> None:
+    leaders = {
+        data.current_leader.leader_id
+        for topic in response.responses
+        for data in topic.partitions
+        if data.error_code in LED_ELSEWHERE
+    }
+    response.node_endpoints = [
+        NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+        for node_id, host, port, rack in broker.endpoints(leaders, context.listener_name)
+    ]

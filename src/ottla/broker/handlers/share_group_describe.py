@@ -4,7 +4,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
-from ottla.errors import KafkaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
@@ -35,6 +35,8 @@ def refuse(request: ShareGroupDescribeRequest, error: KafkaError) -> ShareGroupD
 
 def _describe(group_id: str, broker: Broker) -> DescribedGroup:
     try:
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         return broker.groups.describe_share(group_id)
     except KafkaError as refusal:
         return DescribedGroup(

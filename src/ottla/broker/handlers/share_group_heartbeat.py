@@ -1,9 +1,14 @@
-"""ShareGroupHeartbeat: members of share groups come, live and go."""
+"""ShareGroupHeartbeat: members of share groups come, live and go.
+
+Partitions that nobody in the group has read before get a state first: until then the member is
+told of none, and has them with a later heartbeat.
+"""
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.group_caller import caller_of
+from ottla.broker.share_starting import initialize
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
@@ -14,4 +19,7 @@ async def handle(
     request: ShareGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> ShareGroupHeartbeatResponse:
     require(broker, SHARE_GROUPS)
-    return await broker.groups.share_heartbeat(request, caller_of(context))
+    response, to_initialize = await broker.groups.share_heartbeat(request, caller_of(context))
+    if to_initialize is not None:
+        broker.spawn(initialize(broker, to_initialize))
+    return response

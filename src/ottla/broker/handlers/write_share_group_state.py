@@ -4,7 +4,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.share_state_requests import answer_each, refuse_each
 from ottla.errors import KafkaError
-from ottla.groups.share.in_flight import Batch, DeliveryState
+from ottla.groups.share.delivery import Batch, DeliveryState
 from ottla.groups.share.states import Place
 from ottla.wire.messages.write_share_group_state import (
     PartitionData,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from ottla.groups.share.in_flight import Batch
+from ottla.groups.share.delivery import Batch
 
 
 def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> list[Batch]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
-    from ottla.groups.share.in_flight import Batch
+    from ottla.groups.share.delivery import Batch
     from ottla.groups.share.states import Place, ShareStates, State
 
 logger = logging.getLogger(__name__)
@@ -87,8 +87,7 @@ class ShareCoordinator:
         )
 
     def summary(self, place: Place) -> State | None:
-        state = self.shards.of(place.key()).machine.states.get(place)
-        return None if state is None else state.first_undone()
+        return self.shards.of(place.key()).machine.states.get(place)
 
     def write(
         self,

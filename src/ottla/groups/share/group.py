@@ -10,6 +10,8 @@ from ottla.ids import Uuid
 
 Partitions = Mapping[Uuid, frozenset[int]]
 NOTHING: Partitions = {}
+Topics = Mapping[Uuid, tuple[str, frozenset[int]]]
+"""Topics by their id: name and partitions."""
 FIRST_EPOCH = 1
 
 
@@ -24,6 +26,18 @@ class Member(Struct, frozen=True, kw_only=True):
     partitions: Partitions = NOTHING
 
 
+class Noted(Struct, frozen=True, kw_only=True):
+    """Which partitions have a state with the share coordinator, as far as the group knows.
+
+    Only `initialized` ones are given to members. The states of `initializing` ones may exist or
+    not, and those of `deleting` ones.
+    """
+
+    initialized: Topics = {}
+    initializing: Topics = {}
+    deleting: Mapping[Uuid, str] = {}
+
+
 class ShareGroup:
     __slots__ = (
         "assigned_at_ms",
@@ -32,7 +46,7 @@ class ShareGroup:
         "id",
         "members",
         "metadata_hash",
-        "started",
+        "noted",
         "targets",
         "topics_seen",
     )
@@ -45,7 +59,7 @@ class ShareGroup:
         self.assigned_at_ms = 0
         self.members: dict[str, Member] = {}
         self.targets: dict[str, Partitions] = {}
-        self.started: dict[Uuid, tuple[str, frozenset[int]]] = {}  # topics with a state
+        self.noted: Noted | None = None  # nothing ever was
         self.topics_seen = -1
 
     def copy(self) -> "ShareGroup":
@@ -54,7 +68,7 @@ class ShareGroup:
         twin.assignment_epoch, twin.assigned_at_ms = self.assignment_epoch, self.assigned_at_ms
         twin.topics_seen = self.topics_seen
         twin.members, twin.targets = dict(self.members), dict(self.targets)
-        twin.started = dict(self.started)
+        twin.noted = self.noted
         return twin
 
     @property
@@ -64,6 +78,10 @@ class ShareGroup:
     @property
     def state(self) -> str:
         return "Stable" if self.members else "Empty"
+
+    @property
+    def initialized(self) -> Topics:
+        return {} if self.noted is None else self.noted.initialized
 
     def subscribed_topics(self) -> set[str]:
         return {topic for member in self.members.values() for topic in member.topics}

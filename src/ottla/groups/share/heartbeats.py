@@ -1,19 +1,21 @@
 """ShareGroupHeartbeat: members come, say what they want to read, and go.
 
 Several members may take from one partition, so nobody has to give up anything first: a member is
-at its target with its next heartbeat.
+at its target with its next heartbeat. A partition is given to members once it has a state.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.topics import metadata_hash, partition_counts
+from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share import records
-from ottla.groups.share.group import NOTHING, Member, Partitions, ShareGroup, no_share_group
+from ottla.groups.share.assigning import assign
+from ottla.groups.share.group import NOTHING, Member, ShareGroup, no_share_group
+from ottla.groups.share.starting import ToInitialize, begin, missing, without_deleted_topics
 from ottla.ids import Uuid
 from ottla.wire.messages.share_group_heartbeat import (
     Assignment,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 JOINING, LEAVING = 0, -1
-WAITING_INTERVAL_MS = 500
 Response = ShareGroupHeartbeatResponse
 
 
@@ -43,58 +44,62 @@ class Draft:
             self.records.append(entry)
 
 
+class Beat(NamedTuple):
+    """What the member is told, and which states are to be made for its group."""
+
+    response: Response
+    to_initialize: ToInitialize | None = None
+
+
 def heartbeat(
     groups: "Groups", now: Instant, request: ShareGroupHeartbeatRequest, caller: Caller
-) -> Decision[Response]:
+) -> Decision[Beat]:
     _check(request)
     group = _group(groups, request)
     if request.member_epoch == LEAVING:
         out = Outcome()
         remove(groups, group, group.member(request.member_id), now, "left", out)
-        return out.decision(Response(member_id=request.member_id, member_epoch=LEAVING))
+        return out.decision(Beat(Response(member_id=request.member_id, member_epoch=LEAVING)))
     before = _known_or_new(groups, group, request)
     draft = Draft(group)
     names = request.subscribed_topic_names
     member = replace(
         before,
         rack=request.rack_id if request.rack_id is not None else before.rack,
-        topics=tuple(sorted(names)) if names is not None else before.topics,
+        topics=tuple(sorted(set(names))) if names is not None else before.topics,
         client_id=caller.client_id,
         client_host=caller.client_host,
     )
-    changed = member.topics != before.topics or member.id not in group.members
-    if changed or member != before:
+    if member != before or member.id not in group.members:
         draft.write(records.member_metadata(group.id, member))
-    is_behind = group.epoch > group.assignment_epoch
-    if changed or is_behind or group.topics_seen != groups.topics_version:
-        reason = f"{member.id} {'joined' if before.epoch == 0 else 'changed its subscription'}"
-        refresh(groups, draft, now, reason, bump=changed)
-    member = _at_target(draft, member.id)
+    is_changed = _refresh(groups, draft, member, before, now)
+    member = _at_target(groups, draft, member.id, is_changed)
     groups.expect_member(group.id, member.id, now)
-    full = request.member_epoch == JOINING or member.partitions != before.partitions
-    return Decision(
-        draft.records,
-        Response(
-            member_id=member.id,
-            member_epoch=member.epoch,
-            heartbeat_interval_ms=_interval_ms(groups, draft.group),
-            assignment=_assignment(member) if full else None,
-        ),
+    to_initialize = _begin_states(groups, draft, now)
+    is_full = request.member_epoch == JOINING or names is not None
+    response = Response(
+        member_id=member.id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=groups.pace_of(group.id).share_heartbeat_interval_ms,
+        assignment=_assignment(member)
+        if is_full or member.partitions != before.partitions
+        else None,
     )
+    return Decision(draft.records, Beat(response, to_initialize))
 
 
 def _check(request: ShareGroupHeartbeatRequest) -> None:
     problem = None
-    if not request.group_id:
-        problem = "GroupId can't be empty."
-    elif not request.member_id:
+    if not request.member_id.strip():
         problem = "MemberId can't be empty."
-    elif request.rack_id == "":
+    elif not request.group_id.strip():
+        problem = "GroupId can't be empty."
+    elif request.rack_id is not None and not request.rack_id.strip():
         problem = "RackId can't be empty."
-    elif request.member_epoch < LEAVING:
-        problem = "MemberEpoch is invalid."
     elif request.member_epoch == JOINING and not request.subscribed_topic_names:
         problem = "SubscribedTopicNames must be set in first request."
+    elif request.member_epoch < LEAVING:
+        problem = "MemberEpoch is invalid."
     if problem is not None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
 
@@ -114,14 +119,14 @@ def _known_or_new(
     member = group.members.get(request.member_id)
     epoch = request.member_epoch
     if member is None:
-        if epoch != JOINING:
-            group.member(request.member_id)  # raises
         if len(group.members) >= groups.limits.share_max_size:
             raise KafkaError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 "The share group has reached its maximum capacity of "
                 f"{groups.limits.share_max_size} members.",
             )
+        if epoch != JOINING:
+            group.member(request.member_id)  # raises
         return Member(id=request.member_id)
     if epoch not in (JOINING, member.epoch, member.previous_epoch):
         compared = "greater" if epoch > member.epoch else "smaller"
@@ -137,10 +142,11 @@ def _known_or_new(
 def remove(
     groups: "Groups", group: ShareGroup, member: Member, now: Instant, why: str, out: Outcome
 ) -> None:
+    """Others get its part with their next heartbeats."""
     draft = Draft(group)
     draft.write(*records.member_tombstones(group.id, member.id))
     groups.timers.cancel(("member", group.id, member.id))
-    refresh(groups, draft, now, f"{member.id} {why}", bump=True)
+    _bump(groups, draft, now, f"{member.id} {why}")
     out.records += draft.records
 
 
@@ -152,99 +158,93 @@ def session_ended(
         remove(groups, group, member, now, "sent no heartbeat in its session", out)
 
 
-def refresh(
-    groups: "Groups", draft: Draft, now: Instant, reason: str, *, bump: bool = False
-) -> None:
-    """Bump the epoch if anything that matters changed, and assign anew: now, or when
-    `group.share.assignment.interval.ms` have passed since the last time."""
-    group, image = draft.group, groups.image()
+def _refresh(groups: "Groups", draft: Draft, member: Member, before: Member, now: Instant) -> bool:
+    """Bump the epoch if anything that matters changed, and assign anew: now, or with a heartbeat
+    when `group.share.assignment.interval.ms` have passed since the last time."""
+    group = draft.group
+    is_new_image = group.topics_seen != groups.topics_version
+    if is_new_image:
+        kept = without_deleted_topics(group, groups.image())
+        if kept is not None:
+            draft.write(records.noted(group.id, kept))
+    is_changed = member.topics != before.topics
+    if group.assignment_epoch >= group.epoch:
+        is_changed |= _has_unassigned_partitions(group)
     names = group.subscribed_topics()
-    new_hash = metadata_hash(image, names)
-    if bump or new_hash != group.metadata_hash:
-        groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
-        draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
-        counts = partition_counts(image, names)
-        _start(draft, {topic: (image.topics_by_id[topic].name, counts[topic]) for topic in counts})
+    if is_new_image and metadata_hash(groups.image(), names) != group.metadata_hash:
+        is_changed = True
+    if is_changed:
+        what = "joined" if before.epoch == 0 else "or its topics have changed"
+        _bump(groups, draft, now, f"{member.id} {what}")
     groups.note_topics_seen(group.id)
-    if group.epoch > group.assignment_epoch and group.members:
+    if group.epoch > group.assignment_epoch:
         interval_ms = groups.pace_of(group.id).share_assignment_interval_ms
-        if groups.may_assign(group.id, group.assigned_at_ms, interval_ms, now):
+        since_ms = now.wall_ms - group.assigned_at_ms
+        if group.assigned_at_ms == 0 or not 0 <= since_ms < interval_ms:
             _make_target(groups, draft, now)
+    return is_changed
+
+
+def _bump(groups: "Groups", draft: Draft, now: Instant, reason: str) -> None:
+    group = draft.group
+    groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
+    new_hash = metadata_hash(groups.image(), group.subscribed_topics())
+    draft.write(records.group_epoch(group.id, group.epoch + 1, new_hash))
+
+
+def _has_unassigned_partitions(group: ShareGroup) -> bool:
+    """Their states were made since the last time."""
+    if group.is_empty:
+        return False
+    assigned: dict[Uuid, frozenset[int]] = {}
+    for partitions in group.targets.values():
+        for topic_id, indexes in partitions.items():
+            assigned[topic_id] = assigned.get(topic_id, frozenset()) | indexes
+    names = group.subscribed_topics()
+    return any(
+        name in names and assigned.get(topic_id) != indexes
+        for topic_id, (name, indexes) in group.initialized.items()
+    )
 
 
 def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
-    group = draft.group
-    counts = partition_counts(groups.image(), group.subscribed_topics())
-    for member_id, partitions in _assign(groups, group, counts).items():
+    group, ids = draft.group, groups.image().topics_by_name
+    wanted = {
+        member.id: frozenset(ids[name].id for name in member.topics if name in ids)
+        for member in group.members.values()
+    }
+    assignable = {topic_id: indexes for topic_id, (_, indexes) in group.initialized.items()}
+    for member_id, partitions in assign(wanted, assignable, group.targets).items():
         if partitions != group.targets.get(member_id):
             draft.write(records.target(group.id, member_id, partitions))
     draft.write(records.target_epoch(group.id, group.epoch, now.wall_ms))
 
 
-def is_due(groups: "Groups", group: ShareGroup, now: Instant, out: Outcome) -> None:
-    """A target was put off, and its time has come."""
-    draft = Draft(group)
-    refresh(groups, draft, now, "its members or topics have changed")
-    out.records += draft.records
-
-
-def _interval_ms(groups: "Groups", group: ShareGroup) -> int:
-    """Who waits for the next target asks again soon."""
-    interval_ms = groups.pace_of(group.id).share_heartbeat_interval_ms
-    return (
-        min(interval_ms, WAITING_INTERVAL_MS)
-        if group.epoch > group.assignment_epoch
-        else interval_ms
-    )
-
-
-def _start(draft: Draft, topics: dict[Uuid, tuple[str, int]]) -> None:
-    """Note which partitions have a queue from now on."""
+def _begin_states(groups: "Groups", draft: Draft, now: Instant) -> ToInitialize | None:
     group = draft.group
-    wanted = dict(group.started)
-    for topic_id, (name, count) in topics.items():
-        known = wanted.get(topic_id, (name, frozenset()))[1]
-        wanted[topic_id] = (name, known | frozenset(range(count)))
-    if wanted != group.started:
-        draft.write(records.started(group.id, wanted))
+    topics = missing(groups, group, now)
+    if not topics:
+        return None
+    draft.write(begin(groups, group, topics, now))
+    return ToInitialize(group.id, group.epoch, topics)
 
 
-def _assign(groups: "Groups", group: ShareGroup, counts: dict[Uuid, int]) -> dict[str, Partitions]:
-    """Every partition has a member and every member a partition, dealt out in turns."""
-    ids = groups.image().topics_by_name
-    given: dict[str, dict[Uuid, set[int]]] = {member: {} for member in group.members}
-    subscriptions: dict[frozenset[Uuid], list[str]] = {}
-    for member in sorted(group.members.values(), key=lambda member: member.id):
-        topics = frozenset(ids[name].id for name in member.topics if name in ids)
-        subscriptions.setdefault(topics, []).append(member.id)
-    for topics, members in subscriptions.items():
-        places = [
-            (topic, index) for topic in counts if topic in topics for index in range(counts[topic])
-        ]
-        if not places:
-            continue
-        for turn in range(max(len(places), len(members))):
-            topic, index = places[turn % len(places)]
-            given[members[turn % len(members)]].setdefault(topic, set()).add(index)
-    return {
-        member: {topic: frozenset(indexes) for topic, indexes in topics.items()}
-        for member, topics in given.items()
-    }
-
-
-def _at_target(draft: Draft, member_id: str) -> Member:
-    group = draft.group
+def _at_target(groups: "Groups", draft: Draft, member_id: str, is_changed: bool) -> Member:
+    """What the target says, but for topics it does not want any more."""
+    group, ids = draft.group, groups.image().topics_by_name
     member = group.members[member_id]
-    target = group.targets.get(member_id, NOTHING)
-    if member.epoch == group.assignment_epoch and member.partitions == target:
+    if member.epoch == group.assignment_epoch and not is_changed:
         return member
+    wanted = {ids[name].id for name in member.topics if name in ids}
+    target = group.targets.get(member_id, NOTHING)
     moved = replace(
         member,
-        epoch=group.assignment_epoch,
-        previous_epoch=member.epoch,
-        partitions=target,
+        partitions={topic: indexes for topic, indexes in target.items() if topic in wanted},
     )
-    draft.write(records.current(group.id, moved))
+    if member.epoch != group.assignment_epoch:
+        moved = replace(moved, epoch=group.assignment_epoch, previous_epoch=member.epoch)
+    if moved != member:
+        draft.write(records.current(group.id, moved))
     return moved
 
 

@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from ottla.coordination.machine import Entry
-from ottla.groups.share.group import Member, Partitions, ShareGroup
-from ottla.ids import Uuid
+from ottla.groups.share.group import Member, Noted, Partitions, ShareGroup, Topics
 from ottla.wire.message import Message
 from ottla.wire.records import groups as wire
 
@@ -81,18 +80,27 @@ def current(group_id: str, member: Member) -> Entry:
     )
 
 
-def started(group_id: str, topics: dict[Uuid, tuple[str, frozenset[int]]]) -> Entry:
+def noted(group_id: str, noted: Noted) -> Entry:
     return Entry(
         wire.ShareGroupStatePartitionMetadataKey(group_id=group_id),
         wire.ShareGroupStatePartitionMetadataValue(
-            initialized_topics=[
-                wire.TopicPartitionsInfo(
-                    topic_id=topic_id, topic_name=name, partitions=sorted(indexes)
+            initializing_topics=_topics(noted.initializing),
+            initialized_topics=_topics(noted.initialized),
+            deleting_topics=[
+                wire.ShareGroupStatePartitionMetadataValueTopicInfo(
+                    topic_id=topic_id, topic_name=name
                 )
-                for topic_id, (name, indexes) in topics.items()
-            ]
+                for topic_id, name in noted.deleting.items()
+            ],
         ),
     )
+
+
+def _topics(topics: Topics) -> list[wire.TopicPartitionsInfo]:
+    return [
+        wire.TopicPartitionsInfo(topic_id=topic_id, topic_name=name, partitions=sorted(indexes))
+        for topic_id, (name, indexes) in topics.items()
+    ]
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
@@ -138,7 +146,7 @@ def apply(group: ShareGroup, key: Message, value: Message | None) -> None:
         case wire.ShareGroupCurrentMemberAssignmentKey(), _:
             _apply_current(group, key.member_id, value)
         case wire.ShareGroupStatePartitionMetadataKey(), _:
-            _apply_started(group, value)
+            _apply_noted(group, value)
 
 
 def _apply_member(group: ShareGroup, member_id: str, value: Message | None) -> None:
@@ -165,8 +173,16 @@ def _apply_current(group: ShareGroup, member_id: str, value: Message | None) -> 
     )
 
 
-def _apply_started(group: ShareGroup, value: Message | None) -> None:
-    topics = []
-    if isinstance(value, wire.ShareGroupStatePartitionMetadataValue):
-        topics = value.initialized_topics
-    group.started = {one.topic_id: (one.topic_name, frozenset(one.partitions)) for one in topics}
+def _apply_noted(group: ShareGroup, value: Message | None) -> None:
+    if not isinstance(value, wire.ShareGroupStatePartitionMetadataValue):
+        group.noted = None
+        return
+    group.noted = Noted(
+        initializing=_by_id(value.initializing_topics),
+        initialized=_by_id(value.initialized_topics),
+        deleting={one.topic_id: one.topic_name for one in value.deleting_topics},
+    )
+
+
+def _by_id(topics: list[wire.TopicPartitionsInfo]) -> Topics:
+    return {one.topic_id: (one.topic_name, frozenset(one.partitions)) for one in topics}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
-from ottla.groups.share.in_flight import DONE, Batch, DeliveryState
+from ottla.groups.share.delivery import Batch, DeliveryState
 from ottla.ids import Uuid, show_uuid
 from ottla.wire.message import Message
 from ottla.wire.records.share import (
@@ -52,15 +52,6 @@ class State(NamedTuple):
     batches: Sequence[Batch] = ()
     updates: int = 0  # since the snapshot
     snapshot_offset: int = 0  # the snapshot lies there, or later
-
-    def first_undone(self) -> "State":
-        """Leaders may write that records are done before they move the start over them."""
-        start = self.start_offset
-        for batch in self.batches:
-            if batch.first > start or batch.state not in DONE:
-                break
-            start = max(start, batch.last + 1)
-        return self._replace(start_offset=start)
 
 
 class ShareStates:
@@ -161,17 +152,14 @@ class ShareStates:
             snapshot_epoch=0 if known is None else known.snapshot_epoch + 1,
             state_epoch=state_epoch,
             start_offset=start_offset,
+            complete=NOT_STARTED if start_offset == NOT_STARTED else 0,
             created_ms=now.wall_ms,
         )
         return Decision([_snapshot(place, fresh, now.wall_ms)], None)
 
     def read(self, now: Instant, place: Place, leader_epoch: int) -> Decision[State]:
-        """For a leader that begins: earlier ones are fenced by it from now on. It makes the state
-        where there is none: nobody else does."""
-        known = self.states.get(place)
-        if known is None:
-            begun = State(leader_epoch=leader_epoch, created_ms=now.wall_ms)
-            return Decision([_snapshot(place, begun, now.wall_ms)], begun)
+        """For a leader that begins: earlier ones are fenced by it from now on."""
+        known = self._initialized(place)
         if leader_epoch < known.leader_epoch:
             raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
         if leader_epoch == known.leader_epoch:
@@ -189,17 +177,23 @@ class ShareStates:
         complete: int,
         batches: Sequence[Batch],
     ) -> Decision[None]:
-        known = self.states.get(place)
-        if known is not None and leader_epoch < known.leader_epoch:
+        known = self._initialized(place)
+        if leader_epoch < known.leader_epoch:
             raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-        if known is None or leader_epoch > known.leader_epoch or state_epoch < known.state_epoch:
+        if leader_epoch > known.leader_epoch or state_epoch < known.state_epoch:
             raise KafkaError(
                 ErrorCode.FENCED_STATE_EPOCH,
-                f"The state of {place.key()} was deleted or reset since its leader read it.",
+                f"The state of {place.key()} was reset since its leader read it.",
             )
         start = start_offset if start_offset != NOT_STARTED else known.start_offset
         changed = known._replace(leader_epoch=leader_epoch, start_offset=start, complete=complete)
         return Decision([self._written(place, changed, batches, now.wall_ms)], None)
+
+    def _initialized(self, place: Place) -> State:
+        known = self.states.get(place)
+        if known is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no state of {place.key()}.")
+        return known
 
     def delete(self, place: Place) -> Decision[None]:
         if place not in self.states:

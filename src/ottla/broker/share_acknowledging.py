@@ -1,0 +1,104 @@
+"""What a member answers for records it took, in either of the two requests that carry it."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ottla.broker.broker import Broker
+from ottla.broker.share_sessions import Partition, SessionKey
+from ottla.broker.shares import AcknowledgementBatch
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.share.acknowledging import Acknowledge
+from ottla.ids import Uuid
+
+WITH_RENEW = 2
+
+
+class AnsweredPartition(Protocol):
+    partition_index: int
+
+    @property
+    def acknowledgement_batches(self) -> Sequence[AcknowledgementBatch]: ...
+
+
+class AnsweredTopic(Protocol):
+    topic_id: Uuid
+
+    @property
+    def partitions(self) -> Sequence[AnsweredPartition]: ...
+
+
+Outcomes = dict[Partition, KafkaError | None]
+
+
+async def acknowledge(
+    broker: Broker,
+    key: SessionKey,
+    topics: Iterable[AnsweredTopic],
+    *,
+    version: int,
+    is_renewal: bool,
+) -> Outcomes:
+    """How it went with each partition; one without batches is told of only beside others."""
+    outcomes: Outcomes = {}
+    asked: dict[Partition, Sequence[AcknowledgementBatch]] = {}
+    for topic in topics:
+        for part in topic.partitions:
+            partition = (topic.topic_id, part.partition_index)
+            batches = part.acknowledgement_batches
+            refusal = _refusal(broker, partition, batches, version, is_renewal)
+            if refusal is not None:
+                outcomes[partition] = KafkaError(refusal)
+            else:
+                asked[partition] = batches
+    if not any(asked.values()):
+        return outcomes
+    results = await asyncio.gather(
+        *(_acknowledge(broker, key, partition, batches) for partition, batches in asked.items())
+    )
+    return outcomes | dict(zip(asked, results, strict=True))
+
+
+async def _acknowledge(
+    broker: Broker, key: SessionKey, partition: Partition, batches: Sequence[AcknowledgementBatch]
+) -> KafkaError | None:
+    if not batches:
+        return None
+    try:
+        await broker.shares.acknowledge(key, *partition, batches)
+    except KafkaError as refusal:
+        return refusal
+    return None
+
+
+def _refusal(
+    broker: Broker,
+    partition: Partition,
+    batches: Sequence[AcknowledgementBatch],
+    version: int,
+    is_renewal: bool,
+) -> ErrorCode | None:
+    topic = broker.image.topics_by_id.get(partition[0])
+    if topic is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if not _is_well_formed(batches, version, is_renewal):
+        return ErrorCode.INVALID_REQUEST
+    if partition[1] not in topic.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return None
+
+
+def _is_well_formed(
+    batches: Sequence[AcknowledgementBatch], version: int, is_renewal: bool
+) -> bool:
+    """In order, with one type for all records or one for each, and renewals only as announced."""
+    last_type = Acknowledge.RENEW if version >= WITH_RENEW and is_renewal else Acknowledge.REJECT
+    last_offset = -1
+    for batch in batches:
+        types, count = batch.acknowledge_types, batch.last_offset - batch.first_offset + 1
+        if count < 1 or batch.first_offset < last_offset or not types:
+            return False
+        if len(types) not in (1, count) or not 0 <= min(types) <= max(types) <= last_type:
+            return False
+        last_offset = batch.last_offset
+    return True

@@ -1,0 +1,227 @@
+"""Records for one member of a share group, out of the queues of its session's partitions."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.broker.share_queues import Queue
+from ottla.broker.share_sessions import Partition, SessionKey
+from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.share.acquiring import Span, Taking
+from ottla.groups.share.delivery import Acquired
+from ottla.wire.compression import Buffer
+from ottla.wire.record_batch import (
+    ABORT_MARKER,
+    BatchHeader,
+    iterate_batches,
+    iterate_records,
+    read_control_type,
+)
+
+if TYPE_CHECKING:
+    from ottla.broker.broker import Broker
+
+Positions = Sequence[tuple[int, BatchHeader]]
+
+
+class Wanted(NamedTuple):
+    max_wait_s: float
+    min_bytes: int
+    max_bytes: int
+    records_max: int
+    batch_size: int
+    is_record_limit: bool
+
+
+class Taken(NamedTuple):
+    """Records for one member: whole batches, and which of their records are meant."""
+
+    records: Buffer = b""
+    acquired: Sequence[Acquired] = ()
+
+
+NOTHING = Taken()
+Found = dict[Partition, Taken | KafkaError]
+
+
+class _Read(NamedTuple):
+    offset: int
+    data: Buffer = b""
+    refusal: KafkaError | None = None
+    is_out_of_range: bool = False
+
+    @property
+    def must_be_told(self) -> bool:
+        return self.refusal is not None or self.is_out_of_range
+
+
+class ShareFetching:
+    """One request: all its partitions are read, then records are locked, in the same order."""
+
+    def __init__(self, broker: "Broker", key: SessionKey, wanted: Wanted) -> None:
+        self._broker = broker
+        self._shares = broker.shares
+        self._key = key
+        self._wanted = wanted
+        self._terms = self._shares.queues.terms_of(key.group_id)
+
+    async def run(self, partitions: Sequence[Partition]) -> Found:
+        wanted = self._wanted
+        if not partitions or wanted.records_max == 0 or wanted.max_bytes == 0:
+            return {}
+        deadline = self._broker.now() + wanted.max_wait_s
+        while True:
+            queues, refused = await self._open(partitions)
+            seconds = deadline - self._broker.now()
+            found = await self._take(queues, is_last=seconds <= 0 or bool(refused))
+            if found is not None:
+                return found | refused
+            await self._shares.wait(list(queues.values()), seconds)
+
+    async def _open(
+        self, partitions: Sequence[Partition]
+    ) -> tuple[dict[Partition, Queue], dict[Partition, KafkaError]]:
+        opened = await asyncio.gather(
+            *(self._shares.queues.open(self._key.group_id, *one) for one in partitions),
+            return_exceptions=True,
+        )
+        queues: dict[Partition, Queue] = {}
+        refused: dict[Partition, KafkaError] = {}
+        for partition, found in zip(partitions, opened, strict=True):
+            if isinstance(found, Queue):
+                queues[partition] = found
+            elif isinstance(found, KafkaError):
+                refused[partition] = found
+            else:
+                raise found
+        return queues, refused
+
+    async def _take(self, queues: dict[Partition, Queue], *, is_last: bool) -> Found | None:
+        """None: there is not enough yet. Who else reads for a queue has it for this turn."""
+        mine = {
+            partition: queue
+            for partition, queue in queues.items()
+            if not queue.is_taken_from and self._shares.queues.in_flight(queue).can_acquire
+        }
+        for queue in mine.values():
+            queue.is_taken_from = True
+        is_taken = False
+        try:
+            reads = await self._read(mine)
+            size = sum(len(read.data) for read in reads.values())
+            is_enough = bool(mine) and size >= min(self._wanted.min_bytes, self._wanted.max_bytes)
+            if is_enough or is_last or any(read.must_be_told for read in reads.values()):
+                is_taken = True
+                return self._lock(mine, reads)
+        finally:
+            for queue in mine.values():
+                queue.is_taken_from = False
+                if is_taken:
+                    queue.wake()
+        return None
+
+    # -- reading ------------------------------------------------------------------------------
+
+    async def _read(self, queues: dict[Partition, Queue]) -> dict[Partition, _Read]:
+        """Each partition has its part of the bytes; the first that has any, a batch at least."""
+        left = self._wanted.max_bytes
+        part = max(left // len(queues), 1) if queues else 0
+        reads: dict[Partition, _Read] = {}
+        for partition, queue in queues.items():
+            is_first = not any(read.data for read in reads.values())
+            read = await self._read_one(queue, min(part, left), is_first)
+            left = max(left - len(read.data), 0)
+            reads[partition] = read
+        return reads
+
+    async def _read_one(self, queue: Queue, bytes_max: int, at_least_one: bool) -> _Read:
+        leader, offset = queue.leader, queue.in_flight.next_fetch_offset
+        if leader.deposed:
+            return _Read(offset, refusal=KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        if not leader.log.log_start_offset <= offset <= leader.log.log_end_offset:
+            return _Read(offset, is_out_of_range=True)
+        upto = self._readable_upto(queue)
+        if offset >= upto or (not at_least_one and bytes_max <= 0):
+            return _Read(offset)
+        try:
+            read = leader.read(offset, bytes_max, upto=upto, at_least_one=at_least_one)
+            data = read.data
+            if read.cold:
+                loop = asyncio.get_running_loop()
+                data = await loop.run_in_executor(None, read.fetch_cold)
+        except KafkaError as refusal:
+            return _Read(offset, refusal=refusal)
+        return _Read(offset, data)
+
+    def _readable_upto(self, queue: Queue) -> int:
+        log = queue.leader.log
+        return log.last_stable_offset if self._terms.read_committed else log.high_watermark
+
+    # -- locking ------------------------------------------------------------------------------
+
+    def _lock(self, queues: dict[Partition, Queue], reads: dict[Partition, _Read]) -> Found:
+        found: Found = {}
+        left = self._wanted.records_max
+        for partition, read in reads.items():
+            queue = queues[partition]
+            if read.refusal is not None:
+                found[partition] = read.refusal
+                continue
+            if read.is_out_of_range:
+                queue.in_flight.log_starts_at(queue.leader.log.log_start_offset)
+                found[partition] = NOTHING
+                continue
+            taken = self._lock_one(queue, read, left)
+            found[partition] = taken
+            left -= sum(one.last - one.first + 1 for one in taken.acquired)
+        return found
+
+    def _lock_one(self, queue: Queue, read: _Read, records_max: int) -> Taken:
+        batches = list(iterate_batches(read.data))
+        taking = Taking(
+            self._key.member_id,
+            records_max,
+            self._broker.now() + self._terms.lock_s,
+            self._wanted.batch_size,
+            self._wanted.is_record_limit,
+        )
+        acquired = queue.in_flight.acquire(
+            taking,
+            read.offset,
+            [(header.base_offset, header.last_offset) for _, header in batches],
+            self._aborted(queue, read.data, batches),
+        )
+        self._shares.queues.watch(queue)
+        if not acquired:
+            return NOTHING
+        return Taken(_slice(read.data, batches, acquired), acquired)
+
+    def _aborted(self, queue: Queue, data: Buffer, batches: Positions) -> list[Span]:
+        """Batches of aborted transactions: for who reads what was committed."""
+        if not self._terms.read_committed or not batches:
+            return []
+        span = batches[0][1].base_offset, batches[-1][1].next_offset
+        aborted = sorted(queue.leader.log.aborted_transactions(*span), key=lambda one: one[1])
+        active: set[int] = set()
+        hidden: list[Span] = []
+        for position, header in batches:
+            while aborted and aborted[0][1] <= header.last_offset:
+                active.add(aborted.pop(0)[0])
+            if header.is_control:
+                marker = next(iterate_records(data, position, header))
+                if read_control_type(marker) == ABORT_MARKER:
+                    active.discard(header.producer_id)
+            elif header.is_transactional and header.producer_id in active:
+                hidden.append((header.base_offset, header.last_offset))
+        return hidden
+
+
+def _slice(data: Buffer, batches: Positions, acquired: Sequence[Acquired]) -> Buffer:
+    """From the batch that has the first record that was taken to the one that has the last."""
+    begin, end = 0, 0
+    for position, header in batches:
+        if header.base_offset <= acquired[0].first:
+            begin = position
+        if header.base_offset <= acquired[-1].last:
+            end = position + header.size
+    return memoryview(data)[begin:end]

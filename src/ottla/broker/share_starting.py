@@ -1,0 +1,60 @@
+"""States of share partitions are made and deleted: with their coordinators, for the group's."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+
+from ottla.broker.broker import Broker
+from ottla.errors import KafkaError
+from ottla.groups.share.starting import ToInitialize
+from ottla.groups.share.states import NOT_STARTED, Place
+from ottla.ids import Uuid
+
+log = logging.getLogger(__name__)
+
+
+async def initialize(broker: Broker, wanted: ToInitialize) -> None:
+    """Nobody waits for it: if it fails, the next heartbeat asks again."""
+    refusals = await initialize_states(broker, wanted, {})
+    try:
+        if refusals:
+            for place, refusal in refusals.items():
+                log.info("%s: no state yet: %s", place.key(), refusal)
+            await broker.groups.share_not_initialized(wanted.group_id, wanted.topics)
+        else:
+            await broker.groups.share_initialized(wanted.group_id, wanted.topics)
+    except KafkaError as refusal:
+        log.info("share group %s: not noted: %s", wanted.group_id, refusal)
+
+
+async def initialize_states(
+    broker: Broker, wanted: ToInitialize, starts: Mapping[Place, int]
+) -> dict[Place, KafkaError]:
+    """Let states start at these offsets, others where the group's members begin. What failed."""
+    places = [
+        Place(wanted.group_id, topic_id, index)
+        for topic_id, (_, indexes) in wanted.topics.items()
+        for index in sorted(indexes)
+    ]
+
+    async def one(place: Place) -> KafkaError | None:
+        start_offset = starts.get(place, NOT_STARTED)
+        try:
+            await broker.share_states.initialize(place, wanted.state_epoch, start_offset)
+        except KafkaError as refusal:
+            return refusal
+        return None
+
+    results = await asyncio.gather(*map(one, places))
+    return {
+        place: refusal
+        for place, refusal in zip(places, results, strict=True)
+        if refusal is not None
+    }
+
+
+async def delete_states(
+    broker: Broker, group_id: str, topic_id: Uuid, partitions: Iterable[int]
+) -> None:
+    for partition in sorted(partitions):
+        await broker.share_states.delete(Place(group_id, topic_id, partition))

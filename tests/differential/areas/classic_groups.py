@@ -211,4 +211,5 @@ AREA = Area(
     draw=draw,
     topics=(Topic(name="t"),),
     modes=("patient",),
+    settings={"group.initial.rebalance.delay.ms": "150"},  # 0 is a race between the first two
 )

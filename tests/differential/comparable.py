@@ -128,7 +128,7 @@ class Comparer:
         if isinstance(value, str):
             return value.replace(self.prefix, "~")
         if isinstance(value, bytes | bytearray | memoryview):
-            return bytes(value).hex()
+            return bytes(value).replace(self.prefix.encode(), b"~").hex()
         return value
 
     def compare(self, value: Any, field: str = "", path: str = "") -> Comparable:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence as Values
 from random import Random
+from struct import pack
 from typing import Any, TypeVar
 
 from differential.steps import Step, any_version
@@ -51,6 +52,19 @@ def records(
 def batch(values: Values[str], **given: Any) -> Any:
     """The same, with symbols."""
     return made(records, values=tuple(values), **given)
+
+
+def subscription(topic: str, user_data: str) -> bytes:
+    """What a classic consumer says of itself (version 0)."""
+    name, said = topic.encode(), user_data.encode()
+    return pack(f">hih{len(name)}si{len(said)}s", 0, 1, len(name), name, len(said), said)
+
+
+def assignment(topic: str, user_data: str) -> bytes:
+    """What a classic consumer is told to read: partition 0 (version 0)."""
+    name, said = topic.encode(), user_data.encode()
+    form = f">hih{len(name)}siii{len(said)}s"
+    return pack(form, 0, 1, len(name), name, 1, 0, len(said), said)
 
 
 def produce(

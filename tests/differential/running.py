@@ -56,7 +56,7 @@ def impatient(_: int) -> bool:
 
 def run(area: Area, sequence: Sequence, bootstrap: str, patience: Patience) -> list[Comparable]:
     """One comparable answer per move."""
-    prefix = f"d{sequence.seed}-{next(_runs)}-{area.name[:3]}-"
+    prefix = f"d{sequence.seed:06}-{next(_runs):06}-"  # always as long: bytes may hold it
     with world(sequence.topics, bootstrap, prefix) as bindings:
         links: dict[str, Link] = {}
         try:

@@ -4,9 +4,9 @@ from random import Random
 from typing import Any
 
 from differential.areas.offsets import listing
-from differential.drawing import rarely, weighted
+from differential.drawing import assignment, rarely, subscription, weighted
 from differential.steps import Area, Move, Pause, Step, Topic, any_version
-from differential.symbols import Name, Ref
+from differential.symbols import Name, Ref, made
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 from ottla.wire.messages.heartbeat import HeartbeatRequest
@@ -82,7 +82,9 @@ class Member:
 
     def join(self) -> Step:
         protocols = [
-            JoinGroupRequestProtocol(name=p, metadata=f"{self.name} {p}".encode())
+            JoinGroupRequestProtocol(
+                name=p, metadata=made(subscription, topic=Name("t"), user_data=f"{self.name} {p}")
+            )
             for p in self.protocols
         ]
         request = JoinGroupRequest(
@@ -105,7 +107,8 @@ class Member:
     def sync(self) -> Step:
         assignments = [
             SyncGroupRequestAssignment(
-                member_id=Ref(f"member.{name}", name), assignment=f"for {name}".encode()
+                member_id=Ref(f"member.{name}", name),
+                assignment=made(assignment, topic=Name("t"), user_data=f"for {name}"),
             )
             for name in MEMBERS
         ]

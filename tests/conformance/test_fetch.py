@@ -193,3 +193,85 @@ class TestSessions:
         assert (final.error_code, final.session_id) == (ErrorCode.none, 0)
         gone = self.fetch(connection, session, 1)
         assert gone.error_code == ErrorCode.fetch_session_id_not_found
+
+
+def fetch(connection: Connection, *topics: tuple[uuid.UUID, list[dict]], **fields):
+    of_request = {"max_wait": 0, "min_bytes": 1, "max_bytes": 1 << 20, "session_epoch": -1}
+    places = [
+        {"topic_id": topic_id, "partitions": [{"partition_max_bytes": 1 << 20, **p} for p in parts]}
+        for topic_id, parts in topics
+    ]
+    return connection.ask("fetch", 17, **{**of_request, **fields}, topics=places)
+
+
+def told(reply) -> list[tuple[uuid.UUID, list[int]]]:
+    return [(one.topic_id, [p.partition_index for p in one.partitions]) for one in reply.responses]
+
+
+def test_a_new_session_without_partitions_has_an_id(connection: Connection) -> None:
+    first = fetch(connection, session_epoch=0)
+    assert (first.error_code, first.responses) == (ErrorCode.none, ())
+    assert first.session_id != 0
+    again = fetch(connection, session_id=first.session_id, session_epoch=1)
+    assert (again.error_code, again.session_id) == (ErrorCode.none, 0)
+
+
+def test_the_partitions_of_a_full_fetch_keep_their_order_in_the_next(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=3)
+    for partition in range(3):
+        topic.produce(batch([b"v"]), partition)
+    asked = (topic.id, [{"partition": n} for n in (2, 0, 1)])
+    first = fetch(connection, asked, session_epoch=0)
+    assert told(first) == [(topic.id, [2, 0, 1])]
+    session = {"session_id": first.session_id}
+    second = fetch(connection, **session, session_epoch=1, max_bytes=1)
+    assert told(second) == [(topic.id, [2])]
+    third = fetch(connection, **session, session_epoch=2, max_bytes=1)
+    assert told(third) == [(topic.id, [0])]
+
+
+def test_a_partition_that_is_named_twice_is_told_once_as_it_was_named_last(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    topic.fill(b"v", b"w")
+    parts = [{"partition": 0, "fetch_offset": 9}, {"partition": 1}, {"partition": 0}]
+    reply = fetch(connection, (topic.id, parts))
+    assert told(reply) == [(topic.id, [0, 1])]
+    assert reply.responses[0].partitions[0].error_code == ErrorCode.none
+
+
+def test_what_is_not_there_is_told_after_the_rest(connection: Connection, make_raw_topic) -> None:
+    first, second, nobodys = make_raw_topic(), make_raw_topic(), uuid.uuid4()
+    second.fill(b"v")
+    parts = [{"partition": 9}, {"partition": 0}]
+    topics = ((first.id, parts), (nobodys, [{"partition": 0}]), (second.id, [{"partition": 0}]))
+    reply = fetch(connection, *topics)
+    assert told(reply) == [(first.id, [0]), (second.id, [0]), (nobodys, [0]), (first.id, [9])]
+
+
+def test_what_is_added_and_forgotten_at_once_is_told_without_a_session(
+    connection: Connection, raw_topic
+) -> None:
+    session = fetch(connection, session_epoch=0).session_id
+    place = (raw_topic.id, [{"partition": 0}])
+    gone = [{"topic_id": raw_topic.id, "partitions": [0]}]
+    reply = fetch(
+        connection, place, session_id=session, session_epoch=1, forgotten_topics_data=gone
+    )
+    assert (reply.session_id, told(reply)) == (0, [(raw_topic.id, [0])])
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error"),
+    [(-1, ErrorCode.not_leader_or_follower), (0, ErrorCode.unknown_leader_epoch)],
+)
+def test_a_node_that_is_no_replica_hears_that_this_is_not_known(
+    connection: Connection, raw_topic, epoch: int, error: ErrorCode
+) -> None:
+    place = (raw_topic.id, [{"partition": 0, "current_leader_epoch": epoch}])
+    reply = fetch(connection, place, replica_state={"replica_id": 5, "replica_epoch": -1})
+    assert reply.responses[0].partitions[0].error_code == error
+    assert reply.node_endpoints == ()

@@ -120,3 +120,48 @@ def test_records_of_a_topic_that_is_only_compacted_cannot_be_deleted(make_raw_to
     topic = make_raw_topic(cleanup_policy="compact")
     topic.produce(batch([b"v"], key=b"k"))
     assert delete_before(topic, 1).error_code == ErrorCode.policy_violation
+
+
+def list_offsets(connection: Connection, *topics: tuple[str, list[dict]], version: int = 10):
+    asked = [{"name": name, "partitions": list(parts)} for name, parts in topics]
+    reply = connection.ask("list_offsets", version, replica_id=-1, topics=asked)
+    return {
+        one.name: {p.partition_index: p.error_code for p in one.partitions} for one in reply.topics
+    }
+
+
+def test_a_place_that_is_named_twice_is_refused_once(connection: Connection, raw_topic) -> None:
+    place = {"partition_index": 0, "timestamp": -1}
+    name = raw_topic.name
+    reply = connection.ask(
+        "list_offsets",
+        10,
+        replica_id=-1,
+        topics=[{"name": name, "partitions": [place]}, {"name": name, "partitions": [place]}],
+    )
+    [topic] = reply.topics
+    assert [(one.partition_index, one.error_code) for one in topic.partitions] == [
+        (0, ErrorCode.invalid_request)
+    ]
+
+
+def test_a_kind_of_offset_is_judged_before_the_place(connection: Connection, raw_topic) -> None:
+    unknown = {"partition_index": 9, "timestamp": -7}
+    too_new = {"partition_index": 8, "timestamp": -3}
+    assert list_offsets(connection, (raw_topic.name, [unknown, too_new]), version=6) == {
+        raw_topic.name: {9: ErrorCode.unsupported_version, 8: ErrorCode.unsupported_version}
+    }
+
+
+def test_an_epoch_below_none_is_an_old_one(connection: Connection, raw_topic) -> None:
+    place = {"partition_index": 0, "timestamp": -1, "current_leader_epoch": -2}
+    answer = list_offsets(connection, (raw_topic.name, [place]))
+    assert answer == {raw_topic.name: {0: ErrorCode.fenced_leader_epoch}}
+    asked = {"partition": 0, "current_leader_epoch": -2, "leader_epoch": 0}
+    reply = connection.ask(
+        "offset_for_leader_epoch",
+        4,
+        replica_id=-1,
+        topics=[{"topic": raw_topic.name, "partitions": [asked]}],
+    )
+    assert reply.topics[0].partitions[0].error_code == ErrorCode.fenced_leader_epoch

@@ -28,6 +28,7 @@ ALLOWED = (
     Allowed("Kafka: an exception nobody foresaw", ".*", ".*error_code", f'"{UNFORESEEN}"', REFUSED),
     Allowed("… which tells of the log", "Produce", ".*log_start_offset", "0", "null", UNFORESEEN),
     Allowed("security, quotas, telemetry: to come", "ApiVersions", NOT_SERVED, ottla="null"),
+    Allowed("a topic whose id is zero", "Fetch", within=UNFORESEEN),
     Allowed("a limit or cursor below zero", "DescribeTopicPartitions", within=UNFORESEEN),
 )
 

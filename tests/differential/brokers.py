@@ -28,6 +28,7 @@ SETTINGS = {
     "file.delete.delay.ms": "1000",
     "log.cleaner.dedupe.buffer.size": "8388608",
     "connections.max.idle.ms": "60000",
+    "max.incremental.fetch.session.cache.slots": "100000",  # sessions outlive their sequences
 }
 SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
 READY_S = 60

@@ -64,15 +64,18 @@ def write_fetch_response(
     error: int = ErrorCode.NONE,
     endpoints: list[Endpoint] | None = None,
 ) -> Body:
-    """The whole body. Partitions of one topic stay together, in the order of their topics."""
-    topics: dict[tuple[str, bytes], list[Fetched]] = {}
+    """The whole body, in the order given: a topic has as many parts as there are runs of its
+    partitions."""
+    topics: list[tuple[str, bytes, list[Fetched]]] = []
     for (name, topic_id, _), one in fetched:
-        topics.setdefault((name, topic_id), []).append(one)
+        if not topics or topics[-1][0] != name or topics[-1][1] != topic_id:
+            topics.append((name, topic_id, []))
+        topics[-1][2].append(one)
     out = bytearray(_FRONT_7.pack(0, error, session_id) if version >= 7 else _FRONT_4.pack(0))
     body: Body = []
     flexible = version >= 12
     out += uvarint(len(topics) + 1) if flexible else _INT32.pack(len(topics))
-    for (name, topic_id), partitions in topics.items():
+    for name, topic_id, partitions in topics:
         if version >= 13:
             out += topic_id
         else:

@@ -104,8 +104,8 @@ class FetchSessions:
         """What a request is about; KafkaError where its session is not what it thinks."""
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
-            asked = [Asked(key, wanted) for key, wanted in wanted_partitions(request)]
-            if request.session_epoch == FINAL_EPOCH or not asked:
+            asked = named_once(request)
+            if request.session_epoch == FINAL_EPOCH:
                 return Fetching(asked)
             return self._open(asked, now, by_id=by_id)
         session = self._sessions.get(request.session_id)
@@ -118,7 +118,7 @@ class FetchSessions:
         session.update(request)
         del self._sessions[session.id]
         if not session.asked:
-            return Fetching([])
+            return Fetching(named_once(request))
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         session.used_at = now
         self._sessions[session.id] = session
@@ -150,6 +150,11 @@ def wanted_partitions(request: FetchRequest) -> Iterator[tuple[Key, FetchPartiti
     for topic in request.topics:
         for partition in topic.partitions:
             yield (topic.topic, topic.topic_id, partition.partition), partition
+
+
+def named_once(request: FetchRequest) -> list[Asked]:
+    """Of a partition that is named twice the last word counts, in the place of the first."""
+    return [Asked(key, wanted) for key, wanted in dict(wanted_partitions(request)).items()]
 
 
 def by_topic(keys: Iterable[Key]) -> dict[tuple[str, Uuid], list[int]]:

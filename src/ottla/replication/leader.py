@@ -141,8 +141,11 @@ class Leader:
         check_epoch(current_leader_epoch, self.epoch, self.topic_partition)
 
 
+NO_EPOCH = -1
+
+
 def check_epoch(asked: int, current: int, partition: TopicPartition) -> None:
-    if asked < 0 or asked == current:
+    if asked in (NO_EPOCH, current):
         return
     if asked < current:
         raise KafkaError(

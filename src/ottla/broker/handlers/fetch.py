@@ -16,7 +16,7 @@ from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
-from ottla.replication.leader import Leader
+from ottla.replication.leader import NO_EPOCH, Leader
 from ottla.replication.standby import Standby
 from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 READ_COMMITTED = 1
 FIRST_WITH_RACKS = 11
 """From there on consumers may read from followers (KIP-392)."""
+FIRST_WITH_LEADERS = 16
+"""Whoever asks the wrong broker is told who leads (KIP-951)."""
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
 """A reply never holds more than that, whatever the client would take: it is all in memory."""
 STALLED_BYTES_MAX = 64 * 1024 * 1024
@@ -38,6 +40,11 @@ _BATCH_BOUNDS = Struct(">qi11xi")  # base offset, length, last offset delta
 Aborted = list[tuple[int, int]] | None
 """Producer id and first offset of transactions; None where nobody asked for them."""
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+_NOT_THERE: dict[int, int] = {
+    ErrorCode.UNKNOWN_TOPIC_ID: 1,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
+}
+"""Told after all others, in this order."""
 
 
 def serve(
@@ -190,6 +197,8 @@ class Work:
             if self.eligible and self.fetching.incremental:
                 asked = [one for one in asked if not self._is_settled(one, epoch, now)]
         self.fetched = [(one, self._read(one)) for one in asked]
+        if self.must_answer:  # what is not there is told after the rest, as Kafka does
+            self.fetched.sort(key=lambda pair: _NOT_THERE.get(pair[1].error, 0))
 
     def _is_settled(self, asked: Asked, epoch: int, now: float) -> bool:
         """A replica has everything of a partition, and knows it: most of a thousand, mostly."""
@@ -243,12 +252,14 @@ class Work:
             if standby is None or self.replica >= 0 or self.version < FIRST_WITH_RACKS:
                 raise
             source = standby
-        source.check_epoch(asked.wanted.current_leader_epoch)
+        source.check_epoch(max(asked.wanted.current_leader_epoch, NO_EPOCH))
         return source
 
     def _read_from(self, leader: Leader | Standby, asked: Asked, fetched: Fetched) -> None:
         wanted = asked.wanted
         log, offset = leader.log, wanted.fetch_offset
+        if self.replica >= 0:
+            self._check_assignment(leader, wanted)
         if wanted.last_fetched_epoch >= 0 and self._diverges(leader, wanted, fetched):
             return
         if not isinstance(leader, Leader):
@@ -290,6 +301,14 @@ class Work:
             self.bytes_left -= len(read.data)
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
+
+    def _check_assignment(self, leader: Leader | Standby, wanted: FetchPartition) -> None:
+        """A replica may know of its assignment before this leader does: it asks again."""
+        if isinstance(leader, Leader) and self.replica not in leader.in_sync.followers:
+            names_epoch = wanted.current_leader_epoch >= 0
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH if names_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
 
     def _bytes_at_most(self, read: Read, wanted: FetchPartition) -> int:
         if read.bytes_expected is not None:
@@ -345,7 +364,9 @@ class Work:
     def _refused(self, asked: Asked, fetched: Fetched, error: KafkaError) -> None:
         fetched.error = error.code
         self.must_answer = True
-        if error.code in _LEADERSHIP_ERRORS and self.version >= 12:
+        if error.code in _NOT_THERE:
+            fetched.aborted = []
+        if error.code in _LEADERSHIP_ERRORS and self.version >= FIRST_WITH_LEADERS:
             name, topic_id, partition = asked.key
             state = self.broker.partition_state(name, topic_id, partition)
             if state is not None:
@@ -358,13 +379,15 @@ class Work:
         told = self.fetched
         if fetching.session is not None:
             told = [(asked, fetched) for asked, fetched in told if self._is_told(asked, fetched)]
+            if not fetching.incremental:
+                fetching.session.asked = {asked.key: asked for asked, _ in told}
         if self.replica >= 0 and self.broker.partitions.throttles.leader.partitions:
             self._count(told)
         return write_fetch_response(
             self.version,
             [(asked.key, fetched) for asked, fetched in told],
             session_id=fetching.session_id,
-            endpoints=self._endpoints() if self.version >= 16 else None,
+            endpoints=self._endpoints() if self._wants_endpoints() else None,
         )
 
     def _count(self, told: list[tuple[Asked, Fetched]]) -> None:
@@ -380,10 +403,14 @@ class Work:
         news = asked.has_news(
             fetched.error, fetched.high_watermark, fetched.log_start_offset, len(fetched.data)
         )
-        if len(fetched.data) and asked.key in session.asked:
+        if self.fetching.incremental and len(fetched.data) and asked.key in session.asked:
             session.to_the_end(asked)
         elsewhere = fetched.diverging is not None or fetched.preferred_read_replica >= 0
         return news or elsewhere or not self.fetching.incremental
+
+    def _wants_endpoints(self) -> bool:
+        """Replicas know the brokers."""
+        return self.version >= FIRST_WITH_LEADERS and self.replica < 0
 
     def _endpoints(self) -> list[Endpoint]:
         leaders = {

@@ -15,7 +15,7 @@ from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.timestamps import TimestampOffset
 from ottla.replication.coordinator_log import not_leader
-from ottla.replication.leader import Leader
+from ottla.replication.leader import Leader, check_epoch
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -25,7 +25,15 @@ from ottla.wire.messages.list_offsets import (
 )
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
-SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+SINCE_VERSION = {
+    EARLIEST: 1,
+    LATEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING: 11,
+}
+NEVER = 2**15
 CONSUMER = -1
 ANY_REPLICA = -2  # tools that look at replicas ask each broker for its own
 READ_COMMITTED = 1
@@ -34,16 +42,18 @@ READ_COMMITTED = 1
 async def handle(
     request: ListOffsetsRequest, context: RequestContext, broker: Broker
 ) -> ListOffsetsResponse:
+    """Each topic once, and in it each partition once, however often they are named."""
     search = Search(request, context, broker)
+    topics: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+    for topic in request.topics:
+        answers = topics.setdefault(topic.name, {})
+        for partition in topic.partitions:
+            answers[partition.partition_index] = await search.partition(topic.name, partition)
     return ListOffsetsResponse(
         topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    await search.partition(topic.name, partition) for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
+            ListOffsetsTopicResponse(name=name, partitions=list(answers.values()))
+            for name, answers in topics.items()
+            if answers
         ]
     )
 
@@ -86,9 +96,14 @@ class Search:
         try:
             if (topic, wanted.partition_index) in self.twice:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition is named twice.")
+            self._check_timestamp(wanted.timestamp)
             if self.request.replica_id == ANY_REPLICA and wanted.timestamp == LATEST:
                 replica = self.broker.partitions.replica(topic, wanted.partition_index)
+                check_epoch(
+                    wanted.current_leader_epoch, replica.state.leader_epoch, replica.topic_partition
+                )
                 answer.offset = replica.log.log_end_offset
+                answer.leader_epoch = replica.state.leader_epoch
                 return answer
             leader = self.broker.partitions.leader(topic, wanted.partition_index)
             leader.check_epoch(wanted.current_leader_epoch)
@@ -98,11 +113,13 @@ class Search:
             answer.error_code = error.code
         return answer
 
+    def _check_timestamp(self, timestamp: int) -> None:
+        if timestamp < 0 and self.version < SINCE_VERSION.get(timestamp, NEVER):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+
     async def _find(self, leader: Leader, timestamp: int) -> tuple[int, int, int]:
         """Timestamp, offset and the epoch of that record's leader; -1 for what there is none of."""
         log = leader.log
-        if timestamp < 0 and self.version < SINCE_VERSION.get(timestamp, 0):
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if timestamp in (EARLIEST, EARLIEST_LOCAL):
             return -1, log.log_start_offset, log.epochs.epoch_for(log.log_start_offset)
         if timestamp == LATEST:
@@ -110,8 +127,6 @@ class Search:
             return -1, self._readable_end(leader), leader.epoch
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING):
             return -1, -1, -1
-        if timestamp < EARLIEST_PENDING:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if timestamp == MAX_TIMESTAMP:
             found = await search(leader, log.max_timestamp)
         else:

@@ -13,7 +13,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, json, progress, running
+from ottla.pipelines import App, json, running
+from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import Plan, Stage, make_plan
 from ottla.pipelines.progress import Group
 from ottla.pipelines.queries import Phase
@@ -102,10 +103,16 @@ def a_join() -> Plan:
     return make_plan(app.definition())
 
 
+def alone() -> Any:
+    """A membership that nobody disputes."""
+    return SimpleNamespace(lost=None, successor=None, wait_until_held=lambda _: True)
+
+
 def prepare(starter: Starter, *, stop: bool = False) -> Runner:
     runner = Runner(a_join(), RunOptions(), View())
     runner.group = SimpleNamespace(publish=lambda _: None, ends=lambda *_: {})  # type: ignore[assignment]
     runner.cluster = Cluster("id", {})
+    runner.member = alone()
     if stop:
         starter.on_start = runner.stop
     runner._prepare(starter)  # type: ignore[arg-type]
@@ -162,6 +169,11 @@ def test_progress_is_told_once_more_when_the_queries_have_stopped(
             yield Starter(folder)
             happened.append("stopped")
 
+        @contextlib.contextmanager
+        def _as_member(self, group: str) -> Iterator[Any]:
+            self.member = alone()
+            yield self.member
+
         def _publish(self) -> None:
             happened.append("published")
 
@@ -181,6 +193,7 @@ def test_queries_that_do_not_stop_are_left_after_one_wait_for_all(
     monkeypatch.setattr(running, "BATCH_WAIT_S", 0.2)
     for_ever = threading.Event()
     runner = Runner(a_join(), RunOptions(), View())
+    runner.member = alone()
     stages = [stage.name for stage in runner.plan.stages]
     assert len(stages) == 2
     runner._queries = {
@@ -193,12 +206,16 @@ def test_queries_that_do_not_stop_are_left_after_one_wait_for_all(
     for_ever.set()
 
 
-def test_a_broker_that_is_away_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "AWAY_AFTER_MS", 500)
+def test_a_broker_that_is_away_is_not_waited_for_long() -> None:
     [port] = free_ports(1)
-    app = App("alone", bootstrap=f"127.0.0.1:{port}", client={"heartbeat.interval.ms": "100"})
+    settings = {"heartbeat.interval.ms": "100", "socket.timeout.ms": "500"}
+    settings["session.timeout.ms"] = "500"
+    app = App("alone", bootstrap=f"127.0.0.1:{port}", client=settings)
     app.stream("orders", value=json("n INT")).to("out")
-    with contextlib.closing(Group(app.definition())) as group:
+    member = Membership(app.definition(), ["orders"])
+    member.join()
+    with contextlib.closing(member):
+        group = Group(member.consumer)
         began = time.monotonic()
         group.publish({"orders": {0: 5}})
         assert group.ends({"orders": 8}, 0.5) == {}  # it does not ask for the other seven

@@ -11,6 +11,7 @@ from ottla.pipelines import jars
 from ottla.pipelines.java import find_java
 from ottla.pipelines.spark import SparkSettings, configuration
 from ottla.pipelines.state import Generations
+from ottla.pipelines.storage import LocalStorage
 
 
 @pytest.fixture(autouse=True)
@@ -83,9 +84,10 @@ def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: Path) -> None:
-    generations = Generations(tmp_path, "app", "cluster")
-    assert generations.current() == 1
-    assert generations.open_next() == 1  # nothing has run yet: the first pass is the replay
-    generations.checkpoints(1).mkdir(parents=True)
-    assert generations.open_next() == 2
-    assert Generations(tmp_path, "app", "cluster").current() == 2
+    generations = Generations(LocalStorage(tmp_path), "app", "cluster")
+    assert generations.current().generation == 1
+    first = generations.open_next()  # nothing has run yet: the first pass is the replay
+    assert first.generation == 1
+    Path(first.checkpoint("out")).mkdir(parents=True)
+    assert generations.open_next().generation == 2
+    assert Generations(LocalStorage(tmp_path), "app", "cluster").current().generation == 2

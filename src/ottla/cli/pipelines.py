@@ -8,13 +8,17 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ottla.errors import OttlaError
 from ottla.pipelines.java import find_java
 from ottla.testing.node import Node
+
+if TYPE_CHECKING:
+    from ottla.pipelines.definitions import Application
+    from ottla.pipelines.state import State
 
 pipeline = typer.Typer(no_args_is_help=True, help="Look at an application.")
 table = typer.Typer(no_args_is_help=True, help="Read an application's tables.")
@@ -44,6 +48,13 @@ def run(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
     ] = False,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="Rebuild what the code's change asks for beside what runs, and switch.",
+        ),
+    ] = False,
     ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
 ) -> None:
     """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
@@ -66,7 +77,12 @@ def run(
 
     view = choose_view()
     options = RunOptions(
-        master=master or LOCAL_MASTER, replay=replay, until_done=until_done, ui=ui, standby=standby
+        master=master or LOCAL_MASTER,
+        replay=replay,
+        until_done=until_done,
+        ui=ui,
+        standby=standby,
+        upgrade=upgrade,
     )
     runner = Runner(plan, options, view)
     with view if isinstance(view, LiveTable) else contextlib.nullcontext():
@@ -86,6 +102,54 @@ def explain(file: AppFile, bootstrap: Bootstrap = None) -> None:
     if bootstrap:
         definition = replace(definition, bootstrap=bootstrap)
     print(in_words(make_plan(definition)))
+
+
+@pipeline.command()
+def diff(file: AppFile, bootstrap: Bootstrap = None) -> None:
+    """Show what a start of this code would mean for every stage that runs already."""
+    from ottla.pipelines.changing import in_words, plan_change, what_ran
+
+    definition, state = _state_of(file, bootstrap)
+    print(in_words(plan_change(definition, what_ran(state, definition))))
+
+
+@pipeline.command()
+def clean(
+    file: AppFile,
+    bootstrap: Bootstrap = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Remove it; otherwise it is only named.")
+    ] = False,
+) -> None:
+    """Name, and with --yes remove, the state of stages that the application no longer has."""
+    from ottla.pipelines.cleaning import find_leftovers, remove
+
+    definition, state = _state_of(file, bootstrap)
+    found = find_leftovers(definition, state)
+    for sentence in found.sentences():
+        print(sentence)
+    if not found:
+        print("There is nothing to remove.")
+    elif yes:
+        remove(definition, state, found)
+        print("Removed.")
+    else:
+        print("Nothing was removed: --yes removes it.")
+
+
+def _state_of(file: Path, bootstrap: str | None) -> "tuple[Application, State]":
+    """The application in a file, and where its checkpoints lie."""
+    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.state import Generations, state_folder
+    from ottla.pipelines.storage import LocalStorage
+    from ottla.pipelines.topics import describe
+
+    definition = load_app(file).definition()
+    if bootstrap:
+        definition = replace(definition, bootstrap=bootstrap)
+    cluster = describe(definition)
+    generations = Generations(LocalStorage(state_folder()), definition.name, cluster.id)
+    return definition, generations.current()
 
 
 @table.command()

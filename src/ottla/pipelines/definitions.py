@@ -94,6 +94,7 @@ class Node:
     where: Where
     schema: Schema
     is_table: bool = False
+    label: str | None = None  # what named() calls the operator's stage
 
     @property
     def inputs(self) -> "tuple[Node, ...]":
@@ -242,6 +243,9 @@ class GlobalJoin(Join):
 class Process(Step):
     processor: Any  # a processors.Processor
     grace_ms: int
+
+
+STATEFUL = (Aggregate, StreamJoin, TableJoin, ForeignKeyJoin, Subscribe, Process)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -41,7 +41,7 @@ def explain(plan: Plan) -> str:
 def _describe(stage: Stage) -> Iterator[str]:
     reads = (f"{source.topic} ({_kind(source)})" for source in stage.sources)
     yield f"   reads     {', '.join(reads) or 'a DataFrame of your own'}"
-    steps = [words for node in walk(stage.node) if (words := _words(node))]
+    steps = [said for node in walk(stage.node) if (said := words(node))]
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
     letters = ", ".join(sorted({source.dead_letters or "" for source in stage.dead}))
@@ -87,7 +87,7 @@ def _topic_kind(stage: Stage) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _words(node: Node) -> str | None:
+def words(node: Node) -> str | None:
     match node:
         case Filter(condition=condition):
             return f"filter {condition}"

@@ -3,8 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.definitions import Application, Node, OutputMode, walk
-from ottla.pipelines.plan import STATEFUL
+from ottla.pipelines.definitions import STATEFUL, Application, Node, OutputMode, walk
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

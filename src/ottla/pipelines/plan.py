@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from ottla.pipelines.app import changelog_topic
 from ottla.pipelines.definitions import (
+    STATEFUL,
     Aggregate,
     Application,
     Changes,
@@ -29,13 +30,12 @@ from ottla.pipelines.definitions import (
     Source,
     StreamJoin,
     Subscribe,
-    TableJoin,
     walk,
 )
 from ottla.pipelines.formats import string
+from ottla.pipelines.signatures import signature, title
 
 Mode = Literal["real-time", "micro-batch"]
-STATEFUL = (Aggregate, StreamJoin, TableJoin, ForeignKeyJoin, Subscribe, Process)
 SUBSCRIPTION = (
     Field("pk", "STRING"),
     Field("row", "STRING"),
@@ -89,6 +89,8 @@ class Plan:
 
     application: Application
     stages: tuple[Stage, ...]
+    # Releases before manifests numbered intermediate topics by their place: new names to old.
+    numbered: Mapping[str, str] = field(default_factory=dict)
 
     def read_topics(self) -> tuple[Source, ...]:
         """What must exist before the application starts, each topic once."""
@@ -101,32 +103,58 @@ class Plan:
         return tuple(found.values())
 
 
-def make_plan(application: Application, *, force: Mode | None = None) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What runs already, as far as it decides where the new code is cut.
+
+    A state stays where it is: one that several sinks share now, but that a sink's own stage keeps,
+    is left there, and one that has a topic of its own keeps it when only one sink is left.
+    """
+
+    fused: frozenset[str] = frozenset()  # sinks whose own stage keeps the state
+    # Of intermediate stages, by signature: their names, and the sinks each of them leads to.
+    names: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    internal: frozenset[str] = frozenset()  # names of intermediate stages
+    dead: Mapping[str, str] = field(
+        default_factory=dict
+    )  # stages that carry a topic's dead letters
+
+
+def make_plan(
+    application: Application, *, force: Mode | None = None, before: Before | None = None
+) -> Plan:
     """Cut the application into stages. `force` overrides the choice of engine (for replays)."""
     if not application.sinks:
         raise DefinitionError(application.where, "the application writes nothing: add to().")
-    cutter = _Cutter(application)
+    before = before or Before()
+    cutter = _Cutter(application, before)
     for sink in application.sinks:
         cutter.cut_sink(sink)
     stages = [_stage(application, sink, cutter.internal, force) for sink in cutter.sinks]
     if application.latency != "low" and application.delivery is None:
         stages = _without_repeats(stages)
-    return Plan(application=application, stages=tuple(_with_dead_letters(application, stages)))
+    stages = _with_dead_letters(application, stages, before.dead)
+    return Plan(application=application, stages=tuple(stages), numbered=cutter.numbered)
 
 
 @dataclass
 class _Cutter:
     application: Application
+    before: Before
     sinks: list[Sink] = field(default_factory=list)
     internal: set[str] = field(default_factory=set)
     done: dict[int, Node] = field(default_factory=dict)
     topics: dict[int, Source] = field(default_factory=dict)
-    subscriptions: list[Node] = field(default_factory=list)  # alive, so that no other has their id
-    count: int = 0
+    subscriptions: dict[int, Subscribe] = field(default_factory=dict)  # by the join they are for
+    numbered: dict[str, str] = field(default_factory=dict)
+    fused: bool = False  # whether the sink that is being cut keeps its state
 
     def __post_init__(self) -> None:
         self.users = Counter(
-            id(node) for sink in self.application.sinks for node in walk(sink.input)
+            id(node)
+            for sink in self.application.sinks
+            if sink.topic not in self.before.fused
+            for node in walk(sink.input)
         )
         self.kept = {
             id(sink.input): sink.topic
@@ -135,10 +163,27 @@ class _Cutter:
             and sink.input.name is not None
             and sink.topic == changelog_topic(self.application.name, sink.input.name)
         }
+        nodes = {id(node): node for sink in self.application.sinks for node in walk(sink.input)}
+        for node in nodes.values():
+            if isinstance(node, ForeignKeyJoin):
+                self.subscriptions[id(node)] = _subscription(node)
+        stateful = [node for node in nodes.values() if isinstance(node, STATEFUL)]
+        leads_to: dict[int, str] = {}
+        for sink in sorted(self.application.sinks, key=lambda sink: sink.topic):
+            for node in walk(sink.input):
+                leads_to.setdefault(id(node), sink.topic)
+        leads_to |= {id(asks): leads_to[join] for join, asks in self.subscriptions.items()}
+        self.names = _names(
+            self.application.name,
+            [*stateful, *self.subscriptions.values()],
+            leads_to,
+            self.before,
+        )
 
     def cut_sink(self, sink: Sink) -> None:
         if any(done.topic == sink.topic for done in self.sinks):
             return  # a kept table that another sink needed first
+        self.fused = sink.topic in self.before.fused
         if self.kept.get(id(sink.input)) == sink.topic:
             self.topic_of(sink.input)
             return
@@ -147,19 +192,20 @@ class _Cutter:
     def rewrite(self, node: Node, *, below_stateful: bool) -> Node:
         """The node with every cut before it made. `below_stateful`: results feed another state."""
         if id(node) in self.kept or (
-            isinstance(node, STATEFUL) and (below_stateful or self.users[id(node)] > 1)
+            isinstance(node, STATEFUL) and (below_stateful or self._shared(node))
         ):
             return self.topic_of(node)
         return self.inside(node, below_stateful=below_stateful)
 
+    def _shared(self, node: Node) -> bool:
+        if self.fused:
+            return False
+        return self.users[id(node)] > 1 or self.names[id(node)] in self.before.internal
+
     def inside(self, node: Node, *, below_stateful: bool) -> Node:
         deeper = below_stateful or isinstance(node, STATEFUL)
         if isinstance(node, ForeignKeyJoin):
-            subscribe = Subscribe(
-                where=node.where, schema=SUBSCRIPTION, input=node.left, on=node.on, kind=node.kind
-            )
-            self.subscriptions.append(subscribe)
-            left = self.topic_of(subscribe)
+            left = self.topic_of(self.subscriptions[id(node)])
             return replace(node, left=left, right=self.rewrite(node.right, below_stateful=True))
         changed: dict[str, Any] = {
             name: self.rewrite(value, below_stateful=deeper)
@@ -177,8 +223,10 @@ class _Cutter:
         inner = self.inside(node, below_stateful=False)
         topic = self.kept.get(id(node))
         if topic is None:
-            self.count += 1
-            topic = f"{self.application.name}-{self.count}-{type(node).__name__.lower()}"
+            topic = self.names[id(node)]
+            number = len(self.internal) + 1
+            place = f"{self.application.name}-{number}-{type(node).__name__.lower()}"
+            self.numbered[topic] = place
             self.internal.add(topic)
         sink = Sink(
             where=node.where, input=inner, topic=topic, value=Format("json"),
@@ -196,6 +244,55 @@ class _Cutter:
         )
         self.topics[id(node)] = source
         return source
+
+
+def _subscription(join: ForeignKeyJoin) -> Subscribe:
+    return Subscribe(
+        where=join.where, schema=SUBSCRIPTION, input=join.left, on=join.on, kind=join.kind,
+        label=f"{join.label}-asks" if join.label else None,
+    )  # fmt: skip
+
+
+def _names(
+    application: str, nodes: list[Node], sinks: Mapping[int, str], before: Before
+) -> dict[int, str]:
+    """What the stage of each operator would be called: after what it is, never where it stands.
+
+    Those with the same title are told apart by the sink they lead to. One that is exactly what runs
+    already keeps the name it has there, whoever else has come to share its title.
+    """
+    marks = {id(node): signature(node) for node in nodes}
+    titles = {id(node): title(application, node) for node in nodes}
+    shared = Counter(titles.values())
+    alike = Counter(marks.values())
+    found: dict[int, str] = {}
+    for node in nodes:
+        name = titles[id(node)]
+        if shared[name] > 1:
+            name = f"{name}-for-{sinks[id(node)]}"
+        known = before.names.get(marks[id(node)], {})
+        its = [other for other, leads in known.items() if sinks[id(node)] in leads]
+        if name not in known and len(its or known) == 1 and (its or alike[marks[id(node)]] == 1):
+            [name] = its or known
+        found[id(node)] = name
+    for base in (name for name, count in shared.items() if count > 1 and name in before.internal):
+        unknown = [
+            n for n in nodes if titles[id(n)] == base and found[id(n)] not in before.internal
+        ]
+        if base not in found.values() and len(unknown) == 1:
+            found[id(unknown[0])] = base  # it was changed as another came to share its title
+    return _unique(found, nodes)
+
+
+def _unique(names: dict[int, str], nodes: list[Node]) -> dict[int, str]:
+    """Operators of one title that lead to the same sink are numbered, as they stand in it."""
+    seen: Counter[str] = Counter()
+    result = {}
+    for node in nodes:
+        name = names[id(node)]
+        seen[name] += 1
+        result[id(node)] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+    return result
 
 
 def _stage(application: Application, sink: Sink, internal: set[str], force: Mode | None) -> Stage:
@@ -289,8 +386,10 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
     return None
 
 
-def _with_dead_letters(application: Application, stages: list[Stage]) -> list[Stage]:
-    """Give the dead letters of each source to exactly one stage.
+def _with_dead_letters(
+    application: Application, stages: list[Stage], before: Mapping[str, str]
+) -> list[Stage]:
+    """Give the dead letters of each source to exactly one stage, that of before if it is there.
 
     A stateless stage carries them along; when no stage can, one more is added for them alone. A
     global table is read anew by every batch, so its bad records are found by a reader of its own.
@@ -299,10 +398,17 @@ def _with_dead_letters(application: Application, stages: list[Stage]) -> list[St
     waiting = {s.topic: replace(s, is_global=False) for s in read if s.is_global}
     waiting |= {source.topic: source for source in read if not source.is_global}
     result = []
+    gone = set(before.values()) - {stage.name for stage in stages}
+    gone.discard(f"{application.name}-dead-letters")
     for stage in stages:
         mine: tuple[Source, ...] = ()
         if stage.stateful is None and not isinstance(stage.node, Plain):
-            streamed = (source for source in stage.sources if not source.is_global)
+            streamed = (
+                source
+                for source in stage.sources
+                if not source.is_global
+                and before.get(source.topic, stage.name) in (stage.name, *gone)
+            )
             mine = tuple(s for s in streamed if waiting.pop(s.topic, None) is not None)
         result.append(replace(stage, dead=mine))
     if waiting:

@@ -79,10 +79,11 @@ class Starter:
     plan: Plan
     names: Mapping[str, str]
     folder: Path
+    checkpoints: Mapping[str, str] = field(default_factory=dict)  # by stage; unset: its name
     resolved: dict[str, Schema] = field(default_factory=dict)
 
     def checkpoint(self, stage: Stage) -> Path:
-        return self.folder / stage.name
+        return self.folder / self.checkpoints.get(stage.name, stage.name)
 
     def start(self, stage: Stage, phase: Phase = "live") -> "StreamingQuery":
         frame = self.frame(stage, phase)

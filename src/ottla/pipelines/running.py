@@ -7,8 +7,8 @@ Catch up: all that is there, at full speed (replays, and runs until done). Live:
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -17,11 +17,13 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
+from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
-from ottla.pipelines.state import Generations, state_folder
+from ottla.pipelines.state import Generations, State, state_folder
+from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.topics import (
     Cluster,
     create,
@@ -29,6 +31,13 @@ from ottla.pipelines.topics import (
     topic_names,
     wait_until_stable,
     wanted,
+)
+from ottla.pipelines.upgrading import (
+    bring_over,
+    check,
+    delete,
+    rebuilding_names,
+    rebuilding_topic,
 )
 from ottla.pipelines.watching import Watcher
 
@@ -40,6 +49,8 @@ BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 RETRIES = 3  # of a stage that takes what is there and ends
 HEALTHY_AFTER_S = 120.0  # a stage that ran this long starts its back-off anew
 SETTLED_AFTER_S = 60.0  # until then the first results need the processor more than an archive
+REBUILD_ROUNDS = 10
+LITTLE = 10_000  # rows of a round, after which the version that runs may stop for the rest
 BATCH_WAIT_S = 8.0  # a real-time batch ends every five seconds
 
 
@@ -52,6 +63,7 @@ class RunOptions:
     ui: bool = True
     archive: bool = True  # make the class-data archive in the background
     standby: bool = False  # wait for the end of another copy instead of ending
+    upgrade: bool = False  # rebuild from history what the code's change asks for
 
 
 @dataclass(slots=True)
@@ -92,6 +104,8 @@ class Runner:
         self._queries: dict[str, StreamingQuery] = {}
         self._back_off: dict[str, _BackOff] = {}
         self._looked = 0.0
+        self._topics: list[str] = []
+        self._checkpoints: Mapping[str, str] = {}
 
     def stop(self) -> None:
         self._stopping.set()
@@ -100,37 +114,156 @@ class Runner:
         """Returns when the application was stopped, or has done all there was to do."""
         application = self.plan.application
         cluster = describe(application)
-        member = Membership(application, _topics_to_join(self.plan, cluster), self.view.say)
-        if not member.claim(self._stopping, standby=self.options.standby):
+        self._topics = _topics_to_join(self.plan, cluster)
+        if self.options.upgrade and not self._upgrade(cluster):
+            return
+        with self._as_member(application.name) as member:
+            if member is not None:
+                self._run(describe(application) if self.options.upgrade else cluster)
+
+    @contextlib.contextmanager
+    def _as_member(self, group: str) -> "Iterator[Membership | None]":
+        """Be the one copy in a group while the block runs; None when stopped before."""
+        application = self.plan.application
+        member = Membership(application, self._topics, self.view.say, group)
+        if self.options.upgrade and group == application.name:
+            claimed = member.take_over(self._stopping)
+        else:
+            claimed = member.claim(self._stopping, standby=self.options.standby)
+        if not claimed:
+            yield None
             return
         self.member = member
         with contextlib.closing(member):
             member.join()
             self.group = Group(member.consumer)
-            self._run(cluster)
+            yield member
             if member.lost:
                 raise OttlaError(f"{member.lost}. This one has ended.")
 
+    def _open(self, cluster: Cluster) -> State:
+        storage = LocalStorage(self.options.state)
+        generations = Generations(storage, self.plan.application.name, cluster.id)
+        return generations.open_next() if self.options.replay else generations.current()
+
+    def _compare(self, state: State) -> Change:
+        """Plan the code anew, as far as what runs already allows, and judge every stage."""
+        application = self.plan.application
+        change = plan_change(application, what_ran(state, application))
+        self.plan = self.status.plan = change.plan
+        self.status.generation = state.generation
+        return change
+
+    def _use(self, change: Change, names: Mapping[str, str]) -> None:
+        generation = self.status.generation
+        self.status.names = topic_names(change.plan, generation) | change.names(generation)
+        self.status.names |= names
+        self._checkpoints = change.checkpoints()
+
     def _run(self, cluster: Cluster) -> None:
         application = self.plan.application
-        generations = Generations(self.options.state, application.name, cluster.id)
-        generation = generations.open_next() if self.options.replay else generations.current()
+        state = self._open(cluster)
+        change = self._compare(state)
+        if (sentence := refusal(change)) is not None:
+            raise OttlaError(sentence)
+        for verdict in change.verdicts:
+            if verdict.kind == "compatible":
+                self.view.say(f"{verdict.stage}, from now on: {'; '.join(verdict.changes)}.")
+        self._use(change, {})
         history = self.options.replay or self.options.until_done
-        create(application, wanted(self.plan, cluster, generation, history=history))
+        names = self.status.names
+        create(application, wanted(self.plan, cluster, state.generation, history=history,
+                                   names=names))  # fmt: skip
         self.cluster = describe(application)
-        self.status.generation = generation
-        self.status.names = topic_names(self.plan, generation)
-        folder = generations.checkpoints(generation)
+        self._end_switch(state)
+        folder = Path(state.checkpoint(""))
         folder.mkdir(parents=True, exist_ok=True)
         with self._spark(folder) as starter:
             if not self.member.wait_until_held(self._stopping):
                 return
+            state.save(change.manifest)
             self._prepare(starter)
             if history:
                 self._catch_up(starter)
             if not self.options.until_done:
                 self._live(starter)
         self._publish()  # once more, with the batches that ended as the queries stopped
+
+    def _upgrade(self, cluster: Cluster) -> bool:
+        """Rebuild what must be, beside what runs, and switch to it. False when stopped before."""
+        application = self.plan.application
+        state = self._open(cluster)
+        change = self._compare(state)
+        if not change.rebuilds:
+            return True
+        check(change, state.generation)
+        whole, rebuilt = change.plan, {verdict.stage for verdict in change.rebuilds}
+        stages = tuple(stage for stage in whole.stages if stage.name in rebuilt)
+        self.plan = self.status.plan = replace(whole, stages=stages)
+        self._use(change, rebuilding_names(change))
+        names = self.status.names
+        made = wanted(self.plan, cluster, 1, history=True, names=names)
+        # As wide as what they replace, so that every row has its partition there.
+        wide = {
+            names[stage.sink.topic]: cluster.partitions.get(stage.sink.topic) for stage in stages
+        }
+        create(application, [replace(t, partitions=wide.get(t.name) or t.partitions) for t in made])
+        self.cluster = describe(application)
+        for verdict in change.rebuilds:
+            self.view.say(f"Rebuilding {verdict.stage}: {', '.join(verdict.changes)}.")
+        state.note_topics(names[stage.sink.topic] for stage in stages)
+        folder = Path(state.checkpoint(""))
+        with (
+            self._as_member(f"{application.name}-upgrade") as member,
+            self._spark(folder) as starter,
+        ):
+            if member is None or not member.wait_until_held(self._stopping):
+                return False
+            if not self._rebuild(starter):
+                self.view.say(
+                    "Not switched: what ran goes on as it was. --upgrade takes it up again."
+                )
+                return False
+            with self._as_member(application.name) as holder:
+                if holder is None or not holder.wait_until_held(self._stopping):
+                    return False
+                self._catch_up(starter)  # what came until the other version had stopped
+                if self._stopping.is_set():
+                    return False
+                public = tuple(stage.name for stage in stages if not stage.internal)
+                state.save(replace(change.manifest, switching=public))  # this is the switch
+                self.view.say(f"Switched: {', '.join(sorted(rebuilt))}.")
+        self.plan = self.status.plan = whole
+        return True
+
+    def _rebuild(self, starter: Starter) -> bool:
+        """Everything there is, and again until what came meanwhile is little."""
+        self._prepare(starter)
+        for _ in range(REBUILD_ROUNDS):
+            before = sum(self.recorder.of(stage.name).rows for stage in self.plan.stages)
+            self._catch_up(starter)
+            if self._stopping.is_set():
+                return False
+            rows = sum(self.recorder.of(stage.name).rows for stage in self.plan.stages) - before
+            if rows < LITTLE:
+                break
+        return True
+
+    def _end_switch(self, state: State) -> None:
+        """Bring rebuilt tables into their topics, also when the process died while it did."""
+        manifest = state.manifest()
+        if manifest is None or not manifest.switching:
+            return
+        application = self.plan.application
+        for name in manifest.switching:
+            record = manifest.stages[name]
+            topic, rebuilt = record.topic, rebuilding_topic(record)
+            if rebuilt in self.cluster.partitions:
+                wait_until_stable(application, {rebuilt: self.cluster.partitions[rebuilt]})
+                rows = bring_over(application, rebuilt, topic, self.cluster.partitions[topic])
+                self.view.say(f"{name} is rebuilt: {rows:,} rows of {topic} differed.")
+                delete(application, [rebuilt])
+        state.save(replace(manifest, switching=()))
 
     def waits_for(self) -> str:
         """What a stop waits for, in half a sentence."""
@@ -161,7 +294,7 @@ class Runner:
         listener = Listener(application.name, self.recorder)
         spark.streams.addListener(listener)
         try:
-            yield Starter(spark, self.plan, self.status.names, folder)
+            yield Starter(spark, self.plan, self.status.names, folder, self._checkpoints)
         finally:
             self._stop_all()
             spark.streams.removeListener(listener)
@@ -171,8 +304,9 @@ class Runner:
         self.status.phase = "load"
         for stage in self.plan.stages:
             # Spark makes the checkpoint at once, so a file says whether the load came to its end.
-            loading = starter.folder / f"{stage.name}~loading"  # no topic's name has a tilde
-            fresh = loading.exists() or not starter.checkpoint(stage).exists()
+            checkpoint = starter.checkpoint(stage)
+            loading = checkpoint.with_name(f"{checkpoint.name}~loading")  # in no topic's name
+            fresh = loading.exists() or not checkpoint.exists()
             starter.frame(stage, "live")  # later stages need the schema of what it writes
             if fresh and loads_tables(stage) and not self._stopping.is_set():
                 self.view.say(f"Loading the tables of {stage.name}.")

@@ -1,11 +1,13 @@
 """The fluent API over streams: each call checks what it was given and answers with a new stream."""
 
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import (
+    STATEFUL,
     Aggregate,
     Changes,
     DefinitionError,
@@ -274,6 +276,18 @@ class Stream(Flow):
                 grace_ms=milliseconds(grace),
             )
         )
+
+    def named(self, name: str) -> "Stream":
+        """Fix the name of the operator's stage, so that its state is found whatever else changes.
+
+        It follows a join or a process; a table's `named` keeps the table besides.
+        """
+        where = here()
+        if not isinstance(self.node, STATEFUL):
+            raise DefinitionError(where, "named() follows an operator with state: join, process.")
+        if not re.fullmatch(r"[a-zA-Z0-9._-]{1,200}", name):
+            raise DefinitionError(where, f"{name!r} cannot be part of a topic's name.")
+        return self._then(replace(self.node, label=name))
 
     def to_table(self) -> "Table":
         """The latest row of each key."""

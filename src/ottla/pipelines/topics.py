@@ -66,16 +66,22 @@ def topic_names(plan: Plan, generation: int) -> dict[str, str]:
 
 
 def wanted(
-    plan: Plan, cluster: Cluster, generation: int, *, history: bool = False
+    plan: Plan,
+    cluster: Cluster,
+    generation: int,
+    *,
+    history: bool = False,
+    names: Mapping[str, str] | None = None,
 ) -> list[NewTopic]:
     """The topics to make. Pure. A topic that is read and not there is an error with its line.
 
     `history`: stage after stage takes all there is, each once the one before it has ended.
+    `names`: what topics are really called, where it is not their name in this generation.
     """
     for source in plan.read_topics():
         if source.topic not in cluster.partitions:
             raise DefinitionError(source.where, f"the topic {source.topic} does not exist.")
-    names = topic_names(plan, generation)
+    names = topic_names(plan, generation) | dict(names or {})
     known = dict(cluster.partitions)
     made: dict[str, NewTopic] = {}
     for stage in plan.stages:

@@ -1,0 +1,124 @@
+"""Where checkpoints lie: a folder of this machine, or any file system that Hadoop knows.
+
+A few small files of ours stand beside Spark's: both are reached by the same location, whether it is
+a path, `file:`, `hdfs://` or `s3a://`.
+"""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.errors import OttlaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<rest>.*)")
+
+
+class Storage(Protocol):
+    """Names are relative, with slashes."""
+
+    def location(self, name: str) -> str: ...
+
+    def read(self, name: str) -> str | None: ...
+
+    def write(self, name: str, text: str) -> None: ...
+
+    def list(self, name: str) -> list[str]: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+class LocalStorage:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def location(self, name: str) -> str:
+        return str(self.root / name)
+
+    def read(self, name: str) -> str | None:
+        path = self.root / name
+        return path.read_text() if path.is_file() else None
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(text)
+        partial.replace(path)  # whole or not at all
+
+    def list(self, name: str) -> list[str]:
+        folder = self.root / name
+        return sorted(at.name for at in folder.iterdir()) if folder.is_dir() else []
+
+    def remove(self, name: str) -> None:
+        path = self.root / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class HadoopStorage:
+    """Through Spark's own file systems, with whatever it was configured with."""
+
+    def __init__(self, spark: "SparkSession", root: str) -> None:
+        self.root = root.rstrip("/")
+        self._jvm: Any = spark._jvm
+        self._conf = spark._jsc.hadoopConfiguration()
+        try:
+            self._files = self._path("").getFileSystem(self._conf)
+        except Exception as error:
+            raise OttlaError(f"Spark knows no file system for {root}: {_first(error)}") from error
+
+    def location(self, name: str) -> str:
+        return f"{self.root}/{name}"
+
+    def read(self, name: str) -> str | None:
+        path = self._path(name)
+        if not self._files.exists(path):
+            return None
+        stream = self._files.open(path)
+        try:
+            data: bytes = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
+        finally:
+            stream.close()
+        return bytes(data).decode()
+
+    def write(self, name: str, text: str) -> None:
+        """Beside the target, then renamed; where renames are copies, the last one wins whole."""
+        partial = self._path(f"{name}.partial")
+        stream = self._files.create(partial, True)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+        self._files.delete(self._path(name), True)
+        self._files.rename(partial, self._path(name))
+
+    def list(self, name: str) -> list[str]:
+        path = self._path(name)
+        if not self._files.exists(path):
+            return []
+        return sorted(at.getPath().getName() for at in self._files.listStatus(path))
+
+    def remove(self, name: str) -> None:
+        self._files.delete(self._path(name), True)
+
+    def _path(self, name: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
+
+
+def open_storage(location: str | Path, spark: "Callable[[], SparkSession]") -> Storage:
+    """The storage at a location; Spark is started only for what is not a folder here."""
+    found = SCHEME.fullmatch(str(location))
+    if found is None:
+        return LocalStorage(Path(location))
+    if found["scheme"] == "file":
+        return LocalStorage(Path("/" + found["rest"].lstrip("/")))
+    return HadoopStorage(spark(), str(location))
+
+
+def _first(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")

@@ -1,0 +1,126 @@
+"""What counts as a difference, and what is left of a sequence that has one."""
+
+from collections.abc import Callable
+
+from differential.comparable import Comparable, Comparer, differences
+from differential.comparing import Sides, compare
+from differential.running import Patience
+from differential.shrinking import shrink
+from differential.steps import Area, Sequence, Step
+from differential.symbols import Bindings, Name, Ref, resolve
+from ottla.errors import ErrorCode
+from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+
+AREA = Area(name="made-up", draw=lambda random: [])
+NONE = {"error_code": "NONE"}
+FENCED = {"error_code": "PRODUCER_FENCED"}
+WAIT = {"error_code": "CONCURRENT_TRANSACTIONS"}
+
+
+def sequence(*generations: int) -> Sequence:
+    moves = tuple(
+        Step(request=HeartbeatRequest(generation_id=each), version=4) for each in generations
+    )
+    return Sequence(area="made-up", seed=0, moves=moves)
+
+
+def answering(answer: Callable[[list[int], int], Comparable]) -> Callable[..., list[Comparable]]:
+    """A broker whose answer depends on the generations it was told, and on how often it ran."""
+    ran = 0
+
+    def run(asked: Sequence, patience: Patience) -> list[Comparable]:
+        nonlocal ran
+        ran += 1
+        told = [move.request.generation_id for move in asked.moves]
+        return [answer(told[: n + 1], ran) for n in range(len(told))]
+
+    return run
+
+
+def test_the_same_answers_are_no_difference() -> None:
+    always = answering(lambda told, ran: NONE)
+    assert compare(Sides(always, always), sequence(1, 2), "patient") is None
+
+
+def test_the_first_step_that_differs_is_told() -> None:
+    kafka = answering(lambda told, ran: FENCED if told[-1] == 3 else NONE)
+    found = compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1, 3, 3), "patient")
+    assert found is not None
+    assert (found.at, found.repeated) == (1, True)
+    assert found.kind == 'Heartbeat error_code: "PRODUCER_FENCED" / "NONE"'
+
+
+def test_a_step_where_kafka_varies_does_not_count() -> None:
+    kafka = answering(lambda told, ran: FENCED if ran == 1 else NONE)
+    assert compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1), "patient") is None
+
+
+def test_a_difference_that_does_not_come_again_is_marked() -> None:
+    ottla = answering(lambda told, ran: FENCED if ran == 1 else NONE)
+    found = compare(Sides(answering(lambda told, ran: NONE), ottla), sequence(1), "patient")
+    assert found is not None
+    assert not found.repeated
+
+
+def test_who_is_slower_must_come_to_the_quicker_ones_answer() -> None:
+    def hurried(asked: Sequence, patience: Patience) -> list[Comparable]:
+        return [NONE if patience(n) else WAIT for n in range(len(asked.moves))]
+
+    quick = answering(lambda told, ran: NONE)
+    wrong = answering(lambda told, ran: FENCED)
+    assert compare(Sides(hurried, quick), sequence(1), "impatient") is None
+    assert compare(Sides(quick, hurried), sequence(1), "impatient") is None
+    assert compare(Sides(hurried, wrong), sequence(1), "impatient") is not None
+
+
+def test_what_a_difference_does_not_need_is_dropped() -> None:
+    kafka = answering(lambda told, ran: FENCED if {2, 5, 7} <= set(told) else NONE)
+    both = Sides(kafka, answering(lambda told, ran: NONE))
+    found = compare(both, sequence(*range(12)), "patient")
+    assert found is not None
+    least = shrink(found, lambda tried: compare(both, tried, "patient"))
+    assert [step.request.generation_id for step in least.sequence.moves] == [2, 5, 7]
+
+
+def test_a_symbol_is_what_its_own_side_was_told() -> None:
+    bindings = Bindings("d1-")
+    request = InitProducerIdRequest(
+        transactional_id=Name("x"), producer_id=Ref("id", 9), producer_epoch=Ref("e", 0, plus=1)
+    )
+    assert resolve(request, bindings).producer_id == 9
+    for number, epoch in ((4000, 0), (-1, -1), (4001, 1)):
+        bindings.bind("id", number)
+        bindings.bind("e", epoch)
+    resolved = resolve(request, bindings)
+    assert (resolved.transactional_id, resolved.producer_id, resolved.producer_epoch) == (
+        "d1-x",
+        4001,
+        2,
+    )
+    assert resolve(Ref("id", back=1), bindings) == 4000
+
+
+def test_ids_are_compared_by_the_step_that_told_them() -> None:
+    def said(first: int, second: int) -> list[Comparable]:
+        comparer, told = Comparer(AREA, "d1-"), []
+        for number, producer_id in enumerate((first, second, first)):
+            comparer.begin(number, InitProducerIdRequest())
+            told.append(comparer.compare(InitProducerIdResponse(producer_id=producer_id)))
+        return told
+
+    assert said(5, 6) == said(1000, 77)
+    assert said(5, 5) != said(5, 6)
+
+
+def test_groups_of_other_sequences_are_not_seen() -> None:
+    groups = [ListedGroup(group_id="d1-g"), ListedGroup(group_id="d2-g")]
+    comparer = Comparer(AREA, "d1-")
+    assert comparer.compare(ListGroupsResponse(groups=groups)) == {"groups": [{"group_id": "~g"}]}
+
+
+def test_elements_are_compared_by_what_they_are_about() -> None:
+    one = {"topics": [{"name": "a", "error_code": ErrorCode.NONE.name}, {"name": "b"}]}
+    other = {"topics": [{"name": "b"}]}
+    assert differences(one, other) == [("topics[a]", {"name": "a", "error_code": "NONE"}, None)]

@@ -27,6 +27,7 @@ REFUSED = '"[A-Z_]+"'
 ALLOWED = (
     Allowed("Kafka: an exception nobody foresaw", ".*", ".*error_code", f'"{UNFORESEEN}"', REFUSED),
     Allowed("… which tells of the log", "Produce", ".*log_start_offset", "0", "null", UNFORESEEN),
+    Allowed("… and without the id", "JoinGroup", "member_id", "null", within=UNFORESEEN),
     Allowed("security, quotas, telemetry: to come", "ApiVersions", NOT_SERVED, ottla="null"),
     Allowed("a topic whose id is zero", "Fetch", within=UNFORESEEN),
     Allowed("a limit or cursor below zero", "DescribeTopicPartitions", within=UNFORESEEN),

@@ -18,28 +18,106 @@ from typing import NamedTuple
 class Mutant(NamedTuple):
     area: str
     module: str
-    right: str
-    wrong: str
+    patches: tuple[tuple[str, str], ...]
+    """What is replaced, and by what; each is there once."""
 
 
 MUTANTS = {
-    "a_member_of_an_old_generation_is_kept": Mutant(
-        "classic_groups",
-        "ottla.groups.classic.heartbeats",
-        "ErrorCode.ILLEGAL_GENERATION",
-        "ErrorCode.REBALANCE_IN_PROGRESS",
+    "guards_are_taken_once": Mutant(
+        "transactions",
+        "ottla.broker.transactional",
+        (
+            (
+                "self._asked.clear()",
+                "self._first = {**self._asked, **vars(self).get('_first', {})}\n"
+                "                self._asked.clear()",
+            ),
+            (
+                "self._asked[partition] = Asked(leader, verification)",
+                "self._asked[partition] = vars(self).get('_first', {}).get("
+                "partition, Asked(leader, verification))",
+            ),
+        ),
     ),
-    "a_session_takes_any_epoch": Mutant(
-        "fetch",
-        "ottla.broker.fetch_sessions",
-        "raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)",
-        "pass",
+    "the_other_end_is_refused_while_markers_are_written": Mutant(
+        "transactions",
+        "ottla.transactions.machine",
+        (
+            (
+                "raise busy(current)\n    after_rotation",
+                "raise cannot_end(current, ask)\n    after_rotation",
+            ),
+        ),
+    ),
+    "an_old_client_repeats_an_end_of_the_epoch_before": Mutant(
+        "transactions",
+        "ottla.transactions.machine",
+        (
+            (
+                "    if current.producer_epoch != ask.producer_epoch:\n",
+                "    if current.producer_epoch - ask.producer_epoch not in (0, 1):\n",
+            ),
+        ),
+    ),
+    "who_was_aborted_is_fenced_for_good": Mutant(
+        "transactions",
+        "ottla.transactions.machine",
+        (("last_producer_epoch=current.producer_epoch,", "last_producer_epoch=NO_EPOCH,"),),
+    ),
+    "offsets_of_partitions_that_are_not_there_are_kept_in_transactions": Mutant(
+        "transactions",
+        "ottla.broker.handlers.txn_offset_commit",
+        (("broker.has_partition(TopicPartition(topic.name, part.partition_index))", "True"),),
+    ),
+    "a_partition_takes_any_first_sequence": Mutant(
+        "transactions",
+        "ottla.log.producers",
+        (("if verification.adds and first != 0 and is_unknown:", "if False:"),),
+    ),
+    "transactions_are_listed_whatever_the_pattern": Mutant(
+        "transactions",
+        "ottla.broker.handlers.list_transactions",
+        (("if request.transactional_id_pattern:", "if False:"),),
+    ),
+    "a_producer_id_may_come_without_its_epoch": Mutant(
+        "produce",
+        "ottla.broker.handlers.init_producer_id",
+        (("(known[0] == NO_PRODUCER_ID) != (known[1] == NO_EPOCH)", "False"),),
+    ),
+    "zstd_is_taken_from_old_clients": Mutant(
+        "produce",
+        "ottla.broker.handlers.produce",
+        (("self.version < FIRST_WITH_ZSTD and header.codec", "header.codec < 0 and header.codec"),),
     ),
     "a_gap_in_sequences_is_filled": Mutant(
         "produce",
         "ottla.log.producers",
-        "first != (last + 1) % _SEQUENCES",
-        "first < (last + 1) % _SEQUENCES",
+        (("first != (last + 1) % _SEQUENCES", "first < (last + 1) % _SEQUENCES"),),
+    ),
+    "offsets_of_partitions_that_are_not_there_are_kept": Mutant(
+        "offsets",
+        "ottla.broker.handlers.offset_commit",
+        (
+            (
+                "if any(part.partition_index not in exists for part in topic.partitions):",
+                "if False:",
+            ),
+        ),
+    ),
+    "a_session_takes_any_epoch": Mutant(
+        "fetch",
+        "ottla.broker.fetch_sessions",
+        (("raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)", "pass"),),
+    ),
+    "a_member_of_an_old_generation_is_kept": Mutant(
+        "classic_groups",
+        "ottla.groups.classic.heartbeats",
+        (("ErrorCode.ILLEGAL_GENERATION", "ErrorCode.REBALANCE_IN_PROGRESS"),),
+    ),
+    "whatever_quorum_is_asked_for_is_described": Mutant(
+        "cluster",
+        "ottla.quorum.describing",
+        (("if asked != [(TOPIC, 0)]:", "if not asked:"),),
     ),
 }
 
@@ -52,9 +130,11 @@ def source_of(module: str) -> str:
 
 
 def patched(mutant: Mutant, source: str) -> str:
-    if source.count(mutant.right) != 1:
-        raise SystemExit(f"{mutant.module} has {mutant.right!r} {source.count(mutant.right)} times")
-    return source.replace(mutant.right, mutant.wrong)
+    for right, wrong in mutant.patches:
+        if source.count(right) != 1:
+            raise SystemExit(f"{mutant.module} has {right!r} {source.count(right)} times")
+        source = source.replace(right, wrong)
+    return source
 
 
 class Patching(MetaPathFinder):

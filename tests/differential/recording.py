@@ -1,8 +1,9 @@
 """Kafka's answers to an area's first seeds, as text: for quick tests, and where there is no Java.
 
-A file has each different answer once, on a line of its own, then a line per seed with the numbers
-of its answers. A step where Kafka varied between two runs has none. Where Ottla is known to differ,
-the answers end before that step and `open` says how: a difference that is still to be mended.
+A file has each different answer once, on a line of its own (`{"&":7}` in it is what line 7 says,
+counted from 0), then a line per seed with the numbers of its answers. A step where Kafka varied
+between two runs has none. Where Ottla is known to differ, the answers end before that step and
+`open` says how: a difference that is still to be mended.
 """
 
 import json
@@ -20,6 +21,8 @@ from differential.steps import Area, Sequence
 FOLDER = Path(__file__).with_name("recorded")
 BYTES_MAX = 220_000
 """Of one area; seeds beyond that are left out."""
+WORTH_A_LINE = 60
+LINE = "&"
 
 
 @dataclass(frozen=True)
@@ -39,31 +42,59 @@ def fingerprint(sequence: Sequence) -> int:
     return crc32("\n".join(map(str, (*sequence.topics, *sequence.moves))).encode())
 
 
+class Values:
+    """Values on lines: what is long and comes again, also inside others, is written once."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, int] = {}
+
+    def number(self, value: Comparable) -> int:
+        return self.lines.setdefault(text(self.folded(value)), len(self.lines))
+
+    def folded(self, value: Comparable) -> Comparable:
+        """The value with its longer parts named by their lines, which stand above."""
+        if isinstance(value, dict):
+            return {name: self.part(inside) for name, inside in value.items()}
+        if isinstance(value, list):
+            return [self.part(inside) for inside in value]
+        return value
+
+    def part(self, value: Comparable) -> Comparable:
+        is_short = not isinstance(value, dict | list) or len(text(value)) < WORTH_A_LINE
+        return value if is_short else {LINE: self.number(value)}
+
+
+def unfolded(value: Comparable, above: list[Comparable]) -> Comparable:
+    if isinstance(value, dict):
+        if LINE in value:
+            return above[value[LINE]]
+        return {name: unfolded(inside, above) for name, inside in value.items()}
+    if isinstance(value, list):
+        return [unfolded(inside, above) for inside in value]
+    return value
+
+
 def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     """How many seeds were written, and how many of them are open."""
-    numbers: dict[str, int] = {}
+    values = Values()
     seeds: list[str] = []
     opened = size = 0
     with ThreadPoolExecutor(workers) as pool:
         drawn = [area.sequence(seed) for seed in range(area.seeds_in_tests)]
         for one in pool.map(lambda sequence: look(both, sequence), drawn):
-            known = len(numbers)
-            row = [
-                None if answer is None else numbers.setdefault(text(answer), len(numbers))
-                for answer in one.answers
-            ]
+            known = len(values.lines)
+            row = [None if answer is None else values.number(answer) for answer in one.answers]
             line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
             if one.open is not None:
                 line["open"] = one.open
-            said = text(line)
-            size += len(said) + sum(len(new) + 1 for new in list(numbers)[known:])
+            size += len(text(line)) + sum(len(new) + 1 for new in list(values.lines)[known:])
             if size > BYTES_MAX:
-                numbers = dict(list(numbers.items())[:known])
+                values.lines = dict(list(values.lines.items())[:known])
                 break
-            seeds.append(said)
+            seeds.append(text(line))
             opened += one.open is not None
     FOLDER.mkdir(exist_ok=True)
-    path_of(area).write_text("".join(f"{line}\n" for line in (*numbers, *seeds)))
+    path_of(area).write_text("".join(f"{line}\n" for line in (*values.lines, *seeds)))
     return len(seeds), opened
 
 
@@ -86,11 +117,11 @@ def differs(sequence: Sequence, kafka: list[Comparable], ottla: Runner) -> Diffe
 
 
 def recorded(area: Area) -> Iterator[Recorded]:
-    answers: list[Comparable] = []
+    above: list[Comparable] = []
     for line in path_of(area).read_text().splitlines():
         said = json.loads(line)
         if isinstance(said, dict) and "drawn" in said:
-            row = [None if number is None else answers[number] for number in said["answers"]]
+            row = [None if number is None else above[number] for number in said["answers"]]
             yield Recorded(said["seed"], said["drawn"], row, said.get("open"))
         else:
-            answers.append(said)
+            above.append(unfolded(said, above))

@@ -1,6 +1,7 @@
 """Transactions in both versions: three producers, two of which share a transactional id."""
 
 from random import Random
+from typing import Any
 
 from differential.drawing import batch, look, produce, rarely, weighted
 from differential.steps import Area, Move, Pause, Step, Topic, any_version
@@ -39,6 +40,7 @@ STEPS = {
     "offsets": 2.0,
     "end": 5.0,
     "observe": 1.5,
+    "one_after_another": 1.2,
     "pause": 0.03,
 }
 
@@ -51,22 +53,27 @@ class Producer:
         self.random = random
         self.protocol = protocol  # 1, 2, or 0 for either
         self.next: dict[tuple[str, int], int] = {}
+        self.careful = False
+
+    def rarely(self, chance: float, wrong: Any, right: Any) -> Any:
+        return right if self.careful else rarely(self.random, chance, wrong, right)
 
     @property
     def transactional_id(self) -> Name:
-        return rarely(self.random, 0.03, Name("nobody"), Name(PRODUCERS[self.name]))
+        return self.rarely(0.03, Name("nobody"), Name(PRODUCERS[self.name]))
 
     @property
     def id(self) -> Ref | int:
         other = Ref(f"id.{self.random.choice('ABC')}", INVENTED_ID)
-        return rarely(self.random, 0.04, other, Ref(f"id.{self.name}", INVENTED_ID))
+        return self.rarely(0.04, other, Ref(f"id.{self.name}", INVENTED_ID))
 
     @property
     def epoch(self) -> Ref | int:
         stale = Ref(f"epoch.{self.name}", 0, back=1)
         ahead = Ref(f"epoch.{self.name}", 0, plus=self.random.choice((1, 1, 2, -1)))
         now = Ref(f"epoch.{self.name}", 0)
-        return self.random.choices((now, stale, ahead), (0.86, 0.07, 0.07))[0]
+        wrong = self.random.choice((stale, ahead))
+        return self.rarely(0.14, wrong, now)
 
     @property
     def binds(self) -> dict[str, str]:
@@ -75,7 +82,7 @@ class Producer:
     def sequence(self, place: tuple[str, int]) -> int:
         number = self.next.get(place, 0)
         self.next[place] = number + 1
-        return number + rarely(self.random, 0.08, self.random.choice((-1, 1, 5)), 0)
+        return number + self.rarely(0.08, self.random.choice((-1, 1, 5)), 0)
 
     def version(self, request: type, first_of_two: int) -> int:
         """One of the protocol's: version 2 of transactions begins with a version of each API."""
@@ -88,19 +95,19 @@ class Producer:
         own = self.random.random() < 0.5
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
-            transaction_timeout_ms=rarely(
-                self.random, 0.06, self.random.choice((0, -1, 300, 2**31 - 1)), 30_000
+            transaction_timeout_ms=self.rarely(
+                0.06, self.random.choice((0, -1, 300, 2**31 - 1)), 30_000
             ),
-            producer_id=self.id if own else rarely(self.random, 0.05, 7, -1),
-            producer_epoch=self.epoch if own else rarely(self.random, 0.05, 7, -1),
+            producer_id=self.id if own else self.rarely(0.05, 7, -1),
+            producer_epoch=self.epoch if own else self.rarely(0.05, 7, -1),
         )
         self.next.clear()
         return Step(request=request, version=version, connection=self.name, bind=self.binds)
 
     def add_partitions(self) -> Step:
         some = self.random.sample(PARTITIONS, self.random.randint(1, 3))
-        some += rarely(self.random, 0.05, [("missing", 0)], [])
-        some += rarely(self.random, 0.05, [("t", 9)], [])
+        some += self.rarely(0.05, [("missing", 0)], [])
+        some += self.rarely(0.05, [("t", 9)], [])
         topics = [
             AddPartitionsToTxnTopic(name=Name(t), partitions=[n for u, n in some if u == t])
             for t in dict.fromkeys(t for t, _ in some)
@@ -120,9 +127,7 @@ class Producer:
             v3_and_below_producer_epoch=epoch,
             v3_and_below_topics=topics,
         )
-        version = any_version(
-            self.random, AddPartitionsToTxnRequest, most=rarely(self.random, 0.3, 5, 3)
-        )
+        version = any_version(self.random, AddPartitionsToTxnRequest, most=self.rarely(0.3, 5, 3))
         return Step(request=request, version=version, connection=self.name)
 
     def add_offsets(self) -> Step:
@@ -130,7 +135,7 @@ class Producer:
             transactional_id=self.transactional_id,
             producer_id=self.id,
             producer_epoch=self.epoch,
-            group_id=rarely(self.random, 0.03, "", Name("g")),
+            group_id=self.rarely(0.03, "", Name("g")),
         )
         version = any_version(self.random, AddOffsetsToTxnRequest)
         return Step(request=request, version=version, connection=self.name)
@@ -151,7 +156,7 @@ class Producer:
             )
             for place in places
         }
-        named = rarely(self.random, 0.05, not transactional, transactional)
+        named = self.rarely(0.05, not transactional, transactional)
         return produce(
             version,
             topic,
@@ -162,20 +167,20 @@ class Producer:
 
     def offsets(self) -> Step:
         place = TxnOffsetCommitRequestPartition(
-            partition_index=rarely(self.random, 0.08, 9, 0),
+            partition_index=self.rarely(0.08, 9, 0),
             committed_offset=self.random.randint(0, 50),
             committed_metadata=self.random.choice((None, "", "said")),
         )
         topic = TxnOffsetCommitRequestTopic(
-            name=rarely(self.random, 0.05, Name("missing"), Name("t")), partitions=[place]
+            name=self.rarely(0.05, Name("missing"), Name("t")), partitions=[place]
         )
         request = TxnOffsetCommitRequest(
             transactional_id=self.transactional_id,
             group_id=Name("g"),
             producer_id=self.id,
             producer_epoch=self.epoch,
-            generation_id=rarely(self.random, 0.06, 3, -1),
-            member_id=rarely(self.random, 0.06, "stranger", ""),
+            generation_id=self.rarely(0.06, 3, -1),
+            member_id=self.rarely(0.06, "stranger", ""),
             topics=[topic],
         )
         version = self.version(TxnOffsetCommitRequest, 5)
@@ -192,6 +197,22 @@ class Producer:
         if version >= 5:
             self.next.clear()
         return Step(request=request, version=version, connection=self.name, bind=self.binds)
+
+
+def one_after_another(random: Random, producer: Producer) -> list[Move]:
+    """As clients do it: whole transactions, the next one begun as soon as the last one's end is
+    answered; some of them end before anything was sent."""
+    producer.careful = True
+    moves: list[Move] = []
+    for _ in range(random.randint(1, 3)):
+        parts = random.choice((("produce",), ("offsets", "produce"), ("offsets",), ()))
+        if producer.protocol != 2 and "produce" in parts:
+            parts = ("add_partitions", *parts)
+        if producer.protocol != 2 and "offsets" in parts:
+            parts = ("add_offsets", *parts)
+        moves += [getattr(producer, part)() for part in (*parts, "end")]
+    producer.careful = False
+    return moves
 
 
 def observe(random: Random) -> Step:
@@ -228,12 +249,14 @@ def draw(random: Random) -> list[Move]:
     protocol = random.choice((1, 2, 2, 0))
     producers = [Producer(name, random, protocol) for name in PRODUCERS]
     moves: list[Move] = [producers[0].init()]
-    for _ in range(random.randint(18, 50)):
+    while len(moves) < 18 + random.randint(0, 32):
         kind = weighted(random, STEPS)
         if kind == "pause":
             moves.append(Pause(milliseconds=900))
         elif kind == "observe":
             moves.append(observe(random))
+        elif kind == "one_after_another":
+            moves += one_after_another(random, random.choice(producers))
         else:
             moves.append(getattr(random.choice(producers), kind)())
     moves += [

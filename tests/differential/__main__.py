@@ -12,14 +12,16 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from random import Random
 
 from differential.areas import NAMES, area
-from differential.brokers import serving
+from differential.brokers import restartable
 from differential.comparing import NOTHING, Difference, Sides, compare, sides
 from differential.recording import record
 from differential.report import report
 from differential.shrinking import shrink
-from differential.steps import Area
+from differential.steps import Area, Restart, Sequence
 
 ROUND = 1000
 """Sequences per pair of brokers: then new ones, without the past of all those before."""
@@ -53,12 +55,15 @@ def main() -> int:
     parser.add_argument("--seeds", default="0-1000", help="0-1000, or one")
     parser.add_argument("--mode", choices=("patient", "impatient"))
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--restarts", action="store_true", help="one in the middle of each")
     parser.add_argument("--kinds", type=int, default=20, help="stop after so many kinds")
     parser.add_argument(
         "--past", default=NOTHING, help="a pattern: go past differences of such kinds"
     )
     parser.add_argument("--whole", action="store_true", help="do not shrink")
     asked = parser.parse_args()
+    if asked.restarts:
+        asked.workers, asked.mode = 1, "patient"
     outcome = 0
     for name in asked.area or NAMES:
         one = area(name)
@@ -88,13 +93,13 @@ def judge(one: Area, seeds: range, asked: argparse.Namespace) -> int:
 
 
 def record_area(one: Area, workers: int) -> None:
-    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
+    with restartable("kafka", one.settings) as kafka, restartable("ottla", one.settings) as ottla:
         seeds, opened = record(one, sides(one, kafka, ottla), workers)
     print(f"{one.name}: {seeds} seeds recorded, {opened} of them end at a difference", flush=True)
 
 
 def judge_round(one: Area, seeds: range, findings: Findings, asked: argparse.Namespace) -> None:
-    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
+    with restartable("kafka", one.settings) as kafka, restartable("ottla", one.settings) as ottla:
         both = sides(one, kafka, ottla)
         with ThreadPoolExecutor(asked.workers) as pool:
             list(pool.map(lambda seed: judge_seed(one, both, seed, findings, asked), seeds))
@@ -106,13 +111,23 @@ def judge_seed(
     if len(findings.by_kind) >= asked.kinds:
         return
     for mode in [asked.mode] if asked.mode else one.modes:
-        found = compare(both, one.sequence(seed), mode, asked.past)
+        sequence = one.sequence(seed)
+        if asked.restarts:
+            sequence = with_restart(sequence)
+        found = compare(both, sequence, mode, asked.past)
         if found is None or not findings.add(found):
             continue
         print(f"{one.name}, seed {seed}, {mode}: {found.kind}", flush=True)
         if found.repeated and not asked.whole:
             found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode, asked.past))
         print(report(found) + "\n", flush=True)
+
+
+def with_restart(sequence: Sequence) -> Sequence:
+    """The brokers stop and start somewhere between the first and the last quarter."""
+    moves, quarter = sequence.moves, len(sequence.moves) // 4
+    at = Random(sequence.seed).randint(quarter, len(moves) - quarter)
+    return replace(sequence, moves=(*moves[:at], Restart(), *moves[at:]))
 
 
 if __name__ == "__main__":

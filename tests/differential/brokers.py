@@ -4,8 +4,10 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from differential.link import Link
 from differential.running import is_retriable
@@ -35,21 +37,41 @@ READY_S = 60
 GROUP, TRANSACTION = 0, 1
 
 
+class Serving(NamedTuple):
+    bootstrap: str
+    restart: Callable[[], None]
+
+
 @contextlib.contextmanager
 def serving(
     kind: Kind, settings: Mapping[str, str], program: tuple[str, ...] = ("-m", "ottla")
 ) -> Iterator[str]:
     """A broker whose coordinators are loaded; its address."""
+    with restartable(kind, settings, program) as broker:
+        yield broker.bootstrap
+
+
+@contextlib.contextmanager
+def restartable(
+    kind: Kind, settings: Mapping[str, str], program: tuple[str, ...] = ("-m", "ottla")
+) -> Iterator[Serving]:
+    """The same, and how to stop and start it."""
     folder = Path(tempfile.mkdtemp(prefix=f"ottla-differential-{kind}-"))
     home = Home(path=folder, settings={**SETTINGS, **settings})
     broker = BrokerProcess(kind, home, java=SMALL_JAVA, program=program)
     try:
         broker.start()
         warm_up(home.bootstrap)
-        yield home.bootstrap
+        yield Serving(home.bootstrap, partial(start_anew, broker))
     finally:
         broker.discard()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_anew(broker: BrokerProcess) -> None:
+    broker.stop()
+    broker.start()
+    warm_up(broker.bootstrap)
 
 
 def warm_up(bootstrap: str) -> None:

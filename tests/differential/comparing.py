@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from differential.allowed import is_allowed
+from differential.brokers import Serving
 from differential.comparable import Comparable, Leaf, differences, text
 from differential.running import NOT_ASKED, Patience, impatient, patient, run
 from differential.steps import RETRIABLE, Area, Sequence, Step
@@ -48,10 +49,10 @@ class Difference:
         return re.sub(r"\d+", "#", said)[:300]
 
 
-def sides(area: Area, kafka: str, ottla: str) -> Sides:
+def sides(area: Area, kafka: Serving, ottla: Serving) -> Sides:
     return Sides(
-        lambda sequence, patience: run(area, sequence, kafka, patience),
-        lambda sequence, patience: run(area, sequence, ottla, patience),
+        lambda sequence, patience: run(area, sequence, kafka.bootstrap, patience, kafka.restart),
+        lambda sequence, patience: run(area, sequence, ottla.bootstrap, patience, ottla.restart),
     )
 
 

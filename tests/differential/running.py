@@ -8,7 +8,7 @@ from typing import Any
 
 from differential.comparable import Comparable, Comparer
 from differential.link import SILENT, Answer, Link
-from differential.steps import RETRIABLE, Area, Pause, Sequence, Step, Topic
+from differential.steps import RETRIABLE, Area, Pause, Restart, Sequence, Step, Topic
 from differential.symbols import Bindings, resolve
 from ottla.errors import ErrorCode
 from ottla.wire.message import Message
@@ -40,6 +40,7 @@ SETTLED_S = 0.02
 SETTLED_TIMES = 3
 
 NOT_ASKED = "not asked"
+CUT_OFF = "cut off by a restart"
 _runs = itertools.count()
 
 Patience = Callable[[int], bool]
@@ -54,13 +55,23 @@ def impatient(_: int) -> bool:
     return False
 
 
-def run(area: Area, sequence: Sequence, bootstrap: str, patience: Patience) -> list[Comparable]:
+def cannot_restart() -> None:
+    raise AssertionError("these brokers are shared: nobody may restart them")
+
+
+def run(
+    area: Area,
+    sequence: Sequence,
+    bootstrap: str,
+    patience: Patience,
+    restart: Callable[[], None] = cannot_restart,
+) -> list[Comparable]:
     """One comparable answer per move."""
     prefix = f"d{sequence.seed:06}-{next(_runs):06}-"  # always as long: bytes may hold it
     with world(sequence.topics, bootstrap, prefix) as bindings:
         links: dict[str, Link] = {}
         try:
-            return Run(area, sequence, bootstrap, patience, bindings, links).answers()
+            return Run(area, sequence, bootstrap, patience, bindings, links, restart).answers()
         finally:
             for link in links.values():
                 link.close()
@@ -75,7 +86,9 @@ class Run:
         patience: Patience,
         bindings: Bindings,
         links: dict[str, Link],
+        restart: Callable[[], None],
     ) -> None:
+        self.restart = restart
         self.area = area
         self.sequence = sequence
         self.lasting = False
@@ -98,6 +111,8 @@ class Run:
             if isinstance(move, Pause):
                 time.sleep(move.milliseconds / 1000)
                 self.lasting = True
+            elif isinstance(move, Restart):
+                self.start_anew()
             elif move.observes and number < last and not self.patience(number):
                 self.told[number] = NOT_ASKED
             else:
@@ -105,6 +120,16 @@ class Run:
         for connection in list(self.blocked):
             self.release(connection)
         return self.told
+
+    def start_anew(self) -> None:
+        """What was still waited for is answered by nobody."""
+        for number, _, _ in self.blocked.values():
+            self.told[number] = CUT_OFF
+        self.blocked.clear()
+        self.restart()
+        for link in self.links.values():
+            link.reopen()
+        self.lasting = True
 
     def take(self, number: int, step: Step) -> None:
         self.release(step.connection)
@@ -222,6 +247,7 @@ def world(topics: tuple[Topic, ...], bootstrap: str, prefix: str) -> Iterator[Bi
         create(link, topics, bindings)
         yield bindings
     finally:
+        link.reopen()  # the broker may have been restarted
         states = [DeleteTopicState(name=prefix + topic.name) for topic in topics]
         request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
         link.ask(request, 6, DeleteTopicsResponse, ANSWER_S)

@@ -64,6 +64,16 @@ class Pause:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Restart:
+    """The broker, and with it every coordinator, stops and starts again."""
+
+    connection: str = ""
+
+    def __str__(self) -> str:
+        return "(the broker is started anew)"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Topic:
     """A topic that is there before the first step; `topic_id(name)` is its id."""
 
@@ -72,7 +82,7 @@ class Topic:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
-Move = Step | Pause
+Move = Step | Pause | Restart
 
 
 @dataclass(frozen=True, kw_only=True)

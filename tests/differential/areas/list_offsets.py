@@ -137,7 +137,11 @@ def draw(random: Random) -> list[Move]:
         "end": end,
         "delete": delete,
     }
-    moves += [choices[weighted(random, STEPS)](random) for _ in range(random.randint(20, 45))]
+    for _ in range(random.randint(18, 40)):
+        kind = weighted(random, STEPS)
+        moves.append(choices[kind](random))
+        if kind == "end":  # its marker comes after the answer: offsets depend on who is first
+            moves.append(listing(random))
     return moves
 
 

@@ -245,6 +245,24 @@ def committed(random: Random) -> Step:
     return Step(request=request, version=random.choice((8, 9)), connection="look", observes=True)
 
 
+def settled(moves: list[Move]) -> list[Move]:
+    """A marker comes after the answer to EndTxn. The same producer has to wait for it; before
+    another one writes the markers are waited for, or offsets would be a matter of luck."""
+    found: list[Move] = []
+    ended_by: set[str] = set()
+    for move in moves:
+        if isinstance(move, Step) and isinstance(move.request, ProduceRequest) and ended_by:
+            waits = move.request.transactional_id is not None
+            if ended_by - ({move.connection} if waits else set()):
+                request = DescribeTransactionsRequest(transactional_ids=[Name("x"), Name("y")])
+                found.append(Step(request=request, version=0, connection="look", observes=True))
+                ended_by.clear()
+        if isinstance(move, Step) and isinstance(move.request, EndTxnRequest):
+            ended_by.add(move.connection)
+        found.append(move)
+    return found
+
+
 def draw(random: Random) -> list[Move]:
     protocol = random.choice((1, 2, 2, 0))
     producers = [Producer(name, random, protocol) for name in PRODUCERS]
@@ -265,7 +283,7 @@ def draw(random: Random) -> list[Move]:
         look(random, "u", 1, 1),
         look(random, "t", 2, 0),
     ]
-    return moves
+    return settled(moves)
 
 
 AREA = Area(name="transactions", draw=draw, topics=(Topic(name="t", partitions=2), Topic(name="u")))

@@ -14,6 +14,7 @@ from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import ZERO_UUID
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import NO_EPOCH, Leader
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 READ_COMMITTED = 1
 FIRST_WITH_RACKS = 11
 """From there on consumers may read from followers (KIP-392)."""
+FIRST_WITH_IDS = 13
 FIRST_WITH_LEADERS = 16
 """Whoever asks the wrong broker is told who leads (KIP-951)."""
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
@@ -51,10 +53,11 @@ def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
 ) -> Body | Later:
     request, _ = decode(FetchRequest, context.api_version, frame, position)
+    by_id = context.api_version >= FIRST_WITH_IDS
     try:
-        fetching = broker.fetch_sessions.begin(
-            request, broker.now(), by_id=context.api_version >= 13
-        )
+        if by_id and any(topic.topic_id == ZERO_UUID for topic in request.topics):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has no id.")
+        fetching = broker.fetch_sessions.begin(request, broker.now(), by_id=by_id)
     except KafkaError as error:
         return write_fetch_response(context.api_version, [], error=error.code)
     return Work(request, fetching, context, broker).begin()

@@ -10,6 +10,7 @@ from ottla.cli import (
     consume,
     demo,
     dump,
+    format,
     groups,
     operations,
     pipelines,
@@ -37,6 +38,7 @@ app.add_typer(operations.app, name="cluster")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)
+app.command("format")(format.format_)
 app.command()(simulate.simulate)
 app.command()(pipelines.run)
 app.add_typer(pipelines.pipeline, name="pipeline")

@@ -1,6 +1,7 @@
 """The small files at the top of a log directory: offsets per partition, identity, clean stop."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
@@ -117,9 +118,14 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
         ) from error
 
 
-def write_meta_properties(directory: Path, meta: MetaProperties) -> None:
+def _written_at(now_ms: int) -> str:
+    """As Java writes it into properties files."""
+    return datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+def write_meta_properties(directory: Path, meta: MetaProperties, now_ms: int = 0) -> None:
     text = (
-        "#\n"
+        f"#\n#{_written_at(now_ms)}\n"
         f"node.id={meta.node_id}\n"
         f"directory.id={show_uuid(meta.directory_id)}\n"
         "version=1\n"

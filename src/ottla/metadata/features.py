@@ -46,16 +46,13 @@ BOOTSTRAP_LEVELS: Mapping[str, int] = {
 }
 
 
-def level_records() -> list[Record]:
-    return [
-        FeatureLevelRecord(name=name, feature_level=level)
-        for name, level in BOOTSTRAP_LEVELS.items()
-    ]
+def level_records(levels: Mapping[str, int] = BOOTSTRAP_LEVELS) -> list[Record]:
+    return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
 
 
-def bootstrap_values() -> list[bytes]:
+def bootstrap_values(levels: Mapping[str, int] = BOOTSTRAP_LEVELS) -> list[bytes]:
     """What stands in `bootstrap.checkpoint`, between the snapshot's header and footer."""
-    return frames(level_records())
+    return frames(level_records(levels))
 
 
 def activation_records(levels: list[Record], min_in_sync: int) -> list[Record]:

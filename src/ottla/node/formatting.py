@@ -42,7 +42,7 @@ def identify(
     """Tell who this node is; format what is new. The directories are locked by now.
 
     Ports in the settings are the real ones, `controllers` our own listeners as others reach them.
-    `joined` is the cluster that a new broker was told of.
+    `joined` is the cluster that a new node was told of.
     """
     topology = settings.topology
     agreed = _agreed_cluster(topology.node_id, homes.identities)
@@ -53,12 +53,14 @@ def identify(
         meta = MetaProperties(topology.node_id, cluster_id, new_uuid())
         bootstrap = build_snapshot(bootstrap_values(), now_ms=now_ms)
         write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap)
-        is_first_voter = is_new and topology.is_controller and not topology.voters
+        is_first = is_new and joined is None
+        is_first_voter = is_first and topology.is_controller and not topology.voters
         if is_first_voter and directory is homes.metadata:
             key = ReplicaKey(topology.node_id, meta.directory_id)
             endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
             format_dynamic(LocalDisk(), directory.path, (Voter(key, endpoints),), now_ms)
-        write_meta_properties(directory.path, meta)  # last: what was only begun is begun again
+        # Last: what was only begun is begun again.
+        write_meta_properties(directory.path, meta, now_ms)
         homes.identities[directory] = meta
 
     new = [one for one in homes.all if one not in homes.identities]

@@ -41,6 +41,8 @@ async def stopped_or_failed(stopped: asyncio.Event, failure: "asyncio.Future[Non
     ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(stopped.wait()), failure]
     await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     if failure.done():
+        if isinstance(failure.exception(), OttlaError):
+            failure.result()
         raise OttlaError(f"The metadata log failed, see above: {failure.exception()}")
 
 

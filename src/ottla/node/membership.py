@@ -41,6 +41,13 @@ def quorum_config(
     )
 
 
+def other_controllers(topology: Topology) -> list[tuple[str, int]]:
+    """Where the other nodes of the quorum are; among those to begin with may be this one."""
+    if not topology.voters:
+        return list(topology.bootstrap_controllers)
+    return [(one.host, one.port) for one in topology.voters if one.node_id != topology.node_id]
+
+
 def reachable(listener: Listener) -> Listener:
     """As others reach it: a listener on all interfaces goes by the name of the host."""
     return listener._replace(host=own_name()) if listener.host in EVERYWHERE else listener

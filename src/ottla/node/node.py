@@ -14,7 +14,7 @@ from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.controller.controller import Controller
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import Uuid
 from ottla.log.directory import LogDirectory
 from ottla.metadata.features import CORDONED_SINCE
@@ -30,9 +30,14 @@ from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.homes import Homes
 from ottla.node.in_sync_changes import InSyncChanges
-from ottla.node.joining import ask_cluster_id
+from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.node.liveness import Liveness
-from ottla.node.membership import quorum_config, reachable, reachable_controller
+from ottla.node.membership import (
+    other_controllers,
+    quorum_config,
+    reachable,
+    reachable_controller,
+)
 from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
@@ -92,12 +97,35 @@ class Node:
             self.publisher.subscribe(self.partitions.apply)
 
     async def _ask_cluster_id(self) -> str | None:
-        """Only of a new broker: a directory that was formatted knows, a controller decides."""
+        """Only of a new node: a directory that was formatted knows. A broker waits for an answer,
+        a voter may be one of the first."""
         topology = self.topology
-        if topology.is_controller or self.homes.identities:
+        if self.homes.identities:
             return None
-        voters = [(voter.host, voter.port) for voter in topology.voters]
-        return await ask_cluster_id(self.network, voters or topology.bootstrap_controllers)
+        if not topology.is_controller:
+            voters = [(voter.host, voter.port) for voter in topology.voters]
+            return await ask_cluster_id(self.network, voters or topology.bootstrap_controllers)
+        said = await ask_voters(self.network, other_controllers(topology))
+        ids = set(said.values())
+        if len(ids) > 1:
+            raise OttlaError(f"The voters belong to different clusters: {', '.join(sorted(ids))}.")
+        return ids.pop() if ids else None
+
+    async def _watch_voters(self, identity: Identity) -> None:
+        """A node among voters of another cluster would wait for ever."""
+        others = other_controllers(self.topology)
+        voters = [(voter.host, voter.port) for voter in self.topology.voters] or others
+        if not others:
+            return
+        error = await watch_voters(
+            self.network,
+            voters,
+            identity.cluster_id,
+            [one.path for one in self.homes.identities],
+            lambda: self.quorum.leader_id is not None,
+        )
+        if error is not None and not self.quorum.failure.done():
+            self.quorum.failure.set_exception(error)
 
     async def _bind(self, wanted: tuple[Listener, ...], kind: Listeners) -> list[Listener]:
         """Take the ports now, so that they can be told; nobody is answered before `serve`."""
@@ -139,6 +167,7 @@ class Node:
         self.publisher.subscribe_leader(self.liveness.leader_changed)
         self.publisher.subscribe_leader(self.active_controller.leader_changed)
         await self.quorum.start()
+        broker.spawn(self._watch_voters(identity))
         refuse_access_rules(self.publisher.image)
         Snapshotting(
             self.publisher,
@@ -210,6 +239,8 @@ class Node:
 
     async def _join_cluster(self, identity: Identity) -> None:
         while not self.quorum.is_caught_up:
+            if self.quorum.failure.done():
+                self.quorum.failure.result()
             await asyncio.sleep(CATCH_UP_S)
         refuse_access_rules(self.publisher.image)  # a node that joins learns of them only now
         self._open_logs()

@@ -15,7 +15,9 @@ async def handle(
     request: DeleteGroupsRequest, context: RequestContext, broker: Broker
 ) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
-        results=[await _delete(group_id, broker) for group_id in request.groups_names]
+        results=[
+            await _delete(group_id, broker) for group_id in dict.fromkeys(request.groups_names)
+        ]
     )
 
 

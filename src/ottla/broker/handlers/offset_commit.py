@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Container, Iterable
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ids import Uuid
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -49,13 +50,13 @@ async def _with(
 def _merged(
     refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
 ) -> list[OffsetCommitResponseTopic]:
-    by_name = {(topic.topic_id, topic.name): topic for topic in refused}
-    for topic in answered:
-        if (topic.topic_id, topic.name) in by_name:
-            by_name[topic.topic_id, topic.name].partitions += topic.partitions
-        else:
-            by_name[topic.topic_id, topic.name] = topic
-    return list(by_name.values())
+    """Each topic once, however often it was asked for."""
+    merged: dict[tuple[Uuid, str], OffsetCommitResponseTopic] = {}
+    for topic in (*refused, *answered):
+        known = merged.setdefault((topic.topic_id, topic.name), topic)
+        if known is not topic:
+            known.partitions += topic.partitions
+    return list(merged.values())
 
 
 def _take_out_unknown(

@@ -31,7 +31,8 @@ async def handle(
             known.append(topic)
     request.topics = known
     response = await broker.groups.delete_offsets(request)
-    response.topics = _merged(unknown, response.topics)
+    if unknown:
+        response.topics = _merged(unknown, response.topics)
     return response
 
 
@@ -51,10 +52,10 @@ def _unknown(
 def _merged(
     refused: list[OffsetDeleteResponseTopic], answered: list[OffsetDeleteResponseTopic]
 ) -> list[OffsetDeleteResponseTopic]:
-    by_name = {topic.name: topic for topic in refused}
-    for topic in answered:
-        if topic.name in by_name:
-            by_name[topic.name].partitions += topic.partitions
-        else:
-            by_name[topic.name] = topic
-    return list(by_name.values())
+    """Each topic once, however often it was asked for."""
+    merged: dict[str, OffsetDeleteResponseTopic] = {}
+    for topic in (*refused, *answered):
+        known = merged.setdefault(topic.name, topic)
+        if known is not topic:
+            known.partitions += topic.partitions
+    return list(merged.values())

@@ -109,6 +109,30 @@ def test_decisions_of_one_turn_share_a_batch() -> None:
     in_a_loop(body)
 
 
+def test_turns_that_all_bring_something_share_a_batch() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        puts = []
+        for _ in range(5):
+            puts.append(shard.submit(lambda notes, now, _: notes.put("a", 1)))
+            await asyncio.sleep(0)
+        assert log.batches == []
+        await asyncio.gather(*puts)
+        assert [read_header(batch).count for batch in log.batches] == [5]
+
+    in_a_loop(body)
+
+
+def test_who_comes_again_and_again_is_not_put_off_for_ever() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        until = asyncio.get_running_loop().time() + 10
+        while not log.batches:
+            assert asyncio.get_running_loop().time() < until
+            shard.submit(lambda notes, now, _: notes.put("a", 1))
+            await asyncio.sleep(0)
+
+    in_a_loop(body)
+
+
 def test_a_reply_waits_for_the_commit_of_its_records_and_of_those_it_saw() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         put = shard.submit(lambda notes, now, _: notes.put("a", 1))
@@ -274,7 +298,8 @@ def test_a_log_that_is_led_elsewhere_meanwhile_is_not_loaded_again() -> None:
 def test_a_new_leader_shows_nothing_that_is_not_committed_yet() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         put = shard.submit(lambda notes, now, _: notes.put("a", 7))
-        await asyncio.sleep(0)
+        while not log.batches:
+            await asyncio.sleep(0)
         next_log = log.reopened()
         other = Shard("notes-0", Notebook, lambda: 1_000)
         await other.load(next_log)

@@ -31,6 +31,18 @@ ALLOWED = (
     Allowed("security, quotas, telemetry: to come", "ApiVersions", NOT_SERVED, ottla="null"),
     Allowed("a topic whose id is zero", "Fetch", "responses", "null", within=UNFORESEEN),
     Allowed("a session of 12 goes on in 11, which has no epochs", "Fetch", within="UNSUPPORTED_V"),
+    Allowed(
+        "who says it has other tasks than it was told is told again: that answer may be lost",
+        "StreamsGroupHeartbeat",
+        "(active|standby|warmup)_tasks",
+        "null",
+        r"\[.*\]",
+    ),
+    Allowed(
+        "a member with an endpoint while topics are missing: Kafka has no tasks to tell of",
+        "StreamsGroupHeartbeat",
+        within=UNFORESEEN,
+    ),
     Allowed("a limit or cursor below zero", "DescribeTopicPartitions", within=UNFORESEEN),
 )
 

@@ -17,7 +17,14 @@ Comparable = Any
 """What json can say."""
 
 TEXTS = frozenset(
-    {"error_message", "message", "batch_index_error_message", "host", "documentation"}
+    {
+        "error_message",
+        "message",
+        "batch_index_error_message",
+        "host",
+        "documentation",
+        "status_detail",
+    }
 )
 TIMES = frozenset(
     {

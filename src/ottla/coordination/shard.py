@@ -1,7 +1,7 @@
 """One shard at work: the driver of a machine over the log it leads.
 
-The package's docstring is the contract. Here are its mechanics: one batch per turn of the event
-loop, replies in the order of commits, one timer for the machine, loading and reloading.
+The package's docstring is the contract. Here are its mechanics: batches of what comes together,
+replies in the order of commits, one timer for the machine, loading and reloading.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
+from ottla.coordination.lingering import Lingering
 from ottla.coordination.loading import load
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import (
@@ -71,6 +72,7 @@ class Shard(Generic[M]):
         new_machine: Callable[[], M],
         wall_ms: Callable[[], int],
         commit_timeout_s: float = 5.0,
+        lingering: Lingering | None = None,
     ) -> None:
         self.name = name
         self.phase = Phase.IDLE
@@ -78,6 +80,7 @@ class Shard(Generic[M]):
         self._machine: M | None = None
         self._wall_ms = wall_ms
         self._commit_timeout_s = commit_timeout_s
+        self._lingering = lingering or Lingering()
         self._log: ShardLog | None = None
         self._loop: asyncio.AbstractEventLoop
         self._loading: asyncio.Task[None] | None = None
@@ -86,7 +89,7 @@ class Shard(Generic[M]):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = 0.0
         self._flush_due = False
-        self._records: list[NewRecord] = []  # decided in this turn
+        self._records: list[NewRecord] = []  # decided, and not appended yet
         self._records_bytes = 0
         self._records_producer: Producer | None = None
         self._answers: list[Answer] = []
@@ -187,10 +190,12 @@ class Shard(Generic[M]):
     def _take(self, decision: Decision[Any], ticket: "asyncio.Future[Any] | None") -> None:
         machine = self.machine
         if decision.records:
-            records = decision.records
             try:
-                for part in [records] if decision.is_atomic else [[one] for one in records]:
-                    self._apply(machine, part, decision.producer)
+                if decision.is_atomic:
+                    self._apply(machine, decision.records, decision.producer)
+                else:
+                    for record in decision.records:
+                        self._apply(machine, (record,), decision.producer)
             except KafkaError as error:
                 self._refuse(decision.answers, error)
                 raise
@@ -230,9 +235,11 @@ class Shard(Generic[M]):
         self._records_producer = producer
         self._records += records
         self._records_bytes += size
-        if not self._flush_due:
+        if self._flush_due:
+            self._lingering.came()
+        else:
             self._flush_due = True
-            self._loop.call_soon(self._end_of_turn)
+            self._lingering.begin(self._loop, self._flush_is_due)
 
     def _answer_in_order(self, answers: list[Answer]) -> None:
         """Answer when all that was applied so far is committed: at once, or with its batch."""
@@ -248,7 +255,7 @@ class Shard(Generic[M]):
 
     # -- appending ------------------------------------------------------------------------
 
-    def _end_of_turn(self) -> None:
+    def _flush_is_due(self) -> None:
         self._flush_due = False
         self._flush()
 

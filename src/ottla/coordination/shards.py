@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from ottla.coordination.lingering import Lingering
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Machine
 from ottla.coordination.shard import Phase, Shard
@@ -12,12 +13,18 @@ from ottla.errors import ErrorCode, KafkaError
 M = TypeVar("M", bound=Machine)
 
 
-def java_hash(text: str) -> int:
-    """The absolute value of Java's String.hashCode, by which Kafka picks a partition."""
+def java_hash_code(text: str) -> int:
+    """Java's String.hashCode as an unsigned number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for position in range(0, len(units), 2):
         value = (31 * value + (units[position] << 8) + units[position + 1]) & 0xFFFFFFFF
+    return value
+
+
+def java_hash(text: str) -> int:
+    """The absolute value of Java's String.hashCode, by which Kafka picks a partition."""
+    value = java_hash_code(text)
     if value == 0x80000000:  # has no positive counterpart in 32 bits; Kafka takes 0 for it
         return 0
     return value if value < 0x80000000 else 0x100000000 - value
@@ -38,6 +45,7 @@ class Shards(Generic[M]):
         self._new_machine = new_machine
         self._wall_ms = wall_ms
         self._commit_timeout_s = commit_timeout_s
+        self._lingering = Lingering()
         self._shards: dict[int, Shard[M]] = {}
         self._partitions: dict[str, int] = {}  # a cache: hashing is a loop in Python
 
@@ -55,7 +63,7 @@ class Shards(Generic[M]):
                 return self._new_machine(partition)
 
             name = f"{self.topic}-{partition}"
-            shard = Shard(name, new_machine, self._wall_ms, self._commit_timeout_s)
+            shard = Shard(name, new_machine, self._wall_ms, self._commit_timeout_s, self._lingering)
             self._shards[partition] = shard
         return shard.load(log)
 

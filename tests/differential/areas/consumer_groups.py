@@ -1,8 +1,8 @@
 """Consumer groups (KIP-848): members of both protocols, static ones, commits in their epochs.
 
-Member ids are the sequence's own, and targets are made by the range assignor: ids that a broker
-draws would be sorted otherwise in every run. A valid regular expression is not drawn: Apache Kafka
-looks for its topics in the background, and at most every ten seconds.
+Member ids are the sequence's own, and targets are made by the range assignor, or by the uniform one
+where all want the same topic: ids that a broker draws would be sorted otherwise in every run. A
+valid regular expression is not drawn: Apache Kafka looks for its topics in the background, and at most every ten seconds.
 """
 
 from collections.abc import Sequence as Values
@@ -79,7 +79,8 @@ def assignment(topic: str, partitions: Values[int]) -> bytes:
 
 
 def some_topics(random: Random) -> list[Any]:
-    some = random.choice((["t"], ["t"], ["t"], ["t", "u"], ["u"], []))
+    """At least one: where somebody who wants none comes first, Kafka gives nobody anything."""
+    some = random.choice((["t"], ["t"], ["t"], ["t", "u"], ["u"]))
     return [*map(Name, some), *rarely(random, 0.03, [Name("missing")], [])]
 
 
@@ -91,12 +92,16 @@ def places(random: Random, whole: int) -> list[int]:
 class Consumer:
     """Speaks the consumer protocol."""
 
-    def __init__(self, name: str, random: Random) -> None:
+    def __init__(self, name: str, random: Random, *, uniform: bool) -> None:
         self.name = name
         self.random = random
         static = random.random() < 0.35
         self.instance = Name(random.choice(INSTANCES)) if static else None
-        self.topics = some_topics(random)
+        self.uniform = uniform
+        self.topics = self.some_topics()
+
+    def some_topics(self) -> list[Any]:
+        return [Name("t")] if self.uniform else some_topics(self.random)
 
     @property
     def id(self) -> Any:
@@ -105,8 +110,10 @@ class Consumer:
 
     @property
     def instance_id(self) -> Any:
-        wrong = self.random.choice((None, "", Name(self.random.choice(INSTANCES))))
-        return rarely(self.random, 0.05, wrong, self.instance)
+        others = [None, ""]
+        if self.instance is not None:  # nobody becomes static in the middle of its life
+            others.append(Name(self.random.choice(INSTANCES)))
+        return rarely(self.random, 0.05, self.random.choice(others), self.instance)
 
     @property
     def epoch(self) -> Any:
@@ -130,7 +137,9 @@ class Consumer:
                 "instance_id": self.instance_id,
                 "rebalance_timeout_ms": -1,
                 "topic_partitions": None,
-                "server_assignor": rarely(random, 0.04, random.choice(("range", "odd")), None),
+                "server_assignor": rarely(
+                    random, 0.04, random.choice(("odd", None if self.uniform else "range")), None
+                ),
                 "rack_id": rarely(random, 0.06, random.choice(("here", "there", "")), None),
                 **fields,
             }
@@ -144,9 +153,10 @@ class Consumer:
     def join(self) -> Step:
         random = self.random
         if random.random() < 0.3:
-            self.topics = some_topics(random)
+            self.topics = self.some_topics()
         return self.heartbeat(
             member_epoch=0,
+            server_assignor="uniform" if self.uniform else None,
             rebalance_timeout_ms=rarely(random, 0.03, -1, 60_000),
             subscribed_topic_names=rarely(random, 0.03, None, self.topics),
             subscribed_topic_regex=rarely(random, 0.03, "(", None),
@@ -166,7 +176,7 @@ class Consumer:
         )[0]
         fields: dict[str, Any] = {"member_epoch": self.epoch, "topic_partitions": said}
         if random.random() < 0.12:
-            self.topics = some_topics(random)
+            self.topics = self.some_topics()
             fields["subscribed_topic_names"] = self.topics
         elif random.random() < 0.15:  # as after a lost answer: everything is said again
             fields["subscribed_topic_names"] = self.topics
@@ -209,7 +219,7 @@ class Classic:
         self.name = name
         self.random = random
         self.instance = Name(random.choice(INSTANCES))
-        self.topics = some_topics(random) or [Name("t")]
+        self.topics = some_topics(random)
         self.protocols = random.choice((["range"], ["range", "sticky"], ["sticky", "range"]))
         self.left = True  # then its id is forgotten: Kafka forgets an empty group for a stale one
 
@@ -231,7 +241,7 @@ class Classic:
     def join(self) -> Step:
         random = self.random
         if random.random() < 0.15:
-            self.topics = some_topics(random) or [Name("t")]
+            self.topics = some_topics(random)
         version = random.randint(0, 3)
         rack = random.choice((None, None, "here")) if version >= 3 else None
         said = made(subscription, topics=self.topics, version=version, rack=rack)
@@ -361,8 +371,13 @@ def opening(random: Random, consumers: list[Consumer], classics: list[Classic]) 
 
 
 def draw(random: Random) -> list[Move]:
-    consumers = [Consumer(name, random) for name in CONSUMERS[: random.randint(1, 3)]]
-    classics = [Classic(name, random) for name in CLASSICS[: random.choice((0, 0, 1, 2))]]
+    uniform = random.random() < 0.35
+    consumers = [
+        Consumer(name, random, uniform=uniform) for name in CONSUMERS[: random.randint(1, 3)]
+    ]
+    classics = [
+        Classic(name, random) for name in CLASSICS[: 0 if uniform else random.choice((0, 1, 2))]
+    ]
     moves = opening(random, consumers, classics)
     looks = {"describe": describe, "delete": delete, "delete_offsets": delete_offsets}
     while len(moves) < 20 + random.randint(0, 30):

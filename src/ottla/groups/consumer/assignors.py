@@ -5,8 +5,10 @@ input gives the same output, and a target that is good already stays.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
+from ottla.groups.java_order import hash_map_order
 from ottla.ids import Uuid
 
 Place = tuple[Uuid, int]
@@ -50,12 +52,14 @@ def assign_ranges(members: list[Subscriber], counts: Mapping[Uuid, int]) -> Targ
 
 def assign_uniformly(members: list[Subscriber], counts: Mapping[Uuid, int]) -> Targets:
     """As equal shares as subscriptions allow, with as few moves as that allows."""
+    if len({member.topics for member in members}) == 1:
+        return _assign_equally(members, counts)
     ordered = sorted(members, key=lambda member: member.rank)
     candidates = {
         topic_id: [member.id for member in ordered if topic_id in member.topics]
         for topic_id in counts
     }
-    holdings = _keep(ordered, counts, candidates)
+    holdings = {member.id: _kept(member, counts) for member in ordered}
     taken = {place for places in holdings.values() for place in places}
     free = [
         (topic_id, index)
@@ -71,26 +75,50 @@ def assign_uniformly(members: list[Subscriber], counts: Mapping[Uuid, int]) -> T
     return {member: _by_topic(places) for member, places in holdings.items()}
 
 
-def _keep(
-    members: list[Subscriber], counts: Mapping[Uuid, int], candidates: Mapping[Uuid, list[str]]
-) -> dict[str, list[Place]]:
-    """What members have and may keep. With equal subscriptions nobody keeps more than a share."""
-    total = sum(count for topic_id, count in counts.items() if candidates[topic_id])
-    equal = len({member.topics for member in members}) == 1
-    least, more = divmod(total, len(members)) if members else (0, 0)
+def _assign_equally(members: list[Subscriber], counts: Mapping[Uuid, int]) -> Targets:
+    """All want the same: each keeps what it has up to its share, and the rest fills the shares in
+    the order of the members, which is that of Kafka's coordinator."""
+    known = {member.id: member for member in members}
+    order = hash_map_order(known)
+    wanted = known[order[0]].topics
+    taken = {place for member in members for place in member.has}
+    free = [
+        (topic_id, index)
+        for topic_id in counts
+        if topic_id in wanted
+        for index in range(counts[topic_id])
+        if (topic_id, index) not in taken
+    ]
+    least, more = divmod(
+        sum(counts[topic_id] for topic_id in counts if topic_id in wanted), len(order)
+    )
     holdings: dict[str, list[Place]] = {}
-    for member in members:
-        places = [
-            place
-            for place in sorted(member.has)
-            if place[0] in member.topics and place[1] < counts.get(place[0], 0)
-        ]
-        if equal and len(places) > least:
-            allowed = least + (more > 0)
-            more -= more > 0
-            places = places[:allowed]
-        holdings[member.id] = places
-    return holdings
+    room: dict[str, int] = {}
+    for position, member_id in enumerate(order):
+        has = _kept(known[member_id], counts)
+        share = least + (more > 0)
+        holdings[member_id], surplus = has[:share], has[share:]
+        free += surplus
+        left = share - len(holdings[member_id])
+        takes_more = more > 0
+        if left and takes_more and len(order) - position > more:
+            left -= 1  # somebody who has it already may keep one more
+            takes_more = False
+        room[member_id] = left
+        more -= takes_more
+    rest = iter(free)
+    for member_id in order:
+        holdings[member_id] += islice(rest, room[member_id])
+    return {member_id: _by_topic(places) for member_id, places in holdings.items()}
+
+
+def _kept(member: Subscriber, counts: Mapping[Uuid, int]) -> list[Place]:
+    """What it has and may keep."""
+    return [
+        place
+        for place in sorted(member.has)
+        if place[0] in member.topics and place[1] < counts.get(place[0], 0)
+    ]
 
 
 def _even_out(holdings: dict[str, list[Place]], candidates: Mapping[Uuid, list[str]]) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.groups.streams.draft import Draft
 from ottla.groups.streams.endpoints import partitions_by_endpoint
-from ottla.groups.streams.group import Member, MemberState, StreamsGroup, Task
+from ottla.groups.streams.group import Member, StreamsGroup, Task
 from ottla.groups.streams.reconciling import Owned
 from ottla.groups.streams.records import by_subtopology
 from ottla.groups.streams.topics import Configured, Status
@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 Response = wire.StreamsGroupHeartbeatResponse
-WAITING_INTERVAL_MS = 500
-"""Who waits for tasks asks again soon, instead of idling a whole interval."""
-
-
-def waits(member: Member, outcome: Configured, delayed: str | None) -> bool:
-    """For tasks, or for topics that we make. Not for topics that somebody else has to make:
-    clients give up after two intervals without them."""
-    if not outcome.is_ready:
-        return bool(outcome.missing)
-    return delayed is not None or member.state is MemberState.UNRELEASED_TASKS
 
 
 def response_to(
@@ -59,7 +49,9 @@ def tell_endpoints(
         group.endpoint_epoch += 1
     if group.endpoint_epoch != request.endpoint_information_epoch:
         response.partitions_by_user_endpoint = partitions_by_endpoint(draft.group, groups.image())
-    if group.members:  # a new group's record makes it anew, with the first epoch of endpoints
+    if (
+        groups.find(group.id) is not None
+    ):  # a new group's record makes it anew, with the first epoch of endpoints
         response.endpoint_information_epoch = group.endpoint_epoch
 
 

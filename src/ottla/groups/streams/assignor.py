@@ -2,14 +2,15 @@
 
 As Apache Kafka's "sticky" assignor deals: a task stays where it is active, or goes where it is a
 standby, as long as that member has less than its share; the rest goes to the process with the
-least load for each of its members. A process never has two copies of a task.
+least load for each of its members. A process never has two copies of a task. Between equals the
+order of Kafka's collections decides.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from ottla.groups.java_order import PriorityQueue, hash_map_order
 from ottla.groups.streams.group import Task, Tasks
 
 
@@ -37,7 +38,9 @@ class Work(NamedTuple):
 
 def assign(workers: Iterable[Worker], work: Work) -> dict[str, Tasks]:
     """Every task active once, and its standbys as far as there are processes for them."""
-    assignment = _Assignment(sorted(workers), work)
+    known = {worker.id: worker for worker in workers}
+    ordered = [known[worker_id] for worker_id in hash_map_order(sorted(known))]
+    assignment = _Assignment(ordered, work)
     if assignment.counts:
         assignment.deal_active(work.active())
         assignment.deal_standbys(work.copied() if work.standbys else [], work.standbys)
@@ -59,13 +62,13 @@ class _Share:
 
 
 class _Process:
-    __slots__ = ("id", "members", "tasks", "total")
+    __slots__ = ("by_load", "members", "tasks", "total")
 
-    def __init__(self, id: str) -> None:
-        self.id = id
+    def __init__(self) -> None:
         self.members: list[str] = []
         self.tasks: set[Task] = set()
         self.total = 0
+        self.by_load: PriorityQueue[str] | None = None  # its members, until one gets a task else
 
     @property
     def load(self) -> float:
@@ -82,12 +85,14 @@ class _Assignment:
         self._was_active: dict[Task, str] = {}
         self._was_standby: dict[Task, list[str]] = {}
         for worker in workers:
-            process = self._processes.setdefault(worker.process_id, _Process(worker.process_id))
+            process = self._processes.setdefault(worker.process_id, _Process())
             process.members.append(worker.id)
             self._home[worker.id] = process
             self._was_active.update(dict.fromkeys(worker.had.active, worker.id))
             for task in worker.had.standby | worker.had.warmup:
                 self._was_standby.setdefault(task, []).append(worker.id)
+        order = hash_map_order(self._processes, capacity=len(workers))
+        self._in_order = [self._processes[process_id] for process_id in order]
         all_active, copied = len(work.active()), len(work.copied())
         self._active_share = _Share(all_active, len(workers))
         self._share = _Share(all_active + copied * work.standbys, len(workers))
@@ -105,9 +110,9 @@ class _Assignment:
         rest = self._promote(rest)
         queue = self._by_load()
         for task in sorted(rest):
-            _, _, process = heappop(queue)
-            self._give_active(self._least_loaded(process), task)
-            heappush(queue, (process.load, process.id, process))
+            process = queue.poll()
+            self._give_least_loaded(process, task, self._give_active)
+            queue.add(process)
 
     def _keep(self, tasks: Iterable[Task]) -> list[Task]:
         rest: list[Task] = []
@@ -115,6 +120,7 @@ class _Assignment:
             member = self._was_active.get(task)
             if member is not None and self.counts[member] < self._active_share.size:
                 self._give_active(member, task)
+                self._home[member].by_load = None
             else:
                 rest.append(task)
         return rest
@@ -126,6 +132,7 @@ class _Assignment:
             member = self._idlest(self._was_standby.get(task, ()))
             if member is not None and self.counts[member] < self._active_share.size:
                 self._give_active(member, task)
+                self._home[member].by_load = None
             else:
                 rest.append(task)
         return rest
@@ -142,6 +149,7 @@ class _Assignment:
             left = copies
             while left and (member := self._former(task)) is not None:
                 self._give_standby(member, task)
+                self._home[member].by_load = None
                 left -= 1
             if left:
                 rest.append((task, left))
@@ -156,24 +164,23 @@ class _Assignment:
         member = self._was_active.get(task)
         if member is not None and self._may_copy(member, task):
             return member
-        away = [m for m in self._was_standby.get(task, ()) if task not in self._home[m].tasks]
-        member = self._idlest(away)
+        member = self._idlest(self._was_standby.get(task, ()), task)
         return member if member is not None and self._may_copy(member, task) else None
 
     def _may_copy(self, member: str, task: Task) -> bool:
         return task not in self._home[member].tasks and self.counts[member] < self._share.size
 
-    def _place_standby(self, task: Task, queue: "list[tuple[float, str, _Process]]") -> bool:
-        passed: list[tuple[float, str, _Process]] = []
+    def _place_standby(self, task: Task, queue: PriorityQueue[_Process]) -> bool:
+        passed: list[_Process] = []
         placed = False
         while queue and not placed:
-            load, name, process = heappop(queue)
+            process = queue.poll()
             if task not in process.tasks:
-                self._give_standby(self._least_loaded(process), task)
-                load, placed = process.load, True
-            passed.append((load, name, process))
-        for one in passed:
-            heappush(queue, one)
+                self._give_least_loaded(process, task, self._give_standby)
+                placed = True
+            passed.append(process)
+        for process in reversed(passed):
+            queue.add(process)
         return placed
 
     def _give_standby(self, member: str, task: Task) -> None:
@@ -190,20 +197,36 @@ class _Assignment:
         self._share.reached(self.counts[member])
         return self.counts[member]
 
-    def _by_load(self) -> "list[tuple[float, str, _Process]]":
-        queue = [(process.load, process.id, process) for process in self._processes.values()]
-        heapify(queue)
-        return queue
+    def _by_load(self) -> PriorityQueue[_Process]:
+        return PriorityQueue(self._in_order, lambda process: process.load)
 
-    def _least_loaded(self, process: _Process) -> str:
-        return min(process.members, key=self.counts.__getitem__)
+    def _give_least_loaded(
+        self, process: _Process, task: Task, give: Callable[[str, Task], None]
+    ) -> None:
+        if len(process.members) == 1:
+            give(process.members[0], task)
+            return
+        if process.by_load is None:
+            in_order = hash_map_order(process.members)
+            process.by_load = PriorityQueue(in_order, self.counts.__getitem__)
+        member = process.by_load.poll()
+        give(member, task)
+        process.by_load.add(member)
 
-    def _idlest(self, members: Iterable[str]) -> str | None:
-        return min(
-            members,
-            key=lambda member: (self._home[member].load, self.counts[member]),
-            default=None,
-        )
+    def _idlest(self, members: Sequence[str], task: Task | None = None) -> str | None:
+        """The first, unless both another's process and itself have less to do."""
+        if not members or (task is not None and task in self._home[members[0]].tasks):
+            return None
+        best = members[0]
+        for member in members[1:]:
+            home = self._home[member]
+            if (
+                home.load < self._home[best].load
+                and (task is None or task not in home.tasks)
+                and self.counts[member] < self.counts[best]
+            ):
+                best = member
+        return best
 
 
 def _by_partition(task: Task) -> tuple[int, str]:

@@ -35,11 +35,11 @@ def _not_yet(request: StreamsGroupHeartbeatRequest) -> str | None:
 def _malformed(request: StreamsGroupHeartbeatRequest) -> str | None:
     epoch = request.member_epoch
     tasks = request.active_tasks, request.standby_tasks, request.warmup_tasks
-    if not request.member_id:
+    if not request.member_id.strip():
         return "MemberId can't be empty."
-    if not request.group_id:
+    if not request.group_id.strip():
         return "GroupId can't be empty."
-    if request.rack_id == "":
+    if request.rack_id is not None and not request.rack_id.strip():
         return "RackId can't be empty."
     if epoch == LEAVING_STATIC:
         return "InstanceId can't be null."

@@ -162,13 +162,12 @@ class StreamsGroup:
         """Tasks that `member` cannot get yet: as active ones, and in the other roles.
 
         A task is active once in the group, and in a process once in any role, counting what
-        is still being given up.
+        is still being given up: what the member itself has given up just now it gets again with
+        its next heartbeat.
         """
         active: set[Task] = set()
         in_process: set[Task] = set()
         for other in self.members.values():
-            if other.id == member.id:
-                continue
             active |= other.held.active | other.revoking.active
             if other.process_id == member.process_id:
                 in_process.update(*other.held, *other.revoking)

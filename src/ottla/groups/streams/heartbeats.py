@@ -71,9 +71,6 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     moved = request.member_epoch == JOINING or member.held != before.held
     response = answers.response_to(groups, group, member, owned, moved=moved)
     response.status = answers.status_of(group, topology, member, outcome, delayed)
-    if answers.waits(member, outcome, delayed):
-        interval_ms = min(response.heartbeat_interval_ms, answers.WAITING_INTERVAL_MS)
-        response.heartbeat_interval_ms = interval_ms
     shown = moved and member.endpoint is not None
     answers.tell_endpoints(response, groups, group, draft, request, moved=shown)
     out.records += draft.records
@@ -84,9 +81,9 @@ def _leave(groups: "Groups", now: Instant, request: Request) -> Decision[Beat]:
     group = groups.existing(request.group_id)
     if not isinstance(group, StreamsGroup):
         no_streams_group(request.group_id)
-    member = group.member(request.member_id)
     if request.shutdown_application:
-        group.shutdown_by = member.id
+        group.shutdown_by = request.member_id
+    member = group.member(request.member_id)
     out = Outcome()
     leaving.remove(groups, group, member, now, "left", out)
     return out.decision(Beat(Response(member_id=member.id, member_epoch=LEAVING, status=[])))

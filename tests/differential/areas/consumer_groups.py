@@ -2,7 +2,8 @@
 
 Member ids are the sequence's own, and targets are made by the range assignor, or by the uniform one
 where all want the same topic: ids that a broker draws would be sorted otherwise in every run. A
-valid regular expression is not drawn: Apache Kafka looks for its topics in the background, and at most every ten seconds.
+valid regular expression is not drawn: Apache Kafka looks for its topics in the background, and at
+most every ten seconds.
 """
 
 from collections.abc import Sequence as Values
@@ -110,10 +111,8 @@ class Consumer:
 
     @property
     def instance_id(self) -> Any:
-        others = [None, ""]
-        if self.instance is not None:  # nobody becomes static in the middle of its life
-            others.append(Name(self.random.choice(INSTANCES)))
-        return rarely(self.random, 0.05, self.random.choice(others), self.instance)
+        wrong = self.random.choice((None, "", Name(self.random.choice(INSTANCES))))
+        return rarely(self.random, 0.05, wrong, self.instance)
 
     @property
     def epoch(self) -> Any:
@@ -156,6 +155,7 @@ class Consumer:
             self.topics = self.some_topics()
         return self.heartbeat(
             member_epoch=0,
+            instance_id=self.instance,  # another one than before: Kafka takes away what it has
             server_assignor="uniform" if self.uniform else None,
             rebalance_timeout_ms=rarely(random, 0.03, -1, 60_000),
             subscribed_topic_names=rarely(random, 0.03, None, self.topics),

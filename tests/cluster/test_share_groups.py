@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from kio.schema.errors import ErrorCode
 
-from ottla.coordination.shards import java_hash
+from ottla.coordination.java_hash import java_hash
 from ottla.groups.share.states import Place
 from support.clusters import Cluster, cluster_of
 from support.confluent import create_topic, produce, wait_until

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from ottla.coordination.java_hash import java_hash
 from ottla.coordination.machine import (
     LATER,
     Answer,
@@ -16,7 +17,7 @@ from ottla.coordination.machine import (
     Ticket,
 )
 from ottla.coordination.shard import Phase, Shard
-from ottla.coordination.shards import Shards, java_hash
+from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.message import Message
 from ottla.wire.record_batch import read_header
@@ -156,7 +157,8 @@ def test_a_refusal_waits_for_the_commit_of_what_it_saw() -> None:
             shard.submit(refuse)  # at once: it rests on nothing that can be lost
         put = shard.submit(lambda notes, now, _: notes.put("a", 1))
         refused = shard.submit(refuse)
-        await asyncio.sleep(0)
+        while not log.batches:
+            await asyncio.sleep(0)
         assert not refused.done()
         log.commit()
         await put

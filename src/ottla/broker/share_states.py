@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ottla.broker.internal_topics import SHARE_GROUP_STATE, create_internal_topic
-from ottla.coordination.shards import java_hash
+from ottla.coordination.java_hash import java_hash
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.coordinator import ShareCoordinator
 from ottla.groups.share.delivery import Batch, Change, DeliveryState

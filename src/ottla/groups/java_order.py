@@ -8,7 +8,7 @@ the same answer, and a group that changes hands keeps its target. Pure.
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from ottla.coordination.shards import java_hash_code
+from ottla.coordination.java_hash import java_hash_code
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from ottla.broker.internal_topics import (
     TRANSACTION_STATE,
     create_internal_topic,
 )
-from ottla.coordination.shards import java_hash
+from ottla.coordination.java_hash import java_hash
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.find_coordinator import (
     Coordinator,

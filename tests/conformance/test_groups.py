@@ -3,6 +3,7 @@
 import pytest
 from kio.schema.errors import ErrorCode
 
+from support.confluent import wait_until
 from support.wire import Connection
 
 
@@ -79,6 +80,36 @@ def test_a_bad_join_is_refused(
     connection: Connection, group: str, fields: dict, error: ErrorCode
 ) -> None:
     assert join(connection, group, **fields).error_code == error
+
+
+def test_a_join_without_a_group_is_told_who_asked(connection: Connection) -> None:
+    assert join(connection, "", member_id="somebody").member_id == "somebody"
+
+
+def test_of_protocols_with_as_many_votes_one_is_elected_by_its_name(
+    connection: Connection, group: str, bootstrap: str
+) -> None:
+    """Whoever comes first."""
+    names = ["range", "sticky"]
+    favourites = [
+        [{"name": name, "metadata": b""} for name in order] for order in (names, names[::-1])
+    ]
+    mine = {"protocols": favourites[0], "group_instance_id": "a"}
+    reply = first = join(connection, group, **mine)
+    assert first.protocol_name == "range"
+    with Connection(bootstrap) as other:
+        fields = {"group_id": group, "session_timeout": 10_000, "rebalance_timeout": 10_000}
+        theirs = {"protocols": favourites[1], "group_instance_id": "b"}
+        other.send("join_group", 9, **fields, protocol_type="consumer", **theirs)
+
+        def is_next() -> bool:  # not before the other has come
+            nonlocal reply
+            reply = join(connection, group, member_id=first.member_id, **mine)
+            return bool(reply.generation_id > first.generation_id)
+
+        wait_until(is_next)
+        _, joined_too = other.receive("join_group", 9)
+    assert (reply.protocol_name, joined_too.protocol_name) == ("sticky", "sticky")
 
 
 def test_a_member_with_no_protocol_in_common_is_refused(connection: Connection, group: str) -> None:

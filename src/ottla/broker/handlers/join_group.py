@@ -6,6 +6,7 @@ Up to version 6 a missing protocol name is an empty one on the wire. Version 0 k
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.group_caller import caller_of
+from ottla.errors import ErrorCode
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
@@ -14,7 +15,16 @@ async def handle(
 ) -> JoinGroupResponse:
     if context.api_version < 1:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    response = await broker.groups.join(request, caller_of(context))
+    response = await _join(request, context, broker)
     if context.api_version < 7 and response.protocol_name is None:
         response.protocol_name = ""
     return response
+
+
+async def _join(
+    request: JoinGroupRequest, context: RequestContext, broker: Broker
+) -> JoinGroupResponse:
+    if not request.group_id:
+        code = ErrorCode.INVALID_GROUP_ID
+        return JoinGroupResponse(error_code=code, member_id=request.member_id)
+    return await broker.groups.join(request, caller_of(context))

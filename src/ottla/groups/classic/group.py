@@ -6,6 +6,7 @@ from enum import Enum
 
 from ottla.coordination.machine import Ticket
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.java_order import hash_map_order
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.records.consumer_protocol import ConsumerProtocolSubscription
 
@@ -170,7 +171,7 @@ class ClassicGroup:
     def elect_protocol(self) -> str:
         candidates = self.candidates()
         votes = Counter(member.vote(candidates) for member in self.members.values())
-        return votes.most_common(1)[0][0]
+        return max(hash_map_order(votes), key=votes.__getitem__)  # of equals Kafka's first
 
     def check_member(self, member_id: str, instance_id: str | None) -> Member:
         if instance_id is not None:

@@ -10,6 +10,7 @@ from ottla.broker.features import SHARE_GROUPS
 from ottla.broker.handlers import share_fetch
 from ottla.broker.share_sessions import ShareSessions, rotated
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.share.states import Place
 from ottla.log.reading import Damage
 from ottla.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 
@@ -25,8 +26,8 @@ class Shares:
         self.queues = SimpleNamespace(open=self._open, terms_of=lambda group_id: terms)
         self._refusals = refusals
 
-    async def _open(self, group_id: str, topic_id: bytes, partition: int) -> None:
-        raise self._refusals[partition]
+    def _open(self, place: Place) -> None:
+        raise self._refusals[place.partition]
 
 
 def test_each_partition_tells_what_a_client_understands() -> None:

@@ -1,14 +1,15 @@
 """Records for one member of a share group, out of the queues of its session's partitions."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.share_queues import Queue
+from ottla.broker.share_queues import Opening, Queue, Queues
 from ottla.broker.share_sessions import Partition, SessionKey
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acquiring import Span, Taking
 from ottla.groups.share.delivery import Acquired
+from ottla.groups.share.states import Place
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
     ABORT_MARKER,
@@ -55,8 +56,71 @@ class _Read(NamedTuple):
         return self.refusal is not None or self.is_out_of_range
 
 
+class _Openings:
+    """The queues of one request's partitions. Those whose state has to be read first come one by
+    one: who is there waits for nobody else."""
+
+    def __init__(self, queues: Queues, group_id: str, partitions: Sequence[Partition]) -> None:
+        self._queues = queues
+        self._places = {partition: Place(group_id, *partition) for partition in partitions}
+        self._opening: dict[Partition, Opening] = {}
+        self._open: set[Partition] = set()
+        self.refused: dict[Partition, KafkaError] = {}
+        self._ask()
+        self._let_in([one for one, opening in self._opening.items() if opening.done()])
+
+    @property
+    def pending(self) -> list[Opening]:
+        return [
+            opening
+            for partition, opening in self._opening.items()
+            if partition not in self._open and partition not in self.refused
+        ]
+
+    def next(self) -> dict[Partition, Queue]:
+        """All that are open, with the next one that has come."""
+        self._ask()
+        come = [
+            partition
+            for partition, opening in self._opening.items()
+            if opening.done() and partition not in self._open and partition not in self.refused
+        ]
+        self._let_in(come[:1])
+        return {
+            partition: self._opening[partition].result()
+            for partition in self._places
+            if partition in self._open
+        }
+
+    def _ask(self) -> None:
+        """For each that is not known yet, or not any more."""
+        for partition, place in self._places.items():
+            known = self._opening.get(partition)
+            if partition in self.refused or (known is not None and not known.done()):
+                continue
+            if known is not None and (
+                known.exception() is not None or self._queues.known(place) is known.result()
+            ):
+                continue
+            self._open.discard(partition)
+            try:
+                self._opening[partition] = self._queues.open(place)
+            except KafkaError as refusal:
+                self.refused[partition] = refusal
+
+    def _let_in(self, come: Iterable[Partition]) -> None:
+        for partition in come:
+            failure = self._opening[partition].exception()
+            if failure is None:
+                self._open.add(partition)
+            elif isinstance(failure, KafkaError):
+                self.refused[partition] = failure
+            else:
+                raise failure
+
+
 class ShareFetching:
-    """One request: all its partitions are read, then records are locked, in the same order."""
+    """One request: its partitions are read, then records are locked, in the same order."""
 
     def __init__(self, broker: "Broker", key: SessionKey, wanted: Wanted) -> None:
         self._broker = broker
@@ -70,31 +134,15 @@ class ShareFetching:
         if not partitions or wanted.records_max == 0 or wanted.max_bytes == 0:
             return {}
         deadline = self._broker.now() + wanted.max_wait_s
+        openings = _Openings(self._shares.queues, self._key.group_id, partitions)
         while True:
-            queues, refused = await self._open(partitions)
+            queues = openings.next()
             seconds = deadline - self._broker.now()
-            found = await self._take(queues, is_last=seconds <= 0 or bool(refused))
+            has_refused = bool(openings.refused) and not openings.pending
+            found = await self._take(queues, is_last=seconds <= 0 or has_refused)
             if found is not None:
-                return found | refused
-            await self._shares.wait(list(queues.values()), seconds)
-
-    async def _open(
-        self, partitions: Sequence[Partition]
-    ) -> tuple[dict[Partition, Queue], dict[Partition, KafkaError]]:
-        opened = await asyncio.gather(
-            *(self._shares.queues.open(self._key.group_id, *one) for one in partitions),
-            return_exceptions=True,
-        )
-        queues: dict[Partition, Queue] = {}
-        refused: dict[Partition, KafkaError] = {}
-        for partition, found in zip(partitions, opened, strict=True):
-            if isinstance(found, Queue):
-                queues[partition] = found
-            elif isinstance(found, KafkaError):
-                refused[partition] = found
-            else:
-                raise found
-        return queues, refused
+                return found | openings.refused
+            await self._shares.wait(list(queues.values()), openings.pending, seconds)
 
     async def _take(self, queues: dict[Partition, Queue], *, is_last: bool) -> Found | None:
         """None: there is not enough yet. Who else reads for a queue has it for this turn."""

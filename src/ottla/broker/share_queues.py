@@ -7,14 +7,13 @@ with every answer.
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ottla.broker.share_states import NOT_READY, StateKeeper
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.delivery import Change
 from ottla.groups.share.in_flight import InFlight
 from ottla.groups.share.states import NOT_STARTED, Place
-from ottla.ids import Uuid
 from ottla.metadata.image import ResourceType
 from ottla.replication.leader import Leader
 
@@ -59,11 +58,14 @@ class Queue:
             waiter.set()
 
 
+Opening: TypeAlias = "asyncio.Task[Queue]"
+
+
 class Queues:
     def __init__(self, broker: "Broker", states: StateKeeper) -> None:
         self._broker = broker
         self._states = states
-        self._queues: dict[Place, asyncio.Task[Queue]] = {}
+        self._queues: dict[Place, Opening] = {}
 
     def terms_of(self, group_id: str) -> Terms:
         options = self._broker.image.config(ResourceType.GROUP, group_id)
@@ -77,17 +79,17 @@ class Queues:
             settings.flag("share.renew.acknowledge.enable"),
         )
 
-    async def open(self, group_id: str, topic_id: Uuid, partition: int) -> Queue:
-        """The queue of a partition that is led here."""
-        leader = self._broker.partitions.leader_by_id(topic_id, partition)
-        place = Place(group_id, topic_id, partition)
+    def open(self, place: Place) -> Opening:
+        """The queue of a partition that is led here, or will be when its state is read."""
+        leader = self._broker.partitions.leader_by_id(place.topic_id, place.partition)
         opening = self._queues.get(place)
         if opening is not None and opening.done() and not self._holds(opening, leader):
             opening = None
         if opening is None:
             loop = asyncio.get_running_loop()
             opening = self._queues[place] = loop.create_task(self._open(place, leader))
-        return await asyncio.shield(opening)
+            opening.add_done_callback(_is_seen)
+        return opening
 
     def known(self, place: Place) -> Queue | None:
         """The queue if somebody opened it, and its leadership goes on."""
@@ -114,7 +116,7 @@ class Queues:
         queue.wake()
 
     @staticmethod
-    def _holds(opening: "asyncio.Task[Queue]", leader: Leader) -> bool:
+    def _holds(opening: Opening, leader: Leader) -> bool:
         if opening.cancelled() or opening.exception() is not None:
             return False
         return opening.result().leader is leader and not leader.deposed
@@ -201,6 +203,12 @@ class Queues:
                 log.warning("%s: the state was not written: %s", queue.place.key(), refusal)
 
         self._broker.spawn(settle())
+
+
+def _is_seen(opening: Opening) -> None:
+    """Who asked for the queue may have left before it could not be opened."""
+    if not opening.cancelled():
+        opening.exception()
 
 
 def _told(refusal: KafkaError) -> KafkaError:

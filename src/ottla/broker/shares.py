@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share_queues import Queue, Queues
+from ottla.broker.share_queues import Opening, Queue, Queues
 from ottla.broker.share_sessions import SessionKey, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
@@ -61,9 +61,16 @@ class Shares:
             if not self.sessions.has_group(group_id):
                 self.queues.forget_group(group_id)
 
-    async def wait(self, queues: Sequence[Queue], seconds: float) -> None:
+    async def wait(
+        self, queues: Sequence[Queue], opening: Sequence[Opening], seconds: float
+    ) -> None:
         """Until there may be something to take, or the time is up."""
+        if any(one.done() for one in opening):
+            return
         moved = asyncio.Event()
+
+        def is_open(_: Opening) -> None:
+            moved.set()
 
         def look(last: bool) -> bool:
             moved.set()
@@ -72,9 +79,13 @@ class Shares:
         waiter = self._broker.waiting.wait((queue.leader for queue in queues), seconds, look)
         for queue in queues:
             queue.waiters.add(moved)
+        for one in opening:
+            one.add_done_callback(is_open)
         try:
             await moved.wait()
         finally:
             waiter.finish()
             for queue in queues:
                 queue.waiters.discard(moved)
+            for one in opening:
+                one.remove_done_callback(is_open)

@@ -19,6 +19,7 @@ Comparable = Any
 TEXTS = frozenset(
     {
         "error_message",
+        "acknowledge_error_message",
         "message",
         "batch_index_error_message",
         "host",

@@ -1,7 +1,7 @@
 """What a member answers for records it took, in either of the two requests that carry it."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
 from ottla.broker.broker import Broker
@@ -39,7 +39,8 @@ async def acknowledge(
     version: int,
     is_renewal: bool,
 ) -> Outcomes:
-    """How it went with each partition; one without batches is told of only beside others."""
+    """How it went with each partition; one without batches is told of only beside others. All
+    are begun before the first is waited for."""
     outcomes: Outcomes = {}
     asked: dict[Partition, Sequence[AcknowledgementBatch]] = {}
     for topic in topics:
@@ -53,19 +54,21 @@ async def acknowledge(
                 asked[partition] = batches
     if not any(asked.values()):
         return outcomes
-    results = await asyncio.gather(
-        *(_acknowledge(broker, key, partition, batches) for partition, batches in asked.items())
-    )
-    return outcomes | dict(zip(asked, results, strict=True))
+    begun: dict[Partition, Awaitable[None]] = {}
+    for partition, batches in asked.items():
+        outcomes[partition] = None
+        try:
+            if batches:
+                begun[partition] = broker.shares.acknowledge(key, *partition, batches)
+        except KafkaError as refusal:
+            outcomes[partition] = refusal
+    written = await asyncio.gather(*map(_written, begun.values()))
+    return outcomes | dict(zip(begun, written, strict=True))
 
 
-async def _acknowledge(
-    broker: Broker, key: SessionKey, partition: Partition, batches: Sequence[AcknowledgementBatch]
-) -> KafkaError | None:
-    if not batches:
-        return None
+async def _written(answer: Awaitable[None]) -> KafkaError | None:
     try:
-        await broker.shares.acknowledge(key, *partition, batches)
+        await answer
     except KafkaError as refusal:
         return refusal
     return None

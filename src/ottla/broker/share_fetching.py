@@ -155,7 +155,7 @@ class ShareFetching:
             queue.is_taken_from = True
         is_taken = False
         try:
-            reads = await self._read(mine)
+            reads = await self._read_all(mine, is_last)
             size = sum(len(read.data) for read in reads.values())
             is_enough = bool(mine) and size >= min(self._wanted.min_bytes, self._wanted.max_bytes)
             if is_enough or is_last or any(read.must_be_told for read in reads.values()):
@@ -170,10 +170,27 @@ class ShareFetching:
 
     # -- reading ------------------------------------------------------------------------------
 
-    async def _read(self, queues: dict[Partition, Queue]) -> dict[Partition, _Read]:
+    async def _read_all(
+        self, queues: dict[Partition, Queue], is_last: bool
+    ) -> dict[Partition, _Read]:
+        """Those go first that somebody read at the same place before, and took nothing."""
+        part = max(self._wanted.max_bytes // len(queues), 1) if queues else 0
+        if is_last:
+            return await self._read(queues, part)
+        fresh: dict[Partition, Queue] = {}
+        again: dict[Partition, Queue] = {}
+        for partition, queue in queues.items():
+            is_fresh = queue.read_from != queue.in_flight.next_fetch_offset
+            (fresh if is_fresh else again)[partition] = queue
+        reads = await self._read(fresh, part)
+        for partition, read in reads.items():
+            if not read.must_be_told:
+                fresh[partition].read_from = read.offset
+        return await self._read(again, part) | reads
+
+    async def _read(self, queues: dict[Partition, Queue], part: int) -> dict[Partition, _Read]:
         """Each partition has its part of the bytes; the first that has any, a batch at least."""
         left = self._wanted.max_bytes
-        part = max(left // len(queues), 1) if queues else 0
         reads: dict[Partition, _Read] = {}
         for partition, queue in queues.items():
             is_first = not any(read.data for read in reads.values())

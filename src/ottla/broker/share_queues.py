@@ -50,6 +50,7 @@ class Queue:
         self.in_flight = in_flight
         self.state_epoch = state_epoch
         self.is_taken_from = False  # one request at a time reads for it
+        self.read_from: int | None = None  # where a request that might wait read last
         self.waiters: set[asyncio.Event] = set()
         self.timer: asyncio.TimerHandle | None = None
 

@@ -1,7 +1,7 @@
 """Share groups on this broker: sessions, queues, and how both end."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.broker.share_queues import Opening, Queue, Queues
@@ -27,14 +27,15 @@ class Shares:
         self.queues = queues
         self.sessions = ShareSessions(sessions_max)
 
-    async def acknowledge(
+    def acknowledge(
         self,
         key: SessionKey,
         topic_id: Uuid,
         partition: int,
         batches: Iterable[AcknowledgementBatch],
-    ) -> None:
-        """KafkaError where the records are not this member's to answer for."""
+    ) -> Awaitable[None]:
+        """Begin it at once; it is over when it is written. KafkaError where the records are not
+        this member's to answer for."""
         queue = self.queues.known(Place(key.group_id, topic_id, partition))
         if queue is None:  # whoever took records opened it
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -42,9 +43,8 @@ class Shares:
         answers = [(one.first_offset, one.last_offset, one.acknowledge_types) for one in batches]
         renewed_until = now + terms.lock_s if terms.may_renew else None
         in_flight = self.queues.in_flight(queue)
-        await self.queues.settle(
-            queue, in_flight.acknowledge(key.member_id, answers, now, renewed_until)
-        )
+        change = in_flight.acknowledge(key.member_id, answers, now, renewed_until)
+        return self.queues.settle(queue, change)
 
     def close_session(self, key: SessionKey) -> None:
         """Its locks are given back at once: others need not wait for them to run out."""

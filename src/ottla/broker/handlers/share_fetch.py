@@ -1,8 +1,8 @@
 """ShareFetch: a member of a share group answers for what it had, and takes what is next.
 
-Answers come first. Then each partition of the session is asked for records; where there are not
-enough, the request waits, until something is appended or given back. The first answer of a session
-tells of every partition, later ones of those where something is to tell.
+Each partition of the session is asked for records; where there are not enough, the request waits,
+until something is appended or given back. The first answer of a session tells of every partition,
+later ones of those where something is to tell.
 
 v2 (KIP-1206, KIP-1222): whether whole batches are taken or so many records; locks are renewed,
 and then nothing is taken.
@@ -67,14 +67,17 @@ async def handle(
     if is_renewal:
         _check_renewal(request)
     session = await _session(request, key, context, broker)
-    outcomes: Outcomes = {}
-    if _has_answers(request):
-        outcomes = await acknowledge(
-            broker, key, request.topics, version=context.api_version, is_renewal=is_renewal
-        )
-    found: Found = {}
-    if request.share_session_epoch != CLOSING and not is_renewal:
-        found = await _take(request, key, session, broker)
+    answering = acknowledge(
+        broker,
+        key,
+        request.topics if _has_answers(request) else (),
+        version=context.api_version,
+        is_renewal=is_renewal,
+    )
+    taking = _take(request, key, session, broker, is_renewal)
+    # Answers are begun first; records are taken while they are written, and what is given back
+    # with them comes with this answer only if nothing else does.
+    outcomes, found = await asyncio.gather(answering, taking)
     response = _response(request, session, found, broker)
     _add_outcomes(response, outcomes)
     _add_leaders(response, context, broker)
@@ -133,9 +136,15 @@ async def _session(
 
 
 async def _take(
-    request: ShareFetchRequest, key: SessionKey, session: ShareSession, broker: Broker
+    request: ShareFetchRequest,
+    key: SessionKey,
+    session: ShareSession,
+    broker: Broker,
+    is_renewal: bool,
 ) -> Found:
     found: Found = {}
+    if request.share_session_epoch == CLOSING or is_renewal:
+        return found
     asked: list[Partition] = []
     for partition, member in session.partitions.items():
         if not member.is_named:

@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 LATEST, EARLIEST, BY_DURATION = "latest", "earliest", "by_duration:"
 
 
-STALE = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH, ErrorCode.INVALID_REQUEST)
-"""The state is another one by now, or was deleted."""
+STALE = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH)
+"""The state is another one by now."""
 PASSED_ON = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
@@ -218,7 +218,7 @@ def _told(refusal: KafkaError) -> KafkaError:
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     elif refusal.code in PASSED_ON:
         code = refusal.code
-    elif refusal.code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
+    elif refusal.code in STALE:
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
     else:
         code = ErrorCode.UNKNOWN_SERVER_ERROR

@@ -246,7 +246,7 @@ class Member:
             max_wait_ms=120,
             min_bytes=1 << 20,
             max_bytes=1 << 20,
-            max_records=self.random.choice((0, 3, 500)),
+            max_records=self.random.choice((3, 500)),
             batch_size=500,
             topics=self.made_fetch(kind, some),
         )
@@ -264,13 +264,15 @@ class Member:
             max_wait_ms=rarely(random, 0.2, 60, 0),
             min_bytes=rarely(random, 0.2, 1, 0),
             max_bytes=random.choice((100, 200, 400, 1 << 20, 1 << 20, 1 << 20)),
-            max_records=random.choice((1, 2, 3, 5, 500, 500, 500, 0)),
+            max_records=random.choice((1, 2, 3, 5, 500, 500, 500, 0 if not added else 500)),
             batch_size=random.choice((1, 3, 500, 500)),
             share_acquire_mode=random.choice((0, 0, 0, 1)),
             topics=self.made_fetch(kind, added),
         )
         version = any_version(random, ShareFetchRequest)
-        if random.random() < 0.1:  # which partition has its byte is a matter of chance
+        if added:  # there must be time to read its state
+            request.max_wait_ms, request.min_bytes, request.max_bytes = 120, 1 << 20, 1 << 20
+        elif random.random() < 0.1:  # which partition has its byte is a matter of chance
             request.min_bytes, request.max_bytes = 0, 1
         if kind == "renews" and random.random() < 0.8:
             request.is_renew_ack = True

@@ -172,6 +172,14 @@ def test_snapshots_come_back_with_the_last_batch_of_each(open_orders: Open) -> N
         decode_snapshot(encode_snapshot(log.producers.states)[:-1] + b"!")
 
 
+def is_verified(log: PartitionLog, epoch: int, guard: Verification) -> bool:
+    try:
+        log.producers.check_verified(1, epoch, guard)
+    except KafkaError:
+        return False
+    return True
+
+
 def verify(log: PartitionLog, epoch: int, *, adds: bool, sequence: int = 0) -> Verification | None:
     return log.producers.verify(1, epoch, sequence, adds=adds, now_ms=NOW)
 
@@ -183,9 +191,10 @@ def test_a_marker_that_ends_the_transaction_in_question_takes_the_guard_away(
     log = open_orders()
     guard = verify(log, 0, adds=adds)
     assert guard is not None
-    assert log.producers.is_verified(1, 0, guard)
+    assert is_verified(log, 0, guard)
     end(log, 1, commit=False, epoch=1 if adds else 0)
-    assert not log.producers.is_verified(1, 0, guard)
+    told = code_of(lambda: log.producers.check_verified(1, 0, guard))
+    assert told is (ErrorCode.INVALID_PRODUCER_EPOCH if adds else ErrorCode.INVALID_TXN_STATE)
 
 
 def test_in_version_2_the_marker_of_the_transaction_before_leaves_the_guard(
@@ -197,7 +206,7 @@ def test_in_version_2_the_marker_of_the_transaction_before_leaves_the_guard(
     guard = verify(log, 1, adds=True)
     assert guard is not None
     end(log, 1, commit=True, epoch=1)
-    assert log.producers.is_verified(1, 1, guard)
+    assert is_verified(log, 1, guard)
     assert write(log, 1, epoch=1).first_offset == 2
 
 
@@ -213,8 +222,8 @@ def test_in_version_1_the_next_question_after_a_marker_has_a_guard_of_its_own(
     second = verify(log, 0, adds=False)
     assert first is not None
     assert second is not None
-    assert not log.producers.is_verified(1, 0, first)
-    assert log.producers.is_verified(1, 0, second)
+    assert not is_verified(log, 0, first)
+    assert is_verified(log, 0, second)
 
 
 def test_what_is_open_needs_no_guard_and_an_old_epoch_gets_none(open_orders: Open) -> None:
@@ -229,9 +238,9 @@ def test_once_a_batch_is_in_the_others_need_no_guard(open_orders: Open) -> None:
     guard = verify(log, 0, adds=True)
     assert guard is not None
     write(log, 1)
-    assert log.producers.is_verified(1, 0, guard)
+    assert is_verified(log, 0, guard)
     end(log, 1, commit=True, epoch=1)
-    assert not log.producers.is_verified(1, 0, guard)
+    assert not is_verified(log, 0, guard)
 
 
 def test_a_transaction_of_version_2_begins_with_sequence_0_where_its_producer_is_unknown(
@@ -265,4 +274,4 @@ def test_questions_that_were_never_answered_are_forgotten(open_orders: Open) -> 
     guard = verify(log, 0, adds=True)
     assert guard is not None
     log.producers.expire(NOW)
-    assert not log.producers.is_verified(1, 0, guard)
+    assert not is_verified(log, 0, guard)

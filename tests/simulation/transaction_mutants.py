@@ -16,7 +16,7 @@ from ottla.coordination.shard import Shard
 from ottla.errors import ErrorCode
 from ottla.log import partition_log, recovery
 from ottla.log.partition_log import PartitionLog
-from ottla.log.producers import ProducerStates
+from ottla.log.producers import ProducerStates, Verification
 from ottla.log.segment import Segment
 from ottla.transactions import machine
 from ottla.transactions.coordinator import Coordinator
@@ -72,8 +72,34 @@ def late_batches_are_let_in(patch: pytest.MonkeyPatch) -> None:
 
 def a_marker_that_came_while_we_asked_is_overlooked(patch: pytest.MonkeyPatch) -> None:
     """14: verified, ended, appended."""
-    patch.setattr(ProducerStates, "is_verified", lambda self, *producer: True)
+    patch.setattr(ProducerStates, "check_verified", lambda self, *producer: None)
     patch.setattr(ProducerStates, "_check_epoch", staticmethod(lambda header, state: None))
+
+
+def the_guard_is_taken_once(patch: pytest.MonkeyPatch) -> None:
+    """21: the marker of the transaction before, waited for, is taken for the end of the next."""
+    right = transactional.Gate.ask
+
+    async def ask(self: Any, *ask: Any, add: bool) -> Any:
+        patience = transactional.Patience(add)
+        while await patience.bears(codes := await right(self, *ask, add=add)):
+            pass
+        return codes
+
+    patch.setattr(transactional.Gate, "ask", ask)
+    patch.setattr(Verification, "outlives_marker_of", lambda self, epoch: False)
+
+
+def the_other_result_is_a_wrong_state(patch: pytest.MonkeyPatch) -> None:
+    """21: an abort that comes while the markers of a commit are written is refused for good."""
+    right = machine.end
+
+    def end(current: Any, ask: machine.EndTransaction, *rest: Any) -> machine.Step:
+        if current is not None and current.state.is_ending and current.state is not ask.prepared:
+            raise machine.cannot_end(current, ask)
+        return right(current, ask, *rest)
+
+    patch.setattr(machine, "end", end)
 
 
 def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
@@ -221,6 +247,8 @@ MUTANTS: list[Mutant] = [
     sequences_are_not_checked,
     late_batches_are_let_in,
     a_marker_that_came_while_we_asked_is_overlooked,
+    the_guard_is_taken_once,
+    the_other_result_is_a_wrong_state,
     what_waited_is_not_looked_at_again,
     late_markers_are_written,
     partitions_count_without_being_added,

@@ -304,8 +304,11 @@ class TransactionVerification:
         if code == ErrorCode.NONE:
             if leader.deposed:  # leading anew, perhaps, but what we know is of another time
                 return ErrorCode.NOT_LEADER_OR_FOLLOWER
-            verified = leader.log.producers.is_verified(*self._producer, verification)
-            return code if verified else ErrorCode.INVALID_TXN_STATE
+            try:
+                leader.log.producers.check_verified(*self._producer, verification)
+            except KafkaError as error:
+                return error.code
+            return code
         if code == ErrorCode.TRANSACTION_ABORTABLE and self._version < FIRST_WITH_ABORTABLE:
             return ErrorCode.INVALID_TXN_STATE
         if code == ErrorCode.PRODUCER_FENCED:

@@ -136,12 +136,19 @@ class ProducerStates:
             known.also_for(epoch, sequence)
         return known
 
-    def is_verified(self, producer_id: int, epoch: int, verification: Verification) -> bool:
-        """Whether a batch may be appended after the coordinator agreed: nothing has ended the
-        transaction meanwhile, or another batch of it was first."""
+    def check_verified(self, producer_id: int, epoch: int, verification: Verification) -> None:
+        """The coordinator agreed. Refuse all the same where something has ended the transaction
+        meanwhile, unless another batch of it was first."""
         if self.has_ongoing_transaction(producer_id, epoch):
-            return True
-        return self._verifications.get(producer_id) is verification
+            return
+        state = self.states.get(producer_id)
+        if state is not None and epoch < state.epoch:
+            raise _old_epoch(producer_id, epoch, state)
+        if self._verifications.get(producer_id) is not verification:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"The transaction of producer {producer_id} has ended.",
+            )
 
     # --- deciding
 

@@ -60,8 +60,27 @@ ASK_S = 1.5
 ECHOES = 0.1  # of what is sent is sent twice
 NEARBY = 0.3  # of what is read is read from any replica (KIP-392)
 PRODUCE, FETCH, METADATA, INIT, LIST = 12, 16, 12, 4, 7
-LOST = {ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID}
-"""Told to a producer that has one batch under way, these say that acknowledged ones are gone."""
+AGAIN = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # by a node that has not heard of it yet
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
+"""What a producer with one batch under way may be told: all else would mean that acknowledged
+ones are gone, or that its epoch is not its own."""
+ELSEWHERE = {
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+}
+"""What a reader may be told: then it asks who leads, and tries again."""
 
 
 class Cluster:
@@ -231,7 +250,7 @@ class Producer(Client):
                 code = ErrorCode(told.error_code)
                 if code is ErrorCode.NONE:
                     return told.base_offset
-                if code in LOST:
+                if code not in AGAIN:
                     self.world.violated(f"producer {self.name} was told {code.name}")
             except (LinkLost, MalformedMessage):
                 pass
@@ -261,8 +280,9 @@ class Reader(Client):
         data = await self.cluster.fetch(
             node_id, self.where, self.position, wait_ms, isolation_level
         )
-        if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self.world.violated(f"a reader of {self.where} at {self.position} is out of range")
+        if data.error_code and data.error_code not in ELSEWHERE:
+            code = ErrorCode(data.error_code)
+            self.world.violated(f"a reader of {self.where} at {self.position} was told {code.name}")
         return None if data.error_code else data
 
 
@@ -324,6 +344,9 @@ class Consumer(Reader):
         answer = await self.cluster.ask_leader(partition, request, LIST, ListOffsetsResponse)
         told = answer.topics[0].partitions[0]
         if told.error_code:
+            if told.error_code not in ELSEWHERE:
+                code = ErrorCode(told.error_code)
+                self.world.violated(f"who asked for the end of {self.where} was told {code.name}")
             await self.find_leaders()
         else:
             self.invariants.end_was_told(self.where, epoch, asked, told.offset)

@@ -18,7 +18,7 @@ from ottla.ports.network import LinkLost
 from ottla.simulation import copies
 from ottla.simulation.clients import ALL, PRODUCE, READ_UNCOMMITTED, Client, Cluster, Means
 from ottla.simulation.copies import Copies, Deed
-from ottla.simulation.transaction_client import ABORTABLE, TRY_AGAIN, Refused, code_of
+from ottla.simulation.transaction_client import FENCED, TRY_AGAIN, Refused, code_of
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -69,13 +69,10 @@ MEMBER_GONE = {
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.GROUP_ID_NOT_FOUND,
 }
-ENDS = {
-    ErrorCode.INVALID_PRODUCER_EPOCH,
-    ErrorCode.PRODUCER_FENCED,
-    # By a coordinator that is cut off and does not know it yet:
-    ErrorCode.INVALID_TXN_STATE,
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-}
+OFFSET_FIRST = 0.3
+UNDER_WAY_S = 20.0
+"""How long a request for an epoch may be under way, where links are cut and mended: then it fences
+whoever has asked since."""
 LEADER_AGAIN = TRY_AGAIN | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 SETTINGS = {
     "min.insync.replicas": "2",
@@ -136,6 +133,7 @@ class Copier(Client):
         self.copies = found
         self.target = target
         self.calmed = asyncio.Event()  # whoever lives then lives on
+        self.asked_at: dict[str, float] = {}  # for an epoch, by member
 
     async def run(self) -> None:
         loop, number = asyncio.get_running_loop(), 0
@@ -168,6 +166,8 @@ class Incarnation:
         self.positions: dict[int, int] = {}  # of the partitions it owns
         self.producer = (-1, -1)
         self.sequences: dict[int, int] = {}
+        self.began_at = float("inf")  # its transaction, which has a limited time
+        self.is_committing = False
 
     async def live(self) -> None:
         try:
@@ -181,9 +181,20 @@ class Incarnation:
                         await self._copy(partition)
                 await asyncio.sleep(0.5 + self.rng.random())
         except Refused as refused:
-            if refused.code not in ENDS:
+            if not self._may_be_told(refused.code):
                 self.world.violated(f"{self.member} was told {refused}")
             self.world.tell(f"{self.member} ends: {refused}")
+
+    def _may_be_told(self, code: ErrorCode) -> bool:
+        """Whether Kafka would refuse it so, for good: only if it may have been fenced."""
+        now, since = asyncio.get_running_loop().time(), self.copier.asked_at[self.member]
+        is_replaced = any(
+            member != self.member and at > since - UNDER_WAY_S
+            for member, at in self.copier.asked_at.items()
+        )
+        if not is_replaced and now <= self.began_at + TRANSACTION_MS / 1000:
+            return False
+        return code in FENCED or (code is ErrorCode.INVALID_TXN_STATE and self.is_committing)
 
     # --- the group
 
@@ -241,6 +252,7 @@ class Incarnation:
     # --- a transaction
 
     async def _init(self) -> None:
+        self.copier.asked_at[self.member] = asyncio.get_running_loop().time()
         request = InitProducerIdRequest(
             transactional_id=self.name, transaction_timeout_ms=TRANSACTION_MS
         )
@@ -255,7 +267,11 @@ class Incarnation:
         name, deed = self.copies.begin(self.member)
         commit = self.copier.calmed.is_set() or self.rng.random() >= ABORTS
         gone = False
+        self.began_at = asyncio.get_running_loop().time()
+        offset_first = self.rng.random() < OFFSET_FIRST
         try:
+            if offset_first:
+                await self._commit_offset(partition, records[-1] + 1)
             for out in range(copies.PARTITIONS):
                 chosen = [offset for offset in records if offset % copies.PARTITIONS == out]
                 if chosen:
@@ -263,13 +279,14 @@ class Incarnation:
                     deed.values += values
                     await self._write(out, values)
             await self._perhaps_stand_still()
-            await self._commit_offset(partition, records[-1] + 1)
+            if not offset_first:
+                await self._commit_offset(partition, records[-1] + 1)
             await self._perhaps_stand_still()
         except Refused as refused:
             gone = refused.code in MEMBER_GONE
-            if not gone and refused.code not in ABORTABLE:
+            if not gone and refused.code is not ErrorCode.INVALID_PRODUCER_EPOCH:
                 raise
-            commit = False
+            commit = False  # or aborted by the coordinator: only to end it will tell
         await self._end(deed, commit)
         if gone:
             self._forget()
@@ -349,7 +366,7 @@ class Incarnation:
         await self.group.ask(request, COMMIT, TxnOffsetCommitResponse)
 
     async def _end(self, deed: Deed, commit: bool) -> None:
-        deed.wants_commit = commit
+        deed.wants_commit = self.is_committing = commit
         request = EndTxnRequest(
             transactional_id=self.name,
             producer_id=self.producer[0],
@@ -358,6 +375,7 @@ class Incarnation:
         )
         answer = await self.transactions.ask(request, END, EndTxnResponse)
         deed.ended = True
+        self.is_committing, self.began_at = False, float("inf")
         self.producer = answer.producer_id, answer.producer_epoch
         self.sequences.clear()
 

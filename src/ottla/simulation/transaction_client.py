@@ -1,4 +1,10 @@
-"""A transactional producer of either version, as client libraries play it, and its memory."""
+"""A transactional producer of either version, as client libraries play it, and its memory.
+
+As Java's and franz-go's do it begins the next transaction as soon as the end of the last is
+answered, writes to several partitions at once, commits offsets before anything else at times. And
+it knows what it may be told: whoever was not replaced, and has not been too slow, is refused
+nothing for good (`is_told`).
+"""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -44,11 +50,11 @@ TRY_AGAIN = {
     ErrorCode.REQUEST_TIMED_OUT,
     ErrorCode.NETWORK_EXCEPTION,
 }
-ABORTABLE = {
-    ErrorCode.INVALID_TXN_STATE,
-    ErrorCode.TRANSACTION_ABORTABLE,
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-}
+FENCED = {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH}
+WAITS = 0.4
+"""The chance that a client waits between two transactions."""
+NOTHING_SENT = 0.05
+OFFSET_FIRST = 0.25
 
 
 class Refused(Exception):
@@ -67,6 +73,10 @@ class Deed:
     wants: str = "nothing"  # commit or abort, once the client has asked for it
     heard: bool = False  # that it ended so
 
+    @property
+    def number(self) -> int:
+        return int(self.name.rpartition(":")[2])
+
 
 class Client:
     """One incarnation; another of the same name fences it."""
@@ -80,12 +90,17 @@ class Client:
         self.producer = (-1, -1)
         self.sequences: dict[TopicPartition, int] = {}
         self.slow = 1.0
+        self.owner_since = float("inf")
+        """When it first asked for its epoch: who asks later fences it."""
+        self.began_at = float("inf")
+        """When the transaction may have begun: it is aborted when it takes too long."""
 
     async def live(self) -> None:
         try:
             await self._init()
             while not self.world.healed:
-                await asyncio.sleep(0.2 * self.rng.random() * self.slow)
+                if self.rng.random() < WAITS:
+                    await asyncio.sleep(0.2 * self.rng.random() * self.slow)
                 await self._transaction()
         except Refused as refused:
             self.world.tell(f"{self.name}/{self.number} ends: {refused}")
@@ -97,6 +112,8 @@ class Client:
             producer_id=known[0],
             producer_epoch=known[1],
         )
+        if known[0] < 0:
+            self.owner_since = self.world.now
         reply = await self._insist(STATE, request, 5)
         self.producer = reply.producer_id, reply.producer_epoch
         self.sequences.clear()
@@ -104,31 +121,60 @@ class Client:
 
     async def _transaction(self) -> None:
         deed = self.world.new_deed(self.name)
-        added: list[TopicPartition] = []
+        self.began_at = self.world.now
         try:
-            for part in range(self.rng.randint(1, 3)):
-                place = self.rng.choice(self.world.places)
-                if place not in added:
-                    if self.version < 2:
-                        await self._add(place)
-                    added.insert(0, place)
-                if self.rng.random() < GIVES_UP:
-                    await self._give_up(added, deed)
+            if self.version >= 2 and self.rng.random() < NOTHING_SENT:
+                commit = False
+            else:
+                if not await self._fill(deed):
                     return
-                await self._send(place, f"{deed.name}:{part}", deed)
-                await asyncio.sleep(0.05 * self.rng.random() * self.slow)
-            if self.rng.random() < 0.4:
-                deed.with_offset = True
-                await self._send_offset(int(deed.name.rpartition(":")[2]))
-            commit = self.rng.random() < 0.7
+                commit = self.rng.random() < 0.7
         except Refused as refused:
-            if refused.code not in ABORTABLE or self.version < 2:
+            if refused.code is not ErrorCode.INVALID_PRODUCER_EPOCH or self.version < 2:
                 raise
+            # Aborted by the coordinator, perhaps: only to end it will tell.
             self.world.tell(f"{deed.name} cannot go on: {refused}")
             commit = False
+        await self._conclude(deed, commit)
+
+    async def _fill(self, deed: Deed) -> bool:
+        """Whether it is complete; else it is over already."""
+        with_offset, offset_first = self.rng.random() < 0.4, self.rng.random() < OFFSET_FIRST
+        if with_offset and offset_first:
+            await self._send_offset(deed)
+        places = self.rng.sample(self.world.places, self.rng.randint(1, len(self.world.places)))
+        added: list[TopicPartition] = []
+        at_once = self.rng.random() < 0.5
+        for place in places:
+            if self.version < 2:
+                await self._add(place)
+            added.insert(0, place)
+            if self.rng.random() < GIVES_UP:
+                await self._give_up(added, deed)
+                return False
+            if not at_once:
+                await self._send(place, f"{deed.name}:{place.partition}", deed)
+                await asyncio.sleep(0.05 * self.rng.random() * self.slow)
+        if at_once:
+            await self._send_all(places, deed)
+        if self.rng.random() < 0.3:
+            await self._send(places[0], f"{deed.name}:more", deed)
+        if with_offset and not offset_first:
+            await self._send_offset(deed)
+        return True
+
+    async def _send_all(self, places: list[TopicPartition], deed: Deed) -> None:
+        """All of them under way together; what is refused is told when all are settled."""
+        sending = [self._send(place, f"{deed.name}:{place.partition}", deed) for place in places]
+        for outcome in await asyncio.gather(*sending, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _conclude(self, deed: Deed, commit: bool) -> None:
         deed.wants = "commit" if commit else "abort"
         await self._end(commit)
         deed.heard = True
+        self.began_at = float("inf")
 
     async def _give_up(self, places: list[TopicPartition], deed: Deed) -> None:
         """Abort with batches still under way: they may come at any time, or never. Those for
@@ -143,9 +189,7 @@ class Client:
         for each in sending:
             each.cancel()
         await asyncio.wait(sending)
-        deed.wants = "abort"
-        await self._end(False)
-        deed.heard = True
+        await self._conclude(deed, False)
         if self.rng.random() < 0.5:  # with what is late arriving into the silence
             await asyncio.sleep(self.rng.random())
         if self.version < 2:
@@ -181,7 +225,8 @@ class Client:
         await self._insist(place, request, 12 if self.version >= 2 else 11, may_be_late=True)
         self.sequences[place] = sequence + 1
 
-    async def _send_offset(self, offset: int) -> None:
+    async def _send_offset(self, deed: Deed) -> None:
+        deed.with_offset = True
         if self.version < 2:
             ask = AddOffsetsToTxnRequest(
                 transactional_id=self.name,
@@ -192,7 +237,7 @@ class Client:
             await self._insist(STATE, ask, 3)
         place = self.world.places[0]
         part = TxnOffsetCommitRequestPartition(
-            partition_index=place.partition, committed_offset=offset
+            partition_index=place.partition, committed_offset=deed.number
         )
         request = TxnOffsetCommitRequest(
             transactional_id=self.name,
@@ -219,21 +264,51 @@ class Client:
         self, place: TopicPartition, request: Message, version: int, *, may_be_late: bool = False
     ) -> Any:
         """Ask whoever leads the partition until there is an answer that settles it."""
+        moves = self.world.moves_of_coordinators
         while True:
+            if isinstance(request, InitProducerIdRequest):
+                self.world.takes_over(self.name, self.number)
             answer = await self.world.carry(
                 self.rng,
                 self.world.partitions[place].broker_id,
                 request,
                 version,
                 REQUEST_TIMEOUT_S,
-                may_be_late=may_be_late or self.version >= 2,
+                may_be_late=may_be_late or self._may_be_late(request),
             )
             code = ErrorCode.NETWORK_EXCEPTION if answer is None else code_of(answer)
             if code == ErrorCode.NONE:
                 return answer
             if code not in TRY_AGAIN:
+                if not self._may_be_told(code, request, moves):
+                    who, what = f"{self.name}/{self.number}", type(request).__name__
+                    self.world.violated(f"{who} was told {code.name} to its {what}")
                 raise Refused(code)
             await asyncio.sleep(RETRY_S * (0.5 + self.rng.random()))
+
+    def _may_be_late(self, request: Message) -> bool:
+        """Not where that would fence the client itself, for nobody's fault."""
+        return self.version >= 2 and not isinstance(request, InitProducerIdRequest)
+
+    def _may_be_told(self, code: ErrorCode, request: Message, moves: int) -> bool:
+        """Whether Kafka would refuse this client so, for good."""
+        if isinstance(request, InitProducerIdRequest) and request.producer_id >= 0:
+            # The epoch before is not in the log: a call that is repeated is known by it.
+            moved = self.world.moves_of_coordinators != moves
+            return code is ErrorCode.PRODUCER_FENCED and (moved or self._may_be_fenced)
+        if code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # A late batch of the transaction before, in the same epoch, has left its question.
+            return self.version < 2 and isinstance(request, ProduceRequest)
+        if not self._may_be_fenced:
+            return False
+        if isinstance(request, EndTxnRequest) and self.version >= 2 and request.committed:
+            return code in FENCED or code is ErrorCode.INVALID_TXN_STATE  # it was aborted
+        return code in FENCED
+
+    @property
+    def _may_be_fenced(self) -> bool:
+        is_replaced = self.world.is_replaced(self.name, self.number, self.owner_since)
+        return is_replaced or self.world.now > self.began_at + TIMEOUT_MS / 1000
 
 
 def code_of(answer: Any) -> ErrorCode:

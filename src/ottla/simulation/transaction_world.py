@@ -7,6 +7,7 @@ not committed; clients die, and some go on as zombies beside their successors. W
 - a transaction is visible whole or not at all, together with the offset it committed: whole if its
   client heard so, not at all if its client heard of an abort or never asked for a commit;
 - no value is there twice;
+- no client hears a refusal that Kafka would not give in that place;
 - no marker is sent before the decision behind it is committed;
 - when all faults end nothing hangs: every transaction is decided, everywhere.
 """
@@ -45,6 +46,7 @@ SETTLED_WITHIN_S = 60.0
 STORY_LINES = 200
 MEMORY = Path("/dev/shm")
 LATE_S = 4.0
+UNDER_WAY_S = 0.1
 
 
 class Violation(AssertionError):
@@ -60,6 +62,7 @@ class TransactionWorld:
         self.deeds: dict[str, Deed] = {}
         self.healed = False
         self.moves = self.zombies = self.crashes = 0
+        self.moves_of_coordinators = 0
         self.image = image_of(TOPIC, PARTITIONS)
         self.places = [TopicPartition(TOPIC, index) for index in range(PARTITIONS)]
         self.partitions: dict[TopicPartition, SimulatedPartition] = {}
@@ -70,8 +73,10 @@ class TransactionWorld:
         self._zombies: list[asyncio.Task[None]] = []
         self._storm = False
         self._hasty = ""
+        self._broken = ""
         self._last_producer_id = 999
         self._deed_numbers: Counter[str] = Counter()
+        self._asked_at: dict[str, dict[int, float]] = {name: {} for name in NAMES}
 
     def rng_of(self, name: str) -> Random:
         """A source of chance of its own for each actor: one's luck does not change another's."""
@@ -122,6 +127,17 @@ class TransactionWorld:
         deed = Deed(f"{name}:{self._deed_numbers[name]}")
         self.deeds[deed.name] = deed
         return deed
+
+    def takes_over(self, name: str, number: int) -> None:
+        """A client asks for an epoch: whoever has the name now is fenced by that. Even by one who
+        names an old epoch, if a transaction is open: Kafka aborts it before it looks at epochs."""
+        self._asked_at[name][number] = self.now
+
+    def is_replaced(self, name: str, number: int, since: float) -> bool:
+        """Whether another client of the name has asked since, or shortly before: messages may
+        overtake each other."""
+        asked = self._asked_at[name].items()
+        return any(other != number and at > since - UNDER_WAY_S for other, at in asked)
 
     def move(self, place: TopicPartition) -> None:
         """Its leader is lost at this very moment."""
@@ -213,6 +229,7 @@ class TransactionWorld:
         if self.healed or not new.alive:
             return
         self.moves += 1
+        self.moves_of_coordinators += partition.name == STATE
         self.tell(f"{partition.name} moves to broker {new.node_id}")
         new.lead(partition)
         old.deposed(partition, NOTICED_WITHIN_S * self.rng.random())
@@ -226,6 +243,7 @@ class TransactionWorld:
         broker.crash()
         for partition in self.partitions.values():
             if partition.broker_id == node_id:
+                self.moves_of_coordinators += partition.name == STATE
                 heir.lead(partition)
         asyncio.get_running_loop().call_later(2 * self.rng.random(), self._revive, node_id)
 
@@ -251,15 +269,17 @@ class TransactionWorld:
     # --- looking
 
     def _look(self) -> None:
+        if self._broken:
+            raise Violation(self._broken)
         if self._hasty:
-            self._violated(self._hasty)
+            self.violated(self._hasty)
         for place in self.places:
             partition = self.partitions[place]
             log = partition.log
             stable, start = log.last_stable_offset, self._read_to[place]
             if not stable <= log.high_watermark <= log.log_end_offset:
                 bounds = stable, log.high_watermark, log.log_end_offset
-                self._violated(f"{place} has its offsets in a wrong order: {bounds}")
+                self.violated(f"{place} has its offsets in a wrong order: {bounds}")
             if stable > start:
                 self.seen[place] += partition.committed_values(start, stable)
                 self._read_to[place] = stable
@@ -283,7 +303,7 @@ class TransactionWorld:
             if self._is_settled():
                 return
         stuck = {place: self.partitions[place].log.last_stable_offset for place in self.places}
-        self._violated(f"transactions hang: {stuck}, {self._undecided()}")
+        self.violated(f"transactions hang: {stuck}, {self._undecided()}")
 
     def _is_settled(self) -> bool:
         tasks = [*(task for _, task in self._living.values()), *self._zombies]
@@ -309,11 +329,11 @@ class TransactionWorld:
             partition = self.partitions[place]
             whole = partition.committed_values(0, partition.log.last_stable_offset)
             if whole != self.seen[place]:
-                self._violated(f"{place} told a reader {self.seen[place]}, and now {whole}")
+                self.violated(f"{place} told a reader {self.seen[place]}, and now {whole}")
             found.update(whole)
         twice = [value for value, times in found.items() if times > 1]
         if twice:
-            self._violated(f"{twice} are there more than once")
+            self.violated(f"{twice} are there more than once")
         for deed in self.deeds.values():
             self._judge_deed(deed, [value for value in deed.values if value in found])
         for name in NAMES:
@@ -321,18 +341,21 @@ class TransactionWorld:
 
     def _judge_deed(self, deed: Deed, visible: list[str]) -> None:
         if visible and deed.wants != "commit":
-            self._violated(f"{deed.name} is visible, and nobody asked to commit it")
+            self.violated(f"{deed.name} is visible, and nobody asked to commit it")
         if visible and len(visible) != len(deed.values):
-            self._violated(f"{deed.name} is torn: {visible} of {deed.values}")
+            self.violated(f"{deed.name} is torn: {visible} of {deed.values}")
         if deed.heard and deed.wants == "commit" and not visible:
-            self._violated(f"{deed.name} was committed and is gone")
+            self.violated(f"{deed.name} was committed and is gone")
 
     async def _judge_offset(self, name: str, found: Counter[str]) -> None:
         """The last offset that a visible transaction committed, no other."""
         numbers = [
-            int(deed.name.rpartition(":")[2])
+            deed.number
             for deed in self.deeds.values()
-            if deed.name.startswith(f"{name}:") and deed.with_offset and deed.values[0] in found
+            if deed.name.startswith(f"{name}:")
+            and deed.with_offset
+            and deed.values
+            and deed.values[0] in found
         ]
         place = self.places[0]
         topic = OffsetFetchRequestTopics(name=place.topic, partition_indexes=[place.partition])
@@ -342,7 +365,7 @@ class TransactionWorld:
         )
         offset = reply.topics[0].partitions[0].committed_offset
         if offset != max(numbers, default=-1):
-            self._violated(f"{name} has offset {offset}, its transactions say {numbers[-1:]}")
+            self.violated(f"{name} has offset {offset}, its transactions say {numbers[-1:]}")
 
     # --- the story
 
@@ -350,5 +373,7 @@ class TransactionWorld:
         self.story.append(f"{self.now:9.3f}  {line}")
         del self.story[:-STORY_LINES]
 
-    def _violated(self, what: str) -> NoReturn:
-        raise Violation(f"seed {self.seed}: {what}\n" + "\n".join(self.story))
+    def violated(self, what: str) -> NoReturn:
+        """Also by a client of whom nobody hears any more: then the world finds it."""
+        self._broken = self._broken or f"seed {self.seed}: {what}\n" + "\n".join(self.story)
+        raise Violation(self._broken)

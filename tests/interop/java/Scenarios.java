@@ -243,14 +243,14 @@ public final class Scenarios {
                         producer.abortTransaction();
                     }
                 } catch (ProducerFencedException | InvalidPidMappingException fatal) {
-                    failures.merge(fatal.getClass().getSimpleName(), 1, Integer::sum);
+                    failures.merge(fatal.toString(), 1, Integer::sum);
                     break;
                 } catch (KafkaException failed) {
-                    failures.merge(failed.getClass().getSimpleName(), 1, Integer::sum);
+                    failures.merge(failed.toString(), 1, Integer::sum);
                     try {
                         producer.abortTransaction();
                     } catch (KafkaException dead) {
-                        failures.merge("dead: " + dead.getClass().getSimpleName(), 1, Integer::sum);
+                        failures.merge("dead: " + dead, 1, Integer::sum);
                         break;
                     }
                 }

@@ -113,10 +113,9 @@ async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
         code = told(codes[partition], version)
         if code == ErrorCode.NONE and leader.deposed:
             code = ErrorCode.NOT_COORDINATOR
-        if code == ErrorCode.NONE and not producers.is_verified(*producer, verification):
-            code = ErrorCode.INVALID_TXN_STATE  # it ended while we asked: it may not begin anew
         if code != ErrorCode.NONE:
             raise KafkaError(code)
+        producers.check_verified(*producer, verification)
         return
 
 

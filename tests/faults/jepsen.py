@@ -50,13 +50,15 @@ class Worker(threading.Thread):
         self._lives = itertools.count()
         self._transactional = number % 2 == 1
         self._assigned = 0
+        self._told: set[str] = set()  # errors, in the operation under way
         self._producer = self._new_producer()
         self._consumer = self._new_consumer()
 
     def run(self) -> None:
         while not self.done.is_set():
-            steps = self._transact() if self._transactional else self._act()
-            self.ops.append((time.monotonic(), steps))
+            op = self._transact() if self._transactional else self._act()
+            self.ops.append((time.monotonic(), op._replace(told=frozenset(self._told))))
+            self._told.clear()
             if self._rng.random() < 1 / 64:  # a fresh reader, from the start
                 self._consumer.close()
                 self._assigned += 1
@@ -98,6 +100,7 @@ class Worker(threading.Thread):
                 self._producer.commit_transaction(SEND_S_MAX)
                 return Outcome.OK
             except KafkaException as error:
+                self._told.add(error.args[0].name())
                 if not error.args[0].retriable():
                     return self._give_up(error.args[0], committing=True)
         self._producer = self._new_producer()
@@ -105,12 +108,13 @@ class Worker(threading.Thread):
 
     def _give_up(self, error: KafkaError, *, committing: bool = False) -> Outcome:
         """Only a transaction that is known to be aborted has failed."""
+        self._told.add(error.name())
         if error.txn_requires_abort():
             try:
                 self._producer.abort_transaction(SEND_S_MAX)
                 return Outcome.INFO if committing else Outcome.FAIL
-            except KafkaException:
-                pass
+            except KafkaException as refused:
+                self._told.add(refused.args[0].name())
         self._producer = self._new_producer()
         return Outcome.INFO
 
@@ -124,7 +128,9 @@ class Worker(threading.Thread):
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             offset = message.offset()
-            if error is None and offset is not None:
+            if error is not None:
+                self._told.add(error.name())
+            elif offset is not None:
                 offsets.append(offset)
 
         self._producer.produce(TOPIC, b"%d" % value, partition=partition, on_delivery=delivered)

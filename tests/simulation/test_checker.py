@@ -22,6 +22,13 @@ def test_a_clean_history_has_no_anomaly() -> None:
     assert check(history) == {}
 
 
+def test_a_refusal_that_is_never_right_is_found_and_others_are_not() -> None:
+    fenced = Op(1, (), Outcome.INFO, told=frozenset({"_FENCED", "_TIMED_OUT"}))
+    assert names(fenced, ALL) == []
+    refused = Op(1, (), Outcome.INFO, told=frozenset({"INVALID_TXN_STATE"}))
+    assert check((refused, ALL)) == {"wrong-refusal": ["process 1 was told INVALID_TXN_STATE"]}
+
+
 def test_an_acknowledged_value_that_readers_passed_is_lost() -> None:
     found: Anomalies = check((Op(1, (Send("k", 7, 1),)), Op(9, (Poll({"k": ((0, 1), (2, 3))}),))))
     assert found == {"lost-write": ["7 was sent to k at 1 and is gone"]}

@@ -39,6 +39,8 @@ class Op(NamedTuple):
     assigned: int = 0
     """Which assignment the polls go on from: another number is a fresh start. Under a
     subscription, where partitions come and go, every operation has its own."""
+    told: frozenset[str] = frozenset()
+    """The errors that its client was told, by name."""
 
     def sends(self) -> Iterator[Send]:
         return (step for step in self.steps if isinstance(step, Send))
@@ -88,6 +90,25 @@ def check(ops: Sequence[Op]) -> Anomalies:
         if problems:
             found[name] = problems
     return found
+
+
+# --- what clients are told
+
+NEVER_RIGHT = {
+    "INVALID_TXN_STATE",
+    "INVALID_PRODUCER_ID_MAPPING",
+    "OUT_OF_ORDER_SEQUENCE_NUMBER",
+    "UNKNOWN_PRODUCER_ID",
+    "TRANSACTION_ABORTABLE",
+}
+"""To one producer of its own name that does one thing after another, whatever befalls brokers."""
+
+
+def wrong_refusals(history: History) -> Iterator[str]:
+    """Clients take these for final, and Kafka does not say them in such a place."""
+    for op in history.ops:
+        for name in sorted(op.told & NEVER_RIGHT):
+            yield f"process {op.process} was told {name}"
 
 
 # --- where values lie
@@ -268,6 +289,7 @@ def rings(after: Mapping[int, Iterable[int]]) -> Iterator[set[int]]:
 
 
 FINDERS = {
+    "wrong-refusal": wrong_refusals,
     "inconsistent-offsets": inconsistent_offsets,
     "duplicate": duplicates,
     "lost-write": lost_writes,

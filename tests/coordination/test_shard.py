@@ -185,6 +185,17 @@ def test_who_is_cut_off_refuses_nobody_by_what_it_knew() -> None:
     in_a_loop(body, replicated=True)
 
 
+def test_whose_followers_are_silent_sends_clients_elsewhere() -> None:
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        log.is_heard = False
+        with pytest.raises(KafkaError) as told:
+            shard.submit(refuse)
+        assert told.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert await shard.submit(lambda notes, now, _: notes.get("a")) is None
+
+    in_a_loop(body)
+
+
 def test_a_commit_that_takes_too_long_is_refused_and_still_counts() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         with pytest.raises(KafkaError) as refusal:

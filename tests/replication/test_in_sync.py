@@ -47,6 +47,21 @@ def test_a_follower_that_stops_fetching_leaves_the_in_sync_set() -> None:
     assert partition.decided(20.1, (1, 2), (1,)) == [Advance(1)]
 
 
+def test_a_leader_is_heard_while_a_follower_in_sync_fetches() -> None:
+    partition = led_by_1(followers=(2, 3, 4), in_sync=(1, 2, 3))
+    assert not partition.is_heard(1.0, 1.5)
+    partition.fetched(1.0, 4, 0, broker_epoch=1, eligible=False)  # which cannot be elected
+    assert not partition.is_heard(1.0, 1.5)
+    partition.fetched(1.0, 3, 0, broker_epoch=1, eligible=True)
+    assert partition.is_heard(2.5, 1.5)
+    assert not partition.is_heard(2.6, 1.5)
+
+
+def test_who_is_in_sync_alone_needs_nobody_to_hear_it() -> None:
+    assert led_by_1().is_heard(100.0, 1.5)
+    assert led_by_1(followers=(2,)).is_heard(100.0, 1.5)
+
+
 def test_a_follower_that_is_asleep_but_has_everything_stays() -> None:
     partition = led_by_1(followers=(2,), in_sync=(1, 2))
     partition.appended(0.0, 1)

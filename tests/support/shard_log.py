@@ -19,6 +19,7 @@ class MemoryLog:
         self.batches: list[bytes] = []
         self.refuse_appends: ErrorCode | None = None
         self.refuse_reads: ErrorCode | None = None
+        self.is_heard = True
         self._replicated = replicated
         self._moved = asyncio.Event()
         self._led = True

@@ -12,7 +12,8 @@ A *shard* is one partition of an internal topic (`__consumer_offsets`, `__transa
   starts it afresh.
 - **A reply never shows what may still be lost**: also a decision without records, and a refusal,
   is answered only after everything applied before it was committed. A coordinator that is cut off
-  commits nothing, so its clients are sent elsewhere instead of being refused by what it knew.
+  from the cluster, but not from its clients, sends them elsewhere instead of refusing them by what
+  it knew: they would take that for final.
 - **Leadership is the licence.** `load` begins it for one leader epoch, `unload` ends it: waiting
   requests are refused, the state is dropped. Nothing is decided and nothing expires before the
   log has been read to its end.

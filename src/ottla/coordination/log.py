@@ -31,6 +31,10 @@ class ShardLog(Protocol):
     def may_append(self) -> bool:
         """False while too few replicas are in sync."""
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether any of those who would lead in its place has followed until a moment ago."""
+
     def append(self, batch: bytes, now_ms: int) -> int:
         """Append one batch of the coordinator's; the end offset that commits it."""
 

@@ -142,17 +142,20 @@ class Shard(Generic[M]):
         """Let `decide` look at the state; the future holds its reply once that may be shown.
 
         A KafkaError of `decide` is raised at once, unless something it may rest on can still be
-        lost: then it comes in its turn, as a reply would.
+        lost: then it comes in its turn, as a reply would. Who is cut off refuses nobody.
         """
         machine = self.machine
         future: asyncio.Future[R] = self._loop.create_future()
         try:
             decision = decide(machine, self._now(), future)
         except KafkaError as refusal:
-            if not self._records and not self._in_flight:
-                raise
-            self._answer_in_order([Answer(future, refusal)])
-            return future
+            if self._records or self._in_flight:
+                self._answer_in_order([Answer(future, refusal)])
+                return future
+            if not self._led().is_heard:
+                sentence = "Another may coordinate by now: look it up again."
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, sentence) from None
+            raise
         self._take(decision, future)
         return future
 

@@ -30,6 +30,9 @@ class Coordinator(Protocol):
 C = TypeVar("C", bound=Coordinator)
 
 
+FETCHING_S = 0.5  # from one fetch of a follower to the next, beside what it waits at the leader
+
+
 class Coordinators:
     """Implements `broker.broker.Makers`; the broker keeps what it was given."""
 
@@ -116,10 +119,12 @@ class Coordinators:
         if replica.leader is None:
             self._removed(replica)
             return
-        from ottla.replication.coordinator_log import CoordinatorLog
+        from ottla.replication.coordinator_log import HEARD_S, CoordinatorLog
 
         broker = self._broker
-        log = CoordinatorLog(replica.leader, broker.now, broker.durability.ask)
+        longest_s = broker.settings.int("replica.fetch.wait.max.ms") / 1000
+        heard_s = max(HEARD_S, longest_s + FETCHING_S)
+        log = CoordinatorLog(replica.leader, broker.now, broker.durability.ask, heard_s)
         make().elected(partition, log)
 
     def _removed(self, replica: Replica) -> None:

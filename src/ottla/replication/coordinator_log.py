@@ -10,6 +10,8 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Origin
 from ottla.replication.leader import ALL, Leader
 
+HEARD_S = 1.5
+"""Shorter than it takes to find that a broker is cut off, and to elect another in its place."""
 Flush = Callable[[Leader, int], None]
 """Sees to it that everything below an offset gets onto the disk; then who watches is woken."""
 
@@ -17,10 +19,18 @@ Flush = Callable[[Leader, int], None]
 class CoordinatorLog:
     """Implements `coordination.log.ShardLog` for one leadership."""
 
-    def __init__(self, leader: Leader, now: Callable[[], float], flush: Flush) -> None:
+    def __init__(
+        self,
+        leader: Leader,
+        now: Callable[[], float],
+        flush: Flush,
+        heard_s: float = HEARD_S,
+    ) -> None:
         self._leader = leader
         self._now = now
         self._flush = flush
+        self._heard_s = heard_s
+        self._since = now()
         self._due_upto = 0  # below it only what is on the disk counts
         if leader.log.flush_due:  # of a leader before, who told nobody of it
             self._ask_for_flush(leader.log.log_end_offset)
@@ -55,6 +65,15 @@ class CoordinatorLog:
     @property
     def may_append(self) -> bool:
         return not self._leader.in_sync.is_under_min
+
+    @property
+    def is_heard(self) -> bool:
+        """Followers fetch within this time, records or none; a new leader has its grace."""
+        if self._leader.deposed:
+            return False
+        now = self._now()
+        is_new = now < self._since + self._heard_s
+        return is_new or self._leader.in_sync.is_heard(now, self._heard_s)
 
     def append(self, batch: bytes, now_ms: int) -> int:
         self._check()

@@ -106,6 +106,12 @@ class InSync:
         followers = self.followers.values()
         return bool(followers) and all(one.fetched_at < now - seconds for one in followers)
 
+    def is_heard(self, now: float, seconds: float) -> bool:
+        """Whether a follower in sync has fetched within the time, if there is any: when one of
+        them leads in this one's place, the others follow that."""
+        others = [self.followers[each] for each in self.committed if each in self.followers]
+        return not others or any(one.fetched_at >= now - seconds for one in others)
+
     # Events ----------------------------------------------------------------------------------
 
     def appended(self, now: float, end_offset: int) -> int | None:

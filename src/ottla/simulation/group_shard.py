@@ -31,6 +31,7 @@ class GroupLog:
     log_start_offset = 0
     max_batch_bytes = 1 << 20
     may_append = True
+    is_heard = True
 
     def __init__(self, rng: Random, epoch: int, batches: list[bytes], committed: int) -> None:
         self.leader_epoch = epoch

@@ -36,6 +36,9 @@ class SlowReplicas:
     def __init__(self, replicate: Callable[[int], None]) -> None:
         self._replicate = replicate
 
+    def is_heard(self, now: float, seconds: float) -> bool:
+        return True
+
     def appended(self, now: float, log_end_offset: int) -> int | None:
         self._replicate(log_end_offset)
         return None

@@ -67,6 +67,7 @@ class Work:
     """One request from the first look at its partitions to the reply."""
 
     __slots__ = (
+        "arrived_at",
         "broker",
         "bytes_left",
         "cold",
@@ -101,6 +102,8 @@ class Work:
             request.replica_state.replica_id if self.version >= 15 else request.replica_id
         )
         self.min_bytes = min(request.min_bytes, request.max_bytes)
+        self.arrived_at = broker.now() if self.replica >= 0 else 0.0
+        """When a replica was last heard of: not when its request is looked at again."""
         self.later: Later | None = None
         self.size_then = 0
 
@@ -195,7 +198,7 @@ class Work:
         self.must_answer = False
         asked = self.fetching.asked
         if self.replica >= 0:
-            epoch, now = self.request.replica_state.replica_epoch, self.broker.now()
+            epoch, now = self.request.replica_state.replica_epoch, self.arrived_at
             self.eligible = self.broker.may_be_in_sync(self.replica, epoch)
             if self.eligible and self.fetching.incremental:
                 asked = [one for one in asked if not self._is_settled(one, epoch, now)]
@@ -341,7 +344,7 @@ class Work:
         """A replica that asks for an offset has everything before it."""
         leader.perform(
             leader.in_sync.fetched(
-                self.broker.now(),
+                self.arrived_at,
                 self.replica,
                 wanted.fetch_offset,
                 log_start_offset=wanted.log_start_offset,

@@ -82,8 +82,8 @@ SETTINGS = {
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
-    "group.consumer.min.session.timeout.ms": "6000",
-    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.min.session.timeout.ms": "4000",
+    "group.consumer.session.timeout.ms": "4000",
     "group.consumer.min.heartbeat.interval.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "1000",
 }

@@ -13,9 +13,10 @@ from ottla.version import VERSION as __version__
 if TYPE_CHECKING:
     from ottla import testing
     from ottla.pipelines.app import App
+    from ottla.pipelines.spark import spark_session
     from ottla.testing.node import Node
 
-__all__ = ["App", "Node", "__version__", "testing"]
+__all__ = ["App", "Node", "__version__", "spark_session", "testing"]
 
 
 def __getattr__(name: str) -> object:
@@ -27,6 +28,10 @@ def __getattr__(name: str) -> object:
         from ottla.pipelines.app import App
 
         return App
+    if name == "spark_session":
+        from ottla.pipelines.spark import spark_session
+
+        return spark_session
     if name == "testing":
         return importlib.import_module("ottla.testing")
     raise AttributeError(f"module 'ottla' has no attribute {name!r}")

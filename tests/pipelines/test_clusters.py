@@ -3,21 +3,18 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
 from ottla.pipelines.app import App
-from ottla.pipelines.java import find_java
 from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic, create
+from support.spark_cluster import standalone
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 SOURCE = Path(__file__).parents[2] / "src"
@@ -30,54 +27,6 @@ squares = numbers.map(lambda row: row | {{"square": row["n"] ** 2}}, "n BIGINT, 
 squares.key_by("n").to("{name}-squares")
 numbers.with_columns(odd="n % 2").group_by("odd").agg(total="sum(n)").to("{name}-totals")
 """
-
-
-@contextlib.contextmanager
-def standalone(folder: Path) -> Iterator[str]:
-    """A master and a worker, started from the PySpark package itself."""
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {
-        "SPARK_HOME": str(home),
-        "JAVA_HOME": str(find_java()),
-        "SPARK_WORKER_DIR": str(folder / "work"),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    deploy = "org.apache.spark.deploy"
-    program = [str(home / "bin" / "spark-class")]
-    address = f"spark://127.0.0.1:{port}"
-    commands = [
-        [
-            f"{deploy}.master.Master",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--webui-port",
-            "0",
-        ],
-        [f"{deploy}.worker.Worker", "-c", "2", "-m", "1500M", "--webui-port", "0", address],
-    ]
-    with (folder / "cluster.log").open("ab") as log, contextlib.ExitStack() as running:
-        for command in commands:
-            process = subprocess.Popen(program + command, env=environment, stdout=log, stderr=log)
-            running.callback(process.wait, 30)
-            running.callback(process.terminate)
-            until = time.monotonic() + 60
-            while command is commands[0] and not _listens(port):
-                assert time.monotonic() < until, "the master did not start"
-                time.sleep(0.2)
-        yield address
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.mark.parametrize("kind", ["local-cluster", "standalone"])

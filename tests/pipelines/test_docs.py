@@ -32,6 +32,7 @@ def test_every_snippet_of_the_tutorial_runs(
     driven: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTTLA_BOOTSTRAP", driven)
+    monkeypatch.setenv("OTTLA_STATE", str(tmp_path / "state"))
     program = tmp_path / "bin" / "ottla"
     program.parent.mkdir()
     program.write_text(OTTLA.format(python=sys.executable))
@@ -65,4 +66,5 @@ def test_every_snippet_of_the_tutorial_runs(
                 assert line in done.stdout
     finally:  # another run finds the cluster as this one did
         names = ["orders", "totals", "large-orders", "totals-v2", "large-orders-v2"]
+        names += ["above-5", "shop-dead-letters", "script-dead-letters"]
         connect(App("shop", bootstrap=driven).definition()).delete_topics(names)

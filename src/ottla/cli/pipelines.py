@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,11 @@ Bootstrap = Annotated[
     ),
 ]
 
+Checkpoints = Annotated[
+    str | None,
+    typer.Option(metavar="PLACE", help="Where checkpoints lie: a path, file:, hdfs://, s3a://."),
+]
+
 
 def run(
     file: AppFile,
@@ -48,6 +54,16 @@ def run(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
     ] = False,
+    checkpoints: Checkpoints = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conf", metavar="spark.NAME=VALUE", help="A setting of Spark's; repeatable."
+        ),
+    ] = None,
+    driver_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of Spark's driver, like 4g.")
+    ] = None,
     upgrade: Annotated[
         bool,
         typer.Option(
@@ -83,6 +99,9 @@ def run(
         ui=ui,
         standby=standby,
         upgrade=upgrade,
+        checkpoints=checkpoints,
+        conf=_settings(conf or ()),
+        memory=driver_memory,
     )
     runner = Runner(plan, options, view)
     with view if isinstance(view, LiveTable) else contextlib.nullcontext():
@@ -105,11 +124,11 @@ def explain(file: AppFile, bootstrap: Bootstrap = None) -> None:
 
 
 @pipeline.command()
-def diff(file: AppFile, bootstrap: Bootstrap = None) -> None:
+def diff(file: AppFile, bootstrap: Bootstrap = None, checkpoints: Checkpoints = None) -> None:
     """Show what a start of this code would mean for every stage that runs already."""
     from ottla.pipelines.changing import in_words, plan_change, what_ran
 
-    definition, state = _state_of(file, bootstrap)
+    definition, state = _state_of(file, bootstrap, checkpoints)
     print(in_words(plan_change(definition, what_ran(state, definition))))
 
 
@@ -117,6 +136,7 @@ def diff(file: AppFile, bootstrap: Bootstrap = None) -> None:
 def clean(
     file: AppFile,
     bootstrap: Bootstrap = None,
+    checkpoints: Checkpoints = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove it; otherwise it is only named.")
     ] = False,
@@ -124,7 +144,7 @@ def clean(
     """Name, and with --yes remove, the state of stages that the application no longer has."""
     from ottla.pipelines.cleaning import find_leftovers, remove
 
-    definition, state = _state_of(file, bootstrap)
+    definition, state = _state_of(file, bootstrap, checkpoints)
     found = find_leftovers(definition, state)
     for sentence in found.sentences():
         print(sentence)
@@ -137,18 +157,22 @@ def clean(
         print("Nothing was removed: --yes removes it.")
 
 
-def _state_of(file: Path, bootstrap: str | None) -> "tuple[Application, State]":
+def _state_of(
+    file: Path, bootstrap: str | None, checkpoints: str | None
+) -> "tuple[Application, State]":
     """The application in a file, and where its checkpoints lie."""
     from ottla.pipelines.loading import load_app
+    from ottla.pipelines.spark import session
     from ottla.pipelines.state import Generations, state_folder
-    from ottla.pipelines.storage import LocalStorage
+    from ottla.pipelines.storage import open_storage
     from ottla.pipelines.topics import describe
 
     definition = load_app(file).definition()
     if bootstrap:
         definition = replace(definition, bootstrap=bootstrap)
     cluster = describe(definition)
-    generations = Generations(LocalStorage(state_folder()), definition.name, cluster.id)
+    storage = open_storage(checkpoints or definition.checkpoints or state_folder(), session)
+    generations = Generations(storage, definition.name, cluster.id)
     return definition, generations.current()
 
 
@@ -193,6 +217,16 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
         finally:
             stop_spark()
     print(f"{results:,} results. Spark and the broker have stopped.")
+
+
+def _settings(pairs: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise OttlaError(f"--conf {pair} is no setting of Spark's: write spark.NAME=VALUE.")
+        found[name] = value
+    return found
 
 
 def _shown(value: object) -> str:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from ottla.pipelines.handle import Running
+    from ottla.pipelines.pictures import Explained
+
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -39,7 +42,9 @@ class App:
 
     `latency`: "auto" takes real-time mode where Spark allows it, "low" insists on it,
     "throughput" takes micro-batches. `delivery`: "exactly_once" takes micro-batches throughout;
-    unset, micro-batches are exactly once and real-time queries at least once.
+    unset, micro-batches are exactly once and real-time queries at least once. `checkpoints` is
+    where they lie (a path, file:, hdfs://, s3a://), `conf` Spark's own settings, `memory` its
+    driver's.
     """
 
     def __init__(
@@ -52,6 +57,9 @@ class App:
         parallelism: int = 2,
         start: "Literal['earliest', 'latest']" = "earliest",
         client: Mapping[str, str] | None = None,
+        checkpoints: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        memory: str = "1g",
     ) -> None:
         self.where = here()
         self.name = name
@@ -61,6 +69,9 @@ class App:
         self._parallelism = parallelism
         self._start: Literal["earliest", "latest"] = start
         self._client = dict(client or {})
+        self._checkpoints = checkpoints
+        self._conf = dict(conf or {})
+        self._memory = memory
         self._sinks: list[Sink] = []
         self._opened: list[Source] = []
         if not TOPIC.fullmatch(name):
@@ -145,7 +156,40 @@ class App:
             start=self._start,
             bootstrap=self._bootstrap or os.environ.get("OTTLA_BOOTSTRAP", "localhost:9092"),
             client=self._client,
+            checkpoints=self._checkpoints,
+            conf=self._conf,
+            memory=self._memory,
         )
+
+    def run(
+        self,
+        *,
+        master: str | None = None,
+        until_done: bool = False,
+        replay: bool = False,
+        upgrade: bool = False,
+        standby: bool = False,
+        ui: bool = False,
+        quiet: bool = False,
+    ) -> "Running":
+        """Run the application in this process; the handle says how it is and stops it.
+
+        `app.run().wait()` at the end of a script, `with app.run(until_done=True) as running:` in a
+        notebook. `ottla run` has the same options.
+        """
+        from ottla.pipelines.handle import start
+
+        return start(
+            self.definition(), master=master, until_done=until_done, replay=replay,
+            upgrade=upgrade, standby=standby, ui=ui, quiet=quiet,
+        )  # fmt: skip
+
+    def explain(self) -> "Explained":
+        """The stages, their engines and what each promises; a notebook shows it as a table."""
+        from ottla.pipelines.pictures import Explained
+        from ottla.pipelines.plan import make_plan
+
+        return Explained(make_plan(self.definition()))
 
     def add(self, sink: Sink) -> None:
         check_topic(sink.topic, sink.where)

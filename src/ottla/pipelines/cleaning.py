@@ -38,8 +38,8 @@ def find_leftovers(application: Application, state: State) -> Leftovers:
     kept = [record for record in (old.stages.values() if old else ()) if record.name not in removed]
     checkpoints = {record.checkpoint for record in [*records, *kept]}
     topics = {renamed(r.topic, state.generation) for r in [*records, *kept]}
-    topics |= {rebuilding_topic(record) for record in records if record.name in waiting}
-    own = {renamed(topic, state.generation) for topic in state.own_topics()}
+    topics |= {rebuilding_topic(r, state.generation) for r in records if r.name in waiting}
+    own = state.own_topics()
     there = set(describe(application).partitions)
     return Leftovers(
         tuple(name for name in state.checkpoints() if name not in checkpoints),

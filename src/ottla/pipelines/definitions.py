@@ -279,6 +279,9 @@ class Application:
     start: Literal["earliest", "latest"] = "earliest"
     bootstrap: str = "localhost:9092"
     client: Mapping[str, str] = field(default_factory=dict)
+    checkpoints: str | None = None  # where they lie; None: the user's folder for state
+    conf: Mapping[str, str] = field(default_factory=dict)  # Spark's own settings
+    memory: str = "1g"  # of Spark's driver
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -1,6 +1,7 @@
 """A running application as a value: it runs in a thread, whoever holds the handle decides when."""
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -8,13 +9,27 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType, TracebackType
+from typing import Any
 
 from ottla.pipelines import spark as sessions
-from ottla.pipelines.running import Runner, Status
+from ottla.pipelines.definitions import Application
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.running import Runner, RunOptions, Status
+from ottla.pipelines.spark import LOCAL_MASTER
 
 LOOK_S = 0.2
 STOP_S = 60.0
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C has ended
+
+
+def start(application: Application, *, quiet: bool = False, **options: Any) -> "Running":
+    """Run an application in a thread of this process, with a picture where one can be shown."""
+    from ottla.pipelines.pictures import notebook_view
+    from ottla.pipelines.views import Lines
+
+    options["master"] = options["master"] or os.environ.get("OTTLA_MASTER") or LOCAL_MASTER
+    view = (None if quiet else notebook_view()) or Lines(io.StringIO() if quiet else None)
+    return Running(Runner(make_plan(application), RunOptions(**options), view))
 
 
 class Running:
@@ -25,7 +40,7 @@ class Running:
         self._failed: BaseException | None = None
         self._signals = 0
         # A script lives as long as its application; a notebook's kernel must be able to end.
-        self._thread = threading.Thread(target=self._run, daemon=hasattr(sys, "ps1"))
+        self._thread = threading.Thread(target=self._run, daemon=interactive())
         self._thread.start()
 
     @property
@@ -82,6 +97,11 @@ class Running:
             with contextlib.suppress(Exception):
                 self.stop()
 
+    def _repr_html_(self) -> str:
+        from ottla.pipelines.pictures import status_html
+
+        return status_html(self.status)
+
     def _run(self) -> None:
         try:
             self._runner.run()
@@ -117,3 +137,8 @@ class Running:
         self._runner.view.say(
             f"Stopping: waiting for {self._runner.waits_for()}. Ctrl-C once more ends it at once."
         )
+
+
+def interactive() -> bool:
+    """Whether a person types into this process: then it must be able to end at any time."""
+    return hasattr(sys, "ps1") or "ipykernel" in sys.modules

@@ -189,6 +189,15 @@ class Group:
                 result.setdefault(topic, {})[partition] = high
         return result
 
+    def begins(self, topic: str, partition: int, timeout_s: float = 10.0) -> int:
+        """The first offset that a partition still holds."""
+        from confluent_kafka import TopicPartition
+
+        low, _ = self._consumer.get_watermark_offsets(
+            TopicPartition(topic, partition), timeout=timeout_s
+        )
+        return low
+
 
 def lag(ends: Offsets, reached: Offsets) -> dict[str, int]:
     """Records between where the application is and the end, by topic."""

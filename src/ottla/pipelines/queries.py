@@ -20,13 +20,15 @@ from ottla.pipelines.definitions import (
 )
 from ottla.pipelines.plan import Plan, Stage
 from ottla.pipelines.sinks import at_least_once, exactly_once, records
+from ottla.pipelines.storage import HadoopPath
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 # Live: as planned. Catch up: all there is, then end. Load: tables only, streams held back.
-Phase = Literal["live", "catch-up", "load"]
+# Planned: the batch that the checkpoint names already, and none after it.
+Phase = Literal["live", "catch-up", "load", "planned"]
 CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
@@ -78,11 +80,11 @@ class Starter:
     spark: "SparkSession"
     plan: Plan
     names: Mapping[str, str]
-    folder: Path
+    folder: "Path | HadoopPath"
     checkpoints: Mapping[str, str] = field(default_factory=dict)  # by stage; unset: its name
     resolved: dict[str, Schema] = field(default_factory=dict)
 
-    def checkpoint(self, stage: Stage) -> Path:
+    def checkpoint(self, stage: Stage) -> "Path | HadoopPath":
         return self.folder / self.checkpoints.get(stage.name, stage.name)
 
     def start(self, stage: Stage, phase: Phase = "live") -> "StreamingQuery":
@@ -116,6 +118,8 @@ class Starter:
         idle_batches = "spark.sql.streaming.noDataMicroBatches.enabled"
         self.spark.conf.set(idle_batches, str(phase != "live" or waits_for_time(stage)).lower())
         held = held_topics(stage) if phase == "load" else frozenset()
+        if phase == "planned":
+            held = frozenset(source.topic for source in stage.sources)
         most = CATCH_UP_ROWS if phase == "catch-up" else None
         reading = Reading(self.spark, self.plan.application, self.names, held, most)
         builder = Builder(

@@ -5,9 +5,10 @@ Catch up: all that is there, at full speed (replays, and runs until done). Live:
 """
 
 import contextlib
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -19,11 +20,11 @@ from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.membership import Membership
-from ottla.pipelines.plan import Plan, Stage, written_topics
+from ottla.pipelines.plan import Plan, Stage, renamed, written_topics
 from ottla.pipelines.progress import Group, Listener, Offsets, Recorder, lag
-from ottla.pipelines.queries import Phase, Starter, loads_tables
+from ottla.pipelines.queries import Phase, Starter, held_topics, loads_tables
 from ottla.pipelines.state import Generations, State, state_folder
-from ottla.pipelines.storage import LocalStorage
+from ottla.pipelines.storage import HadoopPath, open_storage
 from ottla.pipelines.topics import (
     Cluster,
     create,
@@ -36,12 +37,15 @@ from ottla.pipelines.upgrading import (
     bring_over,
     check,
     delete,
+    is_public_stream,
+    plan_next,
     rebuilding_names,
     rebuilding_topic,
 )
 from ottla.pipelines.watching import Watcher
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 TURN_S = 0.25
@@ -60,6 +64,9 @@ class RunOptions:
     replay: bool = False
     until_done: bool = False
     state: Path = field(default_factory=state_folder)
+    checkpoints: str | None = None  # a path or file:, hdfs://, s3a://; unset: below `state`
+    conf: Mapping[str, str] = field(default_factory=dict)  # of Spark, over the application's own
+    memory: str | None = None  # of the driver
     ui: bool = True
     archive: bool = True  # make the class-data archive in the background
     standby: bool = False  # wait for the end of another copy instead of ending
@@ -142,7 +149,8 @@ class Runner:
                 raise OttlaError(f"{member.lost}. This one has ended.")
 
     def _open(self, cluster: Cluster) -> State:
-        storage = LocalStorage(self.options.state)
+        location = self.options.checkpoints or self.plan.application.checkpoints
+        storage = open_storage(location or self.options.state, self._session)
         generations = Generations(storage, self.plan.application.name, cluster.id)
         return generations.open_next() if self.options.replay else generations.current()
 
@@ -176,7 +184,7 @@ class Runner:
                                    names=names))  # fmt: skip
         self.cluster = describe(application)
         self._end_switch(state)
-        folder = Path(state.checkpoint(""))
+        folder = state.path()
         folder.mkdir(parents=True, exist_ok=True)
         with self._spark(folder) as starter:
             if not self.member.wait_until_held(self._stopping):
@@ -196,13 +204,13 @@ class Runner:
         change = self._compare(state)
         if not change.rebuilds:
             return True
-        check(change, state.generation)
+        check(change)
         whole, rebuilt = change.plan, {verdict.stage for verdict in change.rebuilds}
         stages = tuple(stage for stage in whole.stages if stage.name in rebuilt)
         self.plan = self.status.plan = replace(whole, stages=stages)
-        self._use(change, rebuilding_names(change))
+        self._use(change, rebuilding_names(change, state.generation))
         names = self.status.names
-        made = wanted(self.plan, cluster, 1, history=True, names=names)
+        made = wanted(self.plan, cluster, state.generation, history=True, names=names)
         # As wide as what they replace, so that every row has its partition there.
         wide = {
             names[stage.sink.topic]: cluster.partitions.get(stage.sink.topic) for stage in stages
@@ -212,14 +220,14 @@ class Runner:
         for verdict in change.rebuilds:
             self.view.say(f"Rebuilding {verdict.stage}: {', '.join(verdict.changes)}.")
         state.note_topics(names[stage.sink.topic] for stage in stages)
-        folder = Path(state.checkpoint(""))
+        folder = state.path()
         with (
             self._as_member(f"{application.name}-upgrade") as member,
             self._spark(folder) as starter,
         ):
             if member is None or not member.wait_until_held(self._stopping):
                 return False
-            if not self._rebuild(starter):
+            if not self._rebuild(starter, state, change):
                 self.view.say(
                     "Not switched: what ran goes on as it was. --upgrade takes it up again."
                 )
@@ -227,27 +235,80 @@ class Runner:
             with self._as_member(application.name) as holder:
                 if holder is None or not holder.wait_until_held(self._stopping):
                     return False
-                self._catch_up(starter)  # what came until the other version had stopped
-                if self._stopping.is_set():
+                self._check_ended(state, change)
+                # What came until the other version had stopped.
+                if not self._rebuild_once(starter, state, change):
                     return False
-                public = tuple(stage.name for stage in stages if not stage.internal)
+                records = (change.manifest.stages[stage.name] for stage in stages)
+                public = tuple(r.name for r in records if not r.internal)
                 state.save(replace(change.manifest, switching=public))  # this is the switch
                 self.view.say(f"Switched: {', '.join(sorted(rebuilt))}.")
         self.plan = self.status.plan = whole
         return True
 
-    def _rebuild(self, starter: Starter) -> bool:
+    def _rebuild(self, starter: Starter, state: State, change: Change) -> bool:
         """Everything there is, and again until what came meanwhile is little."""
-        self._prepare(starter)
         for _ in range(REBUILD_ROUNDS):
             before = sum(self.recorder.of(stage.name).rows for stage in self.plan.stages)
-            self._catch_up(starter)
-            if self._stopping.is_set():
+            if not self._rebuild_once(starter, state, change):
                 return False
             rows = sum(self.recorder.of(stage.name).rows for stage in self.plan.stages) - before
             if rows < LITTLE:
                 break
         return True
+
+    def _rebuild_once(self, starter: Starter, state: State, change: Change) -> bool:
+        """Tables take all there is, streams what the version that runs has taken."""
+        old = {verdict.stage: verdict.old for verdict in change.rebuilds}
+        streams = [
+            stage
+            for stage in self.plan.stages
+            if is_public_stream(change.manifest.stages[stage.name])
+        ]
+        others = [stage for stage in self.plan.stages if stage not in streams]
+        self._prepare(starter, others)
+        self._catch_up(starter, others)
+        for stage in streams:
+            starter.frame(stage, "live")
+            before = old[stage.name]
+            tables = frozenset(s.topic for s in stage.sources) - held_topics(stage)
+            while not self._stopping.is_set() and plan_next(
+                state,
+                before.checkpoint if before is not None else "",
+                self._checkpoints[stage.name],
+                tables if loads_tables(stage) else frozenset(),
+                self._begins,
+            ):
+                if (query := self._finish(starter, stage, "planned")) is None:
+                    return False
+                query.stop()
+        return not self._stopping.is_set()
+
+    def _begins(self, ends: str) -> str:
+        """The same source as Spark writes it, where its topics begin."""
+        return json.dumps(
+            {
+                topic: {
+                    partition: self.group.begins(topic, int(partition)) for partition in partitions
+                }
+                for topic, partitions in json.loads(ends).items()
+            },
+            separators=(",", ":"),
+        )
+
+    def _check_ended(self, state: State, change: Change) -> None:
+        """A stream goes on after the last batch of the old version, which must have an end."""
+        for verdict in change.rebuilds:
+            record = verdict.old
+            if record is None or verdict.new is None or not is_public_stream(verdict.new):
+                continue
+            last = state.last_batch(record.checkpoint)
+            if last is not None and last.open:
+                raise OttlaError(
+                    f"The version that ran was killed in the middle of a batch of {verdict.stage}: "
+                    "start it once more and stop it, so that the batch comes to its end, then "
+                    "upgrade."
+                )
 
     def _end_switch(self, state: State) -> None:
         """Bring rebuilt tables into their topics, also when the process died while it did."""
@@ -257,8 +318,11 @@ class Runner:
         application = self.plan.application
         for name in manifest.switching:
             record = manifest.stages[name]
-            topic, rebuilt = record.topic, rebuilding_topic(record)
-            if rebuilt in self.cluster.partitions:
+            topic = renamed(record.topic, state.generation)
+            rebuilt = rebuilding_topic(record, state.generation)
+            if is_public_stream(record):
+                delete(application, [rebuilt])
+            elif rebuilt in self.cluster.partitions:
                 wait_until_stable(application, {rebuilt: self.cluster.partitions[rebuilt]})
                 rows = bring_over(application, rebuilt, topic, self.cluster.partitions[topic])
                 self.view.say(f"{name} is rebuilt: {rows:,} rows of {topic} differed.")
@@ -277,17 +341,10 @@ class Runner:
         return "the open batches"
 
     @contextlib.contextmanager
-    def _spark(self, folder: Path) -> Iterator[Starter]:
+    def _spark(self, folder: "Path | HadoopPath") -> Iterator[Starter]:
         application = self.plan.application
-        settings = sessions.SparkSettings(
-            name=application.name,
-            master=self.options.master,
-            parallelism=application.parallelism,
-            ui=self.options.ui,
-            log=folder.parent / "spark.log",
-        )
         self.view.say("Starting Spark.")
-        spark = sessions.session(settings)
+        spark = self._session()
         self.status.ui = sessions.ui_address(spark)
         if self.status.ui:
             self.view.say(f"Spark's own page: {self.status.ui}")
@@ -299,10 +356,24 @@ class Runner:
             self._stop_all()
             spark.streams.removeListener(listener)
 
-    def _prepare(self, starter: Starter) -> None:
+    def _session(self) -> "SparkSession":
+        application = self.plan.application
+        return sessions.session(
+            sessions.SparkSettings(
+                name=application.name,
+                master=self.options.master,
+                parallelism=application.parallelism,
+                ui=self.options.ui,
+                memory=self.options.memory or application.memory,
+                log=self.options.state / application.name / "spark.log",
+                extra={**application.conf, **self.options.conf},
+            )
+        )
+
+    def _prepare(self, starter: Starter, stages: "Iterable[Stage] | None" = None) -> None:
         """Load tables into stages that have no checkpoint yet, or were stopped while they did."""
         self.status.phase = "load"
-        for stage in self.plan.stages:
+        for stage in self.plan.stages if stages is None else stages:
             # Spark makes the checkpoint at once, so a file says whether the load came to its end.
             checkpoint = starter.checkpoint(stage)
             loading = checkpoint.with_name(f"{checkpoint.name}~loading")  # in no topic's name
@@ -316,10 +387,10 @@ class Runner:
                 query.stop()
                 loading.unlink()
 
-    def _catch_up(self, starter: Starter) -> None:
+    def _catch_up(self, starter: Starter, stages: "Iterable[Stage] | None" = None) -> None:
         """Stage after stage, everything that is there now."""
         self.status.phase = "catch-up"
-        for stage in self.plan.stages:
+        for stage in self.plan.stages if stages is None else stages:
             if self._stopping.is_set():
                 return
             self.status.ends = self.group.ends(self._partitions(stage))
@@ -339,7 +410,8 @@ class Runner:
         back_off = _BackOff()
         while True:
             query = starter.start(stage, phase)
-            blocking = query.processAllAvailable if phase == "load" else query.awaitTermination
+            ends = phase == "catch-up"
+            blocking = query.awaitTermination if ends else query.processAllAvailable
             try:
                 return query if self._wait(blocking, query) else None
             except StreamingQueryException as error:

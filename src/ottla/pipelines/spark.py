@@ -34,6 +34,7 @@ ARCHIVE_TAKES_AT_MOST_S = 600
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _current: "SparkSession | None" = None
+_lent = False  # whether somebody else has made it
 _making = threading.Lock()
 
 STREAMING: Mapping[str, str] = {
@@ -55,6 +56,16 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+}
+# With spark-submit these are said on its own command line.
+OF_THE_SUBMITTER = {
+    "spark.master",
+    "spark.submit.deployMode",
+    "spark.driver.memory",
+    "spark.driver.extraClassPath",
+    "spark.driver.extraJavaOptions",
+    "spark.jars",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl",  # our class is not on the JVM's own path
 }
 LOGGING = """\
 rootLogger.level = error
@@ -88,19 +99,52 @@ def session(settings: SparkSettings | None = None) -> "SparkSession":
         raise OttlaError(
             "Pipelines need PySpark: install it with pip install 'ottla[pipelines]'."
         ) from error
-    global _current
+    global _current, _lent
     # Spark's own notion of the active session is one per thread, ours is one per process.
     with _making:
         if _current is None:
-            _current = SparkSession.getActiveSession() or _make(settings or SparkSettings())
+            found = SparkSession._instantiatedSession
+            if found is not None and not found.sparkContext._jsc.sc().isStopped():
+                _current, _lent = found, True
+                _equip(found)
+            else:
+                _current, _lent = _make(settings or SparkSettings()), False
+        if _lent:
+            _see_jars(_current)
         return _current
 
 
+def spark_session(
+    name: str = "ottla",
+    *,
+    master: str | None = None,
+    memory: str = "1g",
+    parallelism: int = 2,
+    ui: bool = True,
+    conf: Mapping[str, str] | None = None,
+) -> "SparkSession":
+    """The session to begin a notebook with: Ottla's jars and settings, and any of your own."""
+    chosen = master or os.environ.get("OTTLA_MASTER") or LOCAL_MASTER
+    return session(
+        SparkSettings(
+            name=name,
+            master=chosen,
+            parallelism=parallelism,
+            ui=ui,
+            memory=memory,
+            extra=conf or {},
+        )
+    )
+
+
 def stop() -> None:
-    """End the session and its JVM. Safe to call when there is none."""
+    """End the session and its JVM. Safe to call when there is none, or when it is another's."""
     from pyspark import SparkContext
 
     global _current
+    if _lent:
+        _current = None
+        return
     if _current is not None:
         _current.stop()
         _current = None
@@ -111,6 +155,36 @@ def stop() -> None:
         SparkContext._gateway = None
         SparkContext._jvm = None
         _end(process)
+
+
+def _equip(spark: "SparkSession") -> None:
+    """Give a session that somebody else has made what queries rely on."""
+    for name, value in STREAMING.items():
+        spark.conf.set(name, value)
+    loader: Any = spark._jsparkSession.sessionState().resourceLoader()
+    for jar in (*connector_jars(), compiled_jar()):
+        loader.addJar(str(jar))
+    if not _is_local(spark.sparkContext.master or ""):
+        spark.sparkContext.addPyFile(str(package_archive()))
+    _see_jars(spark)
+    try:
+        for name in ("ottla.ExactlyOnceSink", "org.apache.spark.sql.kafka010.KafkaSourceProvider"):
+            _loader(spark).loadClass(name)
+    except Exception as error:
+        raise OttlaError(
+            "This Spark session lacks Ottla's jars, and they cannot be added to it: make it with "
+            "spark = ottla.spark_session(), before anything else has made one."
+        ) from error
+
+
+def _loader(spark: "SparkSession") -> Any:
+    return spark._jsparkSession.sharedState().jarClassLoader()
+
+
+def _see_jars(spark: "SparkSession") -> None:
+    """Jars that were added later are seen by threads that look for them there."""
+    jvm: Any = spark._jvm
+    jvm.java.lang.Thread.currentThread().setContextClassLoader(_loader(spark))
 
 
 def kill() -> None:
@@ -149,9 +223,11 @@ def _make(settings: SparkSettings) -> "SparkSession":
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if _is_local(settings.master) else "")
     if not os.environ["SPARK_LOCAL_IP"]:
         del os.environ["SPARK_LOCAL_IP"]
-    conf = SparkConf(loadDefaults=False)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM
+    conf = SparkConf(loadDefaults=submitted)
     for name, value in configuration(settings).items():
-        conf.set(name, value)
+        if not (submitted and name in OF_THE_SUBMITTER):
+            conf.set(name, value)
     log = _open_log(settings.log)
     try:
         # A session of its own: Ctrl-C is for this process, which ends the JVM when it is done.
@@ -160,12 +236,15 @@ def _make(settings: SparkSettings) -> "SparkSession":
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:
         raise OttlaError(f"Spark did not start; its output is in {log.name}.") from error
-    if not _is_local(settings.master):
+    if not submitted and not _is_local(settings.master):
         context.addPyFile(str(package_archive()))
     # Spark's end closes this server's connection in the middle, which would print a traceback.
     context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     atexit.register(_stop_quietly)
-    return SparkSession(context)
+    made = SparkSession(context)
+    if submitted:
+        _equip(made)
+    return made
 
 
 def configuration(settings: SparkSettings) -> dict[str, str]:

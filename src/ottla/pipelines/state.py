@@ -7,12 +7,15 @@ them stands the manifest: what the application runs.
 
 import json
 import os
-from collections.abc import Iterable
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ottla.pipelines.manifest import Manifest
-from ottla.pipelines.storage import Storage
+from ottla.pipelines.plan import renamed
+from ottla.pipelines.storage import HadoopPath, Storage
 
 MANIFEST = "manifest.json"
 TOPICS = "topics.json"
@@ -50,6 +53,17 @@ class Generations:
         return State(self._storage, f"{self._folder}/{number}", number)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A batch in a checkpoint: where each source ended, as Spark wrote it."""
+
+    number: int
+    ends: tuple[str, ...]
+    conf: Mapping[str, str]
+    watermark_ms: int
+    open: bool  # whether a later one was begun and never ended
+
+
 class State:
     """The checkpoints of one generation, and its manifest."""
 
@@ -65,7 +79,7 @@ class State:
     def save(self, manifest: Manifest) -> None:
         """The manifest, whole or not at all; what it writes for itself is never forgotten."""
         records = manifest.known.values()
-        self.note_topics(record.topic for record in records if record.internal)
+        self.note_topics(renamed(r.topic, self.generation) for r in records if r.internal)
         self.storage.write(f"{self.folder}/{MANIFEST}", manifest.to_json())
 
     def note_topics(self, topics: Iterable[str]) -> None:
@@ -79,6 +93,9 @@ class State:
     def checkpoint(self, name: str) -> str:
         return self.storage.location(f"{self.folder}/{name}")
 
+    def path(self) -> "Path | HadoopPath":
+        return self.storage.path(self.folder)
+
     def checkpoints(self) -> list[str]:
         """The names of all that are there; no topic's name has a tilde, but a rebuilt stage's."""
         names = self.storage.list(self.folder)
@@ -87,16 +104,39 @@ class State:
     def remove(self, name: str) -> None:
         self.storage.remove(f"{self.folder}/{name}")
 
-    def offsets(self, checkpoint: str) -> "tuple[list[dict[str, Any]], bool]":
-        """Where the last committed batch ended, by source; and whether a later one was begun."""
+    def last_batch(self, checkpoint: str) -> "Batch | None":
+        """The last batch that was committed; None before the first. Not while one is half done."""
         at = f"{self.folder}/{checkpoint}"
         begun = _numbers(self.storage.list(f"{at}/{OFFSETS}"))
         done = _numbers(self.storage.list(f"{at}/{COMMITS}"))
-        both = [number for number in begun if number in set(done)]
-        if not both:
-            return [], bool(begun)
-        text = self.storage.read(f"{at}/{OFFSETS}/{both[-1]}") or ""
-        return [json.loads(line) for line in text.splitlines()[2:]], begun[-1] > both[-1]
+        number = max(set(begun) & set(done), default=None)
+        if number is None:
+            return None
+        lines = (self.storage.read(f"{at}/{OFFSETS}/{number}") or "").splitlines()
+        committed = (self.storage.read(f"{at}/{COMMITS}/{number}") or "").splitlines()
+        said = json.loads(committed[-1]) if committed[-1].startswith("{") else {}
+        return Batch(
+            number=number,
+            ends=tuple(lines[2:]),
+            conf=json.loads(lines[1])["conf"],
+            watermark_ms=said.get("nextBatchWatermarkMs", 0),
+            open=begun[-1] > number,
+        )
+
+    def plan_batch(self, checkpoint: str, after: "Batch | None", ends: Iterable[str],
+                   conf: Mapping[str, str]) -> None:  # fmt: skip
+        """Say where the next batch ends, as Spark does before it runs one: it will end there."""
+        number = 0 if after is None else after.number + 1
+        head = {
+            "batchWatermarkMs": 0 if after is None else after.watermark_ms,
+            "batchTimestampMs": int(time.time() * 1000),
+            "conf": dict(conf),
+        }
+        at = f"{self.folder}/{checkpoint}"
+        if self.storage.read(f"{at}/metadata") is None:  # the query's id, without which none starts
+            self.storage.write(f"{at}/metadata", json.dumps({"id": str(uuid.uuid4())}))
+        text = "\n".join(("v1", json.dumps(head), *ends))
+        self.storage.write(f"{at}/{OFFSETS}/{number}", text)
 
     def topics(self, checkpoint: str) -> list[list[str]]:
         """The topics that each source of a checkpoint had read when its last batch was begun."""

@@ -23,6 +23,8 @@ class Storage(Protocol):
 
     def location(self, name: str) -> str: ...
 
+    def path(self, name: str) -> "Path | HadoopPath": ...
+
     def read(self, name: str) -> str | None: ...
 
     def write(self, name: str, text: str) -> None: ...
@@ -38,6 +40,9 @@ class LocalStorage:
 
     def location(self, name: str) -> str:
         return str(self.root / name)
+
+    def path(self, name: str) -> Path:
+        return self.root / name
 
     def read(self, name: str) -> str | None:
         path = self.root / name
@@ -103,11 +108,60 @@ class HadoopStorage:
             return []
         return sorted(at.getPath().getName() for at in self._files.listStatus(path))
 
+    def exists(self, name: str) -> bool:
+        return bool(self._files.exists(self._path(name)))
+
+    def path(self, name: str) -> "HadoopPath":
+        return HadoopPath(self, name)
+
     def remove(self, name: str) -> None:
         self._files.delete(self._path(name), True)
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
+
+
+class HadoopPath:
+    """A place in a storage, with as much of `pathlib.Path` as checkpoints need."""
+
+    def __init__(self, storage: HadoopStorage, name: str) -> None:
+        self._storage = storage
+        self._name = name.strip("/")
+
+    @property
+    def name(self) -> str:
+        return self._name.rsplit("/", 1)[-1]
+
+    def __truediv__(self, name: str) -> "HadoopPath":
+        return HadoopPath(self._storage, f"{self._name}/{name}")
+
+    def with_name(self, name: str) -> "HadoopPath":
+        folder, _, _ = self._name.rpartition("/")
+        return HadoopPath(self._storage, f"{folder}/{name}")
+
+    def __str__(self) -> str:
+        return self._storage.location(self._name)
+
+    def exists(self) -> bool:
+        return self._storage.exists(self._name)
+
+    def read_text(self) -> str:
+        text = self._storage.read(self._name)
+        if text is None:
+            raise FileNotFoundError(str(self))
+        return text
+
+    def write_text(self, text: str) -> None:
+        self._storage.write(self._name, text)
+
+    def touch(self) -> None:
+        self.write_text("")
+
+    def unlink(self) -> None:
+        self._storage.remove(self._name)
+
+    def mkdir(self, *, parents: bool = True, exist_ok: bool = True) -> None:
+        """Folders come with what is written into them."""
 
 
 def open_storage(location: str | Path, spark: "Callable[[], SparkSession]") -> Storage:

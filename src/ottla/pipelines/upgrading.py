@@ -4,19 +4,23 @@ A rebuilt stage has a checkpoint of its own and, while it is being rebuilt, a to
 until the switch nothing that runs is touched. The switch is one write: the manifest that names the
 new checkpoints. What it names as `switching` is then brought into the public topics: of a table the
 difference, in one transaction, computed from what the topic holds, so that doing it twice does no
-harm.
+harm. A stream's past cannot be taken back: there the rebuilt state ends with what the old version
+has read, to the record, and the new version goes on after it in the same topic.
 """
 
 import contextlib
+import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.changing import Change
 from ottla.pipelines.definitions import Application
-from ottla.pipelines.manifest import StageRecord, Verdict
+from ottla.pipelines.manifest import StageRecord
+from ottla.pipelines.plan import renamed
+from ottla.pipelines.state import State
 
 TIMEOUT_S = 30.0
 
@@ -29,37 +33,63 @@ class Row:
     timestamp_ms: int
 
 
-def rebuilding_topic(record: StageRecord) -> str:
+def rebuilding_topic(record: StageRecord, generation: int) -> str:
     """Where a stage writes while it is rebuilt."""
-    return record.topic if record.internal else f"{record.topic}-rebuild-{record.version}"
+    topic = renamed(record.topic, generation)
+    return topic if record.internal else f"{topic}-rebuild-{record.version}"
 
 
-def rebuilding_names(change: Change) -> dict[str, str]:
+def rebuilding_names(change: Change, generation: int) -> dict[str, str]:
     """The topics of the stages that are rebuilt, until the switch."""
     records = change.manifest.stages
     return {
-        stage.sink.topic: rebuilding_topic(records[stage.name])
+        stage.sink.topic: rebuilding_topic(records[stage.name], generation)
         for stage in change.plan.stages
         if stage.name in {verdict.stage for verdict in change.rebuilds}
     }
 
 
-def check(change: Change, generation: int) -> None:
+def check(change: Change) -> None:
     """Refuse what cannot be rebuilt in place, before anything begins."""
-    if generation > 1:
-        raise OttlaError("A replay is its own upgrade: run it with --replay once more.")
+    internal = {record.name for record in change.manifest.stages.values() if record.internal}
     for verdict in change.rebuilds:
-        if _is_public_stream(verdict):
+        old, new = verdict.old, verdict.new
+        if old is None or new is None or not is_public_stream(new):
+            continue
+        if old.reads != new.reads or old.table or internal & set(new.reads):
             raise OttlaError(
-                f"{verdict.stage} writes a stream, whose past cannot be taken back: "
-                f"{', '.join(verdict.changes)}. Give it another topic, which begins with the "
-                "whole history, or write everything anew beside what is there with --replay."
+                f"{verdict.stage} writes a stream, and where the new version would go on in it "
+                f"cannot be told: {', '.join(verdict.changes)}. Give it another topic, which "
+                "begins with the whole history, or write everything anew beside what is there "
+                "with --replay."
             )
 
 
-def _is_public_stream(verdict: Verdict) -> bool:
-    record = verdict.new
-    return record is not None and not record.internal and not record.table
+def is_public_stream(record: StageRecord) -> bool:
+    """What such a stage has said cannot be taken back: the new version goes on after it."""
+    return not record.internal and not record.table
+
+
+def plan_next(
+    state: State, old: str, new: str, first: frozenset[str], begins: Callable[[str], str]
+) -> bool:
+    """Let the rebuilt checkpoint's next batch end where the old one stands.
+
+    So that all that the old version has read goes into the state, and what comes later into the
+    topic. `first` are tables, which are read before the streams that meet them; `begins` is where
+    a topic begins. False when there is nothing left to read.
+    """
+    reached, mine = state.last_batch(old), state.last_batch(new)
+    if reached is None:
+        return False
+    ends = reached.ends
+    if mine is None and first:
+        ends = tuple(end if first & set(json.loads(end)) else begins(end) for end in ends)
+    if mine is not None and mine.ends == ends:
+        return False
+    if mine is None or not mine.open:
+        state.plan_batch(new, mine, ends, reached.conf if mine is None else mine.conf)
+    return True
 
 
 def bring_over(application: Application, rebuilt: str, topic: str, partitions: int) -> int:
@@ -149,13 +179,15 @@ def _row(message: Any) -> Row:
     )
 
 
-def delete(application: Application, topics: Mapping[str, str] | list[str]) -> None:
+def delete(application: Application, topics: list[str]) -> None:
     """Delete topics that are the application's own; one that is gone already is as good."""
     from confluent_kafka import KafkaException
 
     from ottla.pipelines.topics import connect
 
+    if not topics:
+        return
     client = connect(application)
-    for done in client.delete_topics(list(topics), operation_timeout=10).values():
+    for done in client.delete_topics(topics, operation_timeout=10).values():
         with contextlib.suppress(KafkaException):
             done.result(TIMEOUT_S)

@@ -38,10 +38,10 @@ class Lines:
             self._seen[stage.name] = progress.rows
             self.say(
                 f"{stage.name}: {progress.rows:,} rows, {progress.rows_per_s:,.0f}/s, "
-                f"latency {_latency_of(status, stage) or '?'}, "
-                f"lag {_lag_of(status, stage.name):,}, "
+                f"latency {latency_of(status, stage) or '?'}, "
+                f"lag {lag_of(status, stage.name):,}, "
                 f"state {progress.state_rows:,}, late {progress.late_rows:,}, "
-                f"dead {_dead_of(status, stage):,}"
+                f"dead {dead_of(status, stage):,}"
             )
         if status.phase == "catch-up":
             self.say(catch_up_line(status))
@@ -96,11 +96,11 @@ def render(status: Status) -> "RenderableType":
             stage.mode,
             f"{progress.rows:,}",
             f"{progress.rows_per_s:,.0f}",
-            _latency_of(status, stage),
-            f"{_lag_of(status, stage.name):,}",
+            latency_of(status, stage),
+            f"{lag_of(status, stage.name):,}",
             f"{progress.state_rows:,}" if stage.stateful is not None else "",
             f"{progress.late_rows:,}" if stage.stateful is not None else "",
-            f"{_dead_of(status, stage):,}" if stage.dead else "",
+            f"{dead_of(status, stage):,}" if stage.dead else "",
         )
     parts: list[RenderableType] = [table]
     if status.phase == "catch-up":
@@ -143,7 +143,7 @@ def _amount(status: Status) -> tuple[int, int]:
     return total, sum(lag(status.ends, reached).values())
 
 
-def _latency_of(status: Status, stage: Stage) -> str:
+def latency_of(status: Status, stage: Stage) -> str:
     """How old the newest record behind a row is when the row can be read."""
     ms = status.latencies_ms.get(status.names.get(stage.sink.topic, stage.sink.topic))
     if ms is None:
@@ -151,12 +151,12 @@ def _latency_of(status: Status, stage: Stage) -> str:
     return f"{ms:,.0f} ms" if ms < 10_000 else f"{ms / 1000:,.0f} s"
 
 
-def _dead_of(status: Status, stage: Stage) -> int:
+def dead_of(status: Status, stage: Stage) -> int:
     topics = {status.names.get(s.dead_letters or "", "") for s in stage.dead}
     return sum(status.dead.get(topic, 0) for topic in topics)
 
 
-def _lag_of(status: Status, stage_name: str) -> int:
+def lag_of(status: Status, stage_name: str) -> int:
     stage = next(stage for stage in status.plan.stages if stage.name == stage_name)
     names = {status.names.get(source.topic, source.topic) for source in stage.sources}
     return sum(records for topic, records in status.lags.items() if topic in names)

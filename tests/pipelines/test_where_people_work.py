@@ -1,0 +1,137 @@
+"""The same application from a shell, a script, spark-submit, a notebook and a cluster of two
+workers: the same results."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from ottla.pipelines.app import App
+from ottla.pipelines.java import find_java
+from ottla.pipelines.store import TableView
+from ottla.pipelines.topics import NewTopic, create
+from support.spark_cluster import standalone
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+SOURCE = Path(__file__).parents[2] / "src"
+PROGRAM = """
+import ottla
+from ottla.pipelines import json
+app = ottla.App("{name}", delivery="exactly_once", parallelism=1)
+numbers = app.stream("{name}-in", value=json("n BIGINT"))
+squares = numbers.map(lambda row: row | {{"square": row["n"] ** 2}}, "n BIGINT, square BIGINT")
+squares.key_by("n").to("{name}-squares")
+numbers.with_columns(odd="n % 2").group_by("odd").agg(total="sum(n)").to("{name}-totals")
+"""
+RUN = """
+if __name__ == "__main__":
+    with app.run(until_done=True) as running:
+        assert running.wait()
+"""
+# A session that the notebook had already, made by nobody who knew of Ottla.
+OWN_SESSION = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false").getOrCreate()
+assert spark.range(3).count() == 3
+"""
+
+
+class Place:
+    def __init__(self, bootstrap: str, folder: Path) -> None:
+        self.name = f"place-{uuid.uuid4().hex[:6]}"
+        self.bootstrap = bootstrap
+        self.folder = folder
+        create(App(self.name, bootstrap=bootstrap).definition(), [NewTopic(f"{self.name}-in", 2)])
+        producer = Producer({"bootstrap.servers": bootstrap})
+        for number in range(100):
+            producer.produce(f"{self.name}-in", json.dumps({"n": number}), key=str(number))
+        assert producer.flush(30) == 0
+        self.program = PROGRAM.format(name=self.name)
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join((str(SOURCE), os.environ.get("PYTHONPATH", ""))),
+            "OTTLA_BOOTSTRAP": bootstrap,
+            "OTTLA_STATE": str(folder / "state"),
+        }
+
+    def file(self, text: str) -> str:
+        path = self.folder / "program.py"
+        path.write_text(text)
+        return str(path)
+
+    def call(self, *command: str) -> None:
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=500, check=False
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+
+
+@pytest.fixture
+def place(driven: str, tmp_path: Path) -> Iterator[Place]:
+    """Somewhere to run; afterwards the results are looked at."""
+    chosen = Place(driven, tmp_path)
+    yield chosen
+    squares = TableView(chosen.name, f"{chosen.name}-squares", bootstrap=driven)
+    totals = TableView(chosen.name, f"{chosen.name}-totals", bootstrap=driven)
+    with contextlib.closing(squares), contextlib.closing(totals):
+        assert {int(key): row["square"] for key, row in squares.items()} == {
+            number: number**2 for number in range(100)
+        }
+        assert {key: row["total"] for key, row in totals.items()} == {"0": 2450, "1": 2500}
+
+
+def test_from_a_shell_with_settings_of_ones_own(place: Place) -> None:
+    place.call(
+        sys.executable, "-m", "ottla", "run", "--no-ui", "--until-done",
+        "--checkpoints", f"file://{place.folder}/checkpoints", "--driver-memory", "900m",
+        "--conf", "spark.sql.streaming.minBatchesToRetain=7", place.file(place.program),
+    )  # fmt: skip
+    assert list((place.folder / "checkpoints" / place.name).glob("*/1/manifest.json"))
+
+
+def test_as_a_script(place: Place) -> None:
+    place.call(sys.executable, place.file(place.program + RUN))
+
+
+def test_by_spark_submit(place: Place) -> None:
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    place.environment |= {"JAVA_HOME": str(find_java()), "PYSPARK_PYTHON": sys.executable}
+    place.call(
+        str(home / "bin" / "spark-submit"), "--master", "local[4]",
+        "--conf", "spark.ui.enabled=false", place.file(place.program + RUN),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("session", ["", OWN_SESSION], ids=["none", "own"])
+def test_in_a_notebook(place: Place, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    run = "with app.run(until_done=True) as running:\n    running.wait()\nrunning"
+    sources = [session, place.program, "app.explain()", run]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources if source]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(
+        notebook, timeout=400, resources={"metadata": {"path": str(place.folder)}}
+    ).execute()
+    shown = json.dumps([cell["outputs"] for cell in notebook.cells])
+    assert "text/html" in shown
+    assert f"{place.name}-totals" in shown
+
+
+def test_on_a_cluster_of_two_workers(place: Place, tmp_path: Path) -> None:
+    with standalone(tmp_path, workers=2) as address:
+        place.call(
+            sys.executable, "-m", "ottla", "run", "--no-ui", "--until-done",
+            "--master", address, place.file(place.program),
+        )  # fmt: skip

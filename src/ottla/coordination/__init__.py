@@ -5,7 +5,7 @@ A *shard* is one partition of an internal topic (`__consumer_offsets`, `__transa
 
 - **decide → append → apply → reply.** A decision is made from the state and the time; it names
   records and a reply and changes nothing durable. Its records are applied at once, so that the
-  next decision sees them, appended with those of the same turn of the event loop as one batch,
+  next decision sees them, appended with those that come together with them as one batch,
   and the reply leaves when the log has committed them.
 - **State changes only by applying records**, at run time and while loading alike. What is not in
   records (who waits for an answer, when a session ends) may be lost at any time: a new leader

@@ -343,7 +343,7 @@ class GroupCoordinator:
 
         if self.shards.loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        wanted = {state.lower() for state in states}, {kind.lower() for kind in types}
+        wanted = {state.lower().strip() for state in states}, {kind.lower() for kind in types}
         return [shown for shard in self._active() for shown in listed(shard.machine, *wanted)]
 
     def delete(self, group_id: str) -> asyncio.Future[None]:

@@ -155,7 +155,9 @@ class Consumer:
             self.topics = self.some_topics()
         return self.heartbeat(
             member_epoch=0,
-            instance_id=self.instance,  # another one than before: Kafka takes away what it has
+            # with another instance id than before: Kafka takes away what the member has
+            member_id=rarely(random, 0.05, random.choice(("", "stranger")), self.name),
+            instance_id=self.instance,
             server_assignor="uniform" if self.uniform else None,
             rebalance_timeout_ms=rarely(random, 0.03, -1, 60_000),
             subscribed_topic_names=rarely(random, 0.03, None, self.topics),

@@ -4,14 +4,18 @@ Fields at their defaults are left out. An id is written as the step that first t
 *which* id an answer names is compared, though its value is not.
 """
 
-import json
 from typing import Any
+
+from msgspec.json import Encoder
 
 from differential.steps import Area
 from differential.symbols import INVENTED_ID, NOT_TOLD
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.message import Message
 from ottla.wire.record_batch import iterate_batches, iterate_records
+
+_ENCODER = Encoder(order="sorted")
+NEW = "<new>"
 
 Comparable = Any
 """What json can say."""
@@ -123,7 +127,7 @@ class Comparer:
             if value in NOT_TOLD or self.is_invented(value):
                 return self.plain(value)
             if self.looking:
-                return "<new>"
+                return NEW
             here = f"<{kind} of {self.step}"
             others = sum(told.startswith(here) for told in self.first_told.values())
             self.first_told[kind, value] = f"{here}{f'.{others + 1}' if others else ''}>"
@@ -173,13 +177,16 @@ class Comparer:
             values = [v for v in values if str(getattr(v, named) or "").startswith(self.prefix)]
         if path in self.ordered:
             return [self.compare(value, field) for value in values]
-        values = sorted(values, key=lambda value: self.spelled(value, field))
-        return sorted((self.compare(value, field) for value in values), key=place)
+        told = [self.look(value, field) for value in values]
+        if not self.looking and any(NEW in text(each) for each in told):
+            pairs = sorted(zip(map(text, told), range(len(told)), values, strict=True))
+            told = [self.compare(value, field) for _, _, value in pairs]
+        return sorted(told, key=place)
 
-    def spelled(self, value: Any, field: str) -> str:
-        """A look that remembers nothing, so that new ids are told in an order of their places."""
+    def look(self, value: Any, field: str) -> Comparable:
+        """Without remembering, so that new ids are told in an order of their places."""
         self.looking, kept = True, self.looking
-        said = text(self.compare(value, field))
+        said = self.compare(value, field)
         self.looking = kept
         return said
 
@@ -230,14 +237,15 @@ def name_of(code: int) -> str:
 
 def text(value: Comparable) -> str:
     """The one spelling of a comparable value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(value).decode()
 
 
 def place(value: Comparable) -> tuple[str, ...]:
     """By what an element is about first, so that the same ones of two answers are side by side."""
     if not isinstance(value, dict):
         return (text(value),)
-    return (*(text(value.get(name, 0)) for name in ABOUT), text(value))
+    named = (text(value[name]) if name in value else "0" for name in ABOUT)
+    return (*named, text(value))
 
 
 def about(value: Comparable) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from differential.comparable import Comparable, Comparer
+from differential.comparable import Comparable, Comparer, text
 from differential.link import SILENT, Answer, Link
 from differential.steps import RETRIABLE, Area, Pause, Restart, Sequence, Step, Topic
 from differential.symbols import Bindings, resolve
@@ -188,7 +188,7 @@ class Run:
     def spelled(self, number: int, request: Message, answer: Answer) -> str:
         """A look at an answer that binds nothing."""
         self.comparer.begin(number, request)
-        return self.comparer.spelled(answer, "")
+        return text(self.comparer.look(answer, ""))
 
     def note(self, number: int, step: Step, request: Message, answer: Answer) -> None:
         self.comparer.begin(number, request)

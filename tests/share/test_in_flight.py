@@ -261,6 +261,7 @@ class Record:
         self.holder: str | None = None
         self.until = 0.0
         self.is_done = False
+        self.is_changing = False  # an answer is on its way to be written
 
 
 class Model:
@@ -286,6 +287,7 @@ class Model:
             for record in self.records[first : last + 1]:
                 assert record.holder is None
                 assert not record.is_done
+                assert not record.is_changing
                 record.deliveries += 1
                 record.holder, record.until = member, now + LOCK_S
                 assert record.deliveries == deliveries <= self.limit
@@ -413,7 +415,11 @@ def _everything_is_delivered_in_the_end(model: Model, queue: Queue, now: float) 
             for offset in range(first, last + 1):
                 model.answered("c", offset, Acknowledge.ACCEPT)
     assert model.start() == len(model.records)
-    assert queue.start_offset == queue.next_fetch_offset == len(model.records)
+    end = len(model.records)
+    assert queue.next_fetch_offset == end
+    assert queue.take("c", [(end, end)], at=now) == [Acquired(end, end, 1)]
+    queue.answer("c", (end, end, ACCEPT), at=now)
+    assert queue.start_offset == end + 1
 
 
 @settings(deadline=None)
@@ -445,3 +451,134 @@ def test_the_next_leader_goes_on_where_the_last_one_was(
         free = [one for one in range(heir.start_offset, heir.end_offset) if one not in known]
         free += [one for one, (state, _) in known.items() if state is AVAILABLE]
         assert heir.next_fetch_offset == min(free, default=heir.end_offset)
+
+
+class Turn(NamedTuple):
+    """A member takes records, and something becomes of them."""
+
+    member: str
+    records_max: int
+    read: int  # so many batches
+    outcome: str
+    is_late: bool  # others take records while it is written
+    is_written: bool
+
+
+turns = st.lists(
+    st.builds(
+        Turn,
+        st.sampled_from("ab"),
+        st.integers(1, 9),
+        st.integers(1, 4),
+        st.sampled_from(["release"] * 6 + ["accept the first", "accept", "run out", "new leader"]),
+        st.booleans(),
+        st.sampled_from([True, True, True, False]),
+    ),
+    max_size=60,
+)
+
+
+class Storm:
+    """Deliveries that nearly always fail, leaders that change, writes that are slow or fail."""
+
+    def __init__(self, sizes: list[int], limit: int, is_record_limit: bool) -> None:
+        self.model = Model(sizes, limit)
+        self.queue = Queue(0, delivery_limit=limit)
+        self.is_record_limit = is_record_limit
+        self.now = 0.0
+        self.written: dict[int, tuple[DeliveryState, int]] = {}
+        self.start = 0
+        self.under_way: list[tuple[Change, Turn]] = []
+
+    def run(self, turn: Turn) -> None:
+        model, queue = self.model, self.queue
+        read = model.read_from(queue.next_fetch_offset, turn.read)
+        acquired = queue.take(
+            turn.member, read, turn.records_max, at=self.now, is_record_limit=self.is_record_limit
+        )
+        model.taken(turn.member, acquired, self.now)
+        if turn.outcome == "new leader":
+            self.lead_anew()
+        elif turn.outcome == "run out":
+            self.finish()
+            self.now += LOCK_S
+            self.settle(queue.tick(self.now), turn)
+        else:
+            for first, last, _ in acquired:
+                self.answer(first, last, turn)
+        if not turn.is_late:
+            self.finish()
+        assert queue.start_offset <= model.start()
+
+    def answer(self, first: int, last: int, turn: Turn) -> None:
+        if turn.outcome == "accept the first":
+            answers = [(first, first, ACCEPT)]
+            answers += [(first + 1, last, RELEASE)] if last > first else []
+        else:
+            answers = [(first, last, ACCEPT if turn.outcome == "accept" else RELEASE)]
+        self.settle(self.queue.acknowledge(turn.member, answers, self.now, None), turn)
+
+    def settle(self, change: Change, turn: Turn) -> None:
+        """Locks that ran out are over whether that is written or not."""
+        for first, last, state, _ in change.batches:
+            for record in self.model.records[first : last + 1]:
+                record.is_changing, record.holder = bool(change.begun), None
+                record.is_done |= not change.begun and state is DeliveryState.ARCHIVED
+        self.under_way.append((change, turn))
+
+    def finish(self) -> None:
+        for change, turn in self.under_way:
+            is_written = turn.is_written or not change.begun
+            self.queue.complete(change, self.now, is_written=is_written)
+            for first, last, state, deliveries in change.batches:
+                for offset in range(first, last + 1):
+                    record = self.model.records[offset]
+                    if is_written:
+                        self.written[offset] = (state, deliveries)
+                    if change.begun:
+                        record.is_changing = False
+                        record.is_done = is_written and state in (DONE, DeliveryState.ARCHIVED)
+                        record.holder = None if is_written else turn.member
+            if is_written:
+                self.start = max(self.start, change.start_offset)
+        self.under_way.clear()
+
+    def lead_anew(self) -> None:
+        """What was not written is forgotten: locks, and deliveries nobody answered for."""
+        self.finish()
+        kept = [
+            Batch(offset, offset, *self.written[offset])
+            for offset in sorted(self.written)
+            if offset >= self.start
+        ]
+        self.queue = Queue(self.start, kept, delivery_limit=self.model.limit)
+        for offset, record in enumerate(self.model.records):
+            state, record.deliveries = self.written.get(offset, (AVAILABLE, 0))
+            record.is_done = offset < self.start or state in (DONE, DeliveryState.ARCHIVED)
+            record.holder = None
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.integers(2, 6),
+    st.booleans(),
+    turns,
+)
+def test_records_that_nobody_can_process_are_isolated_and_given_up(
+    sizes: list[int], limit: int, is_record_limit: bool, turns: list[Turn]
+) -> None:
+    storm = Storm(sizes, limit, is_record_limit)
+    for turn in turns:
+        storm.run(turn)
+    storm.lead_anew()
+    _everything_is_delivered_in_the_end(storm.model, storm.queue, storm.now)
+
+
+def test_a_record_near_its_last_delivery_waits_for_a_request_of_its_own() -> None:
+    queue = Queue(0, [Batch(0, 1, AVAILABLE, 1), Batch(2, 3, AVAILABLE, 3)], delivery_limit=4)
+    read = [(0, 1), (2, 3), (4, 5)]
+    assert queue.take("a", read) == [Acquired(0, 1, 2)]
+    assert queue.take("b", read[1:]) == [Acquired(2, 2, 4)]
+    assert queue.take("c", read[1:]) == [Acquired(3, 3, 4)]
+    assert queue.take("d", read[2:]) == [Acquired(4, 5, 1)]

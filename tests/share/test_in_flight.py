@@ -446,6 +446,7 @@ def test_the_next_leader_goes_on_where_the_last_one_was(
         heir = Queue(
             start, [Batch(one, one, *written[one]) for one in sorted(written) if one >= start]
         )
+        assert all(written[one][0] is not AVAILABLE for one in range(start, heir.start_offset))
         known = {run.first: (run.state, run.deliveries) for run in heir.runs()}
         assert known == {one: written[one] for one in written if one >= heir.start_offset}
         free = [one for one in range(heir.start_offset, heir.end_offset) if one not in known]
@@ -508,7 +509,7 @@ class Storm:
                 self.answer(first, last, turn)
         if not turn.is_late:
             self.finish()
-        assert queue.start_offset <= model.start()
+        assert self.queue.start_offset <= model.start()
 
     def answer(self, first: int, last: int, turn: Turn) -> None:
         if turn.outcome == "accept the first":
@@ -573,6 +574,33 @@ def test_records_that_nobody_can_process_are_isolated_and_given_up(
         storm.run(turn)
     storm.lead_anew()
     _everything_is_delivered_in_the_end(storm.model, storm.queue, storm.now)
+
+
+def test_a_batch_of_the_log_is_taken_whole_unless_told() -> None:
+    assert Queue(0).take("a", [(0, 4), (5, 9)], 2) == [Acquired(0, 4, 1)]
+    assert Queue(0).take("a", [(0, 4), (5, 9)], 2, is_record_limit=True) == [Acquired(0, 1, 1)]
+
+
+def test_what_was_never_answered_is_given_out_by_the_next_leader() -> None:
+    heir = Queue(0, [Batch(0, 1, DONE, 1), Batch(4, 5, DONE, 1)])
+    assert (heir.start_offset, heir.next_fetch_offset) == (2, 2)
+    assert heir.take("a", [(0, 5)]) == [Acquired(2, 3, 1)]
+
+
+def test_the_last_delivery_of_a_record_is_shared_with_no_other_of_its_batch() -> None:
+    queue = Queue(0, delivery_limit=4)
+
+    def take(count: int) -> list[Acquired]:
+        return queue.take("a", [(0, 15)], count, is_record_limit=True)
+
+    assert take(2) == [Acquired(0, 1, 1)]
+    for deliveries in (2, 3):
+        queue.answer("a", (1, 1, RELEASE))
+        assert take(1) == [Acquired(1, 1, deliveries)]
+    queue.answer("a", (0, 1, RELEASE))
+    assert queue.take("b", [(0, 15)]) == [Acquired(0, 0, 2)]  # the next one is at its last
+    assert queue.take("c", [(0, 15)]) == [Acquired(1, 1, 4)]  # and has no company
+    assert queue.take("d", [(0, 15)]) == [Acquired(2, 15, 1)]
 
 
 def test_a_record_near_its_last_delivery_waits_for_a_request_of_its_own() -> None:

@@ -176,7 +176,11 @@ class ShareFetching:
         """Those go first that somebody read at the same place before, and took nothing."""
         part = max(self._wanted.max_bytes // len(queues), 1) if queues else 0
         if is_last:
-            return await self._read(queues, part)
+            reads = await self._read(queues, part)
+            for partition, read in reads.items():
+                if queues[partition].read_from is None:  # it came too late to be waited for
+                    queues[partition].read_from = read.offset
+            return reads
         fresh: dict[Partition, Queue] = {}
         again: dict[Partition, Queue] = {}
         for partition, queue in queues.items():

@@ -220,8 +220,7 @@ class Window:
         if found < 0:
             return False
         batch = self.batches[found]
-        delivery = batch.at(min(self.start_offset, batch.last))
-        return delivery.before is None and delivery.is_done
+        return batch.at(min(self.start_offset, batch.last)).is_done
 
     def _last_done(self) -> int | None:
         found, gap = None, self.gap

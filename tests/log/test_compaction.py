@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -91,6 +92,36 @@ def test_only_the_newest_of_each_key_stays(open_orders: Open) -> None:
     assert log.size < size
     assert [(r.offset, r.value) for r in everything(log)] == [(27, b"27"), (28, b"28"), (29, b"29")]
     assert log.log_end_offset == 30
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_stays_stays_as_it_was_whatever_records_look_like(
+    open_orders: Open, seed: int
+) -> None:
+    """Rows of records that look alike are cleaned in another way than those of many sizes."""
+    chance = Random(seed)
+    log = open_orders(LogConfig(compact=True, delete=False, segment_bytes=100_000))
+    for n in range(12):
+        records = [mixed_record(chance, alike=n % 2 == 0) for _ in range(200)]
+        data = build_batch(records, codec=chance.choice(list(Codec)))
+        log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
+        log.advance_high_watermark(log.log_end_offset)
+        if n % 5 == 4:
+            log.roll(NOW)
+            before = everything(log)
+            compact(log)
+            newest = {record.key: record.offset for record in before}
+            assert everything(log) == [r for r in before if newest[r.key] == r.offset]
+
+
+def mixed_record(chance: Random, *, alike: bool) -> NewRecord:
+    number = chance.randrange(150)
+    if alike:
+        return NewRecord(NOW + chance.randrange(50), b"k%06d" % number, b"v" * 100)
+    key = b"k%06d" % number * chance.choice([1, 1, 1, 7])
+    value = None if chance.random() < 0.1 else bytes(chance.randrange(300))
+    headers = (("h", b"1"),) if chance.random() < 0.1 else ()
+    return NewRecord(NOW - chance.randrange(100_000), key, value, headers)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -1,7 +1,7 @@
 """Batches of many records, or of many compressed bytes, are checked in a thread, then appended.
 
 A walk costs half a microsecond a record, and a small compressed batch can hold millions: the event
-loop would stand still for everybody. The one thread shares the interpreter in slices of 5 ms.
+loop would stand still for everybody. The one thread shares the interpreter in short slices.
 """
 
 import logging

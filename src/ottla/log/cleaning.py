@@ -3,11 +3,14 @@
 `clean` reads the segments of a plan and writes `.cleaned` files beside them; it never touches the
 log itself, so it can run in a process of its own (`cleaning_process`). Deciding what to clean and
 putting the result in place is `compaction`'s part. A segment that is damaged is left as it is.
+Records are looked at in columns (`wire.columns`), and copied as they are: of a million that are
+cleaned again and again an object for each would be most of the work.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from itertools import compress, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +27,12 @@ from ottla.log.files import (
 )
 from ottla.log.indexes import AbortedTransaction
 from ottla.log.reading import OLD_MAGIC, Damage
-from ottla.log.scanning import scan
+from ottla.log.scanning import scan_batches
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
 from ottla.log.transactions_seen import TransactionsSeen
-from ottla.wire.compression import Codec, compress
+from ottla.wire.columns import RecordColumns, read_columns
+from ottla.wire.compression import Codec
+from ottla.wire.compression import compress as compressed
 from ottla.wire.record_batch import (
     CODEC_MASK,
     CONTROL,
@@ -36,15 +41,18 @@ from ottla.wire.record_batch import (
     NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
-    Record,
+    corrupt,
     encode_record,
-    iterate_records,
+    payload_of,
+    read_records,
     seal_batch,
 )
 
 KEYS_MAX = 1_000_000  # about 128 MiB, what Kafka's log.cleaner.dedupe.buffer.size allows
 OUTPUT_MAX = 1 << 30  # what was once accepted must be readable here
 _SHORT_KEY = 32
+NO_KEY = b"no key".ljust(_SHORT_KEY + 1)
+"""Longer than any fingerprint: it is none."""
 _MAGIC_AT = 16
 
 
@@ -109,15 +117,56 @@ def newest_offsets(plan: CleaningPlan) -> tuple[dict[bytes, int], int]:
         for data, header in _batches(plan, segment):
             if header.last_offset < plan.first_dirty or transactions.discards(data, header):
                 continue
-            if not header.is_control:
-                for record in iterate_records(data, 0, header, OUTPUT_MAX):
-                    if record.key is not None and record.offset >= plan.first_dirty:
-                        if len(keys) >= plan.keys_max:
-                            return keys, latest
-                        keys[fingerprint(record.key)] = record.offset
+            if not header.is_control and not _note_keys(data, header, plan, keys):
+                return keys, latest
             latest = header.last_offset
         latest = max(latest, end - 1)
     return keys, latest
+
+
+def _note_keys(
+    data: bytes, header: BatchHeader, plan: CleaningPlan, keys: dict[bytes, int]
+) -> bool:
+    """False where there is no room for all of them."""
+    columns = read_batch(data, header).columns
+    offsets = [header.base_offset + delta for delta in columns.offsets]
+    found: Iterable[tuple[bytes, int]] = zip(fingerprints(columns.keys), offsets, strict=True)
+    if header.base_offset < plan.first_dirty or None in columns.keys:
+        found = [
+            (key, offset)
+            for key, offset in found
+            if key is not NO_KEY and offset >= plan.first_dirty
+        ]
+    if len(keys) + len(offsets) <= plan.keys_max:
+        keys.update(found)
+        return True
+    for key, offset in found:
+        if len(keys) >= plan.keys_max:
+            return False
+        keys[key] = offset
+    return True
+
+
+class PlainBatch(NamedTuple):
+    """The records of a batch without compression."""
+
+    payload: bytes
+    columns: RecordColumns
+
+
+def read_batch(data: bytes, header: BatchHeader) -> PlainBatch:
+    payload = bytes(payload_of(data, 0, header, OUTPUT_MAX))
+    try:
+        return PlainBatch(payload, read_columns(payload, header.count))
+    except (IndexError, ValueError) as error:
+        raise corrupt(f"A record at offset {header.base_offset} and on is malformed.") from error
+
+
+def fingerprints(keys: list[bytes | None]) -> list[bytes]:
+    """NO_KEY where there is none."""
+    if None not in keys and max(map(len, keys), default=0) <= _SHORT_KEY:  # type: ignore[arg-type]
+        return keys  # type: ignore[return-value]
+    return [NO_KEY if key is None else fingerprint(key) for key in keys]
 
 
 def fingerprint(key: bytes) -> bytes:
@@ -189,8 +238,8 @@ def _batches(plan: CleaningPlan, segment: SourceSegment) -> Iterator[tuple[bytes
     """All of a segment: what cannot be read must not be taken for what is not there."""
     handle = FileHandle(str(Path(plan.directory) / file_name(segment.base_offset, LOG)))
     end, next_offset = 0, segment.base_offset
-    for position, header in scan(handle, 0, segment.size, check=True):
-        yield handle.read(position, header.size), header
+    for position, header, data in scan_batches(handle, segment.size):
+        yield data, header
         end, next_offset = position + header.size, header.next_offset
     if end < segment.size:
         magic = handle.read(end + _MAGIC_AT, 1)
@@ -216,30 +265,41 @@ def retained(
     keep_empty = _is_last_of_producer(header, plan) or header.next_offset == plan.first_uncleanable
     if discard and not keep_empty:
         return None
-    records = [] if discard else list(iterate_records(data, 0, header, OUTPUT_MAX))
-    stay = [
-        record
-        for record in records
-        if header.is_control or _stays(record, horizon, plan.now_ms, keys, latest)
-    ]
-    if not stay:
+    if discard or not header.count:
         return _emptied(header) if keep_empty else None
-    tombstones = any(record.value is None for record in stay)
-    if horizon is None and (tombstones or (useless and header.is_control)):
-        horizon = plan.now_ms + plan.config.delete_retention_ms
-    elif len(stay) == len(records):
+    if header.is_control:
+        return _retained_marker(header, data, horizon, plan) if useless else (header, data)
+    batch = read_batch(data, header)
+    stay = _staying(batch.columns, header, plan, keys, latest)
+    if not any(stay):
+        return _emptied(header) if keep_empty else None
+    if horizon is None and any(stay[n] for n in batch.columns.valueless):
+        return _rebuilt(header, batch, stay, plan.now_ms + plan.config.delete_retention_ms)
+    if all(stay):
         return header, data
-    return _rebuilt(header, stay, horizon)
+    return _shortened(header, batch, stay)
 
 
-def _stays(
-    record: Record, horizon: int | None, now_ms: int, keys: dict[bytes, int], latest: int
-) -> bool:
-    if record.offset > latest:
-        return True
-    if record.key is None or record.offset < keys.get(fingerprint(record.key), -1):
-        return False
-    return record.value is not None or horizon is None or now_ms < horizon
+def _staying(
+    columns: RecordColumns,
+    header: BatchHeader,
+    plan: CleaningPlan,
+    keys: dict[bytes, int],
+    latest: int,
+) -> list[bool]:
+    """For each record whether it stays. What lies behind `latest` was not looked at, and does."""
+    offsets = [header.base_offset + delta for delta in columns.offsets]
+    newest: Iterator[int] = map(keys.get, fingerprints(columns.keys), repeat(-1))
+    stay = list(map(int.__ge__, offsets, newest))
+    horizon = header.delete_horizon
+    if horizon is not None and horizon <= plan.now_ms:
+        for n in columns.valueless:
+            stay[n] = False
+    if None in columns.keys:
+        stay = [kept and key is not None for kept, key in zip(stay, columns.keys, strict=True)]
+    if header.last_offset > latest:
+        stay = [kept or offset > latest for kept, offset in zip(stay, offsets, strict=True)]
+    return stay
 
 
 def _is_last_of_producer(header: BatchHeader, plan: CleaningPlan) -> bool:
@@ -257,26 +317,53 @@ def _emptied(header: BatchHeader) -> tuple[BatchHeader, bytes]:
     return new, seal_batch(new, b"")
 
 
-def _rebuilt(
-    header: BatchHeader, records: list[Record], horizon: int | None
+def _retained_marker(
+    header: BatchHeader, data: bytes, horizon: int | None, plan: CleaningPlan
 ) -> tuple[BatchHeader, bytes]:
-    """The same batch with fewer records; its range of offsets and sequences is unchanged."""
-    attributes = header.attributes & ~DELETE_HORIZON
-    base_timestamp = records[0].timestamp
+    """A marker of nothing stays until its time has come, which begins now."""
     if horizon is not None:
-        attributes |= DELETE_HORIZON
-        base_timestamp = horizon
+        return header, data
+    batch = read_batch(data, header)
+    horizon = plan.now_ms + plan.config.delete_retention_ms
+    return _rebuilt(header, batch, [True] * header.count, horizon)
+
+
+def _shortened(
+    header: BatchHeader, batch: PlainBatch, stay: list[bool]
+) -> tuple[BatchHeader, bytes]:
+    """The same batch with fewer records, each as it was; its range of offsets and sequences, and
+    the time that theirs are relative to, are unchanged."""
+    payload, columns = batch
+    bounds = zip(columns.starts, [*columns.starts[1:], len(payload)], strict=True)
+    pieces = [payload[start:end] for start, end in compress(bounds, stay)]
+    return _sealed(header, columns, stay, b"".join(pieces))
+
+
+def _rebuilt(
+    header: BatchHeader, batch: PlainBatch, stay: list[bool], horizon: int
+) -> tuple[BatchHeader, bytes]:
+    """The same, and from now on it knows when its tombstones go: that takes the place of the time
+    that others are relative to."""
+    old = header._replace(attributes=header.attributes & ~CODEC_MASK)
+    pieces = [
+        encode_record(record.offset - header.base_offset, record.timestamp - horizon, record)
+        for record in compress(read_records(batch.payload, old), stay)
+    ]
+    return _sealed(header, batch.columns, stay, b"".join(pieces), horizon)
+
+
+def _sealed(
+    header: BatchHeader,
+    columns: RecordColumns,
+    stay: list[bool],
+    payload: bytes,
+    horizon: int | None = None,
+) -> tuple[BatchHeader, bytes]:
     max_timestamp = header.max_timestamp
     if not header.log_append_time:
-        max_timestamp = max(record.timestamp for record in records)
-    payload = b"".join(
-        encode_record(record.offset - header.base_offset, record.timestamp - base_timestamp, record)
-        for record in records
-    )
-    new = header._replace(
-        attributes=attributes,
-        base_timestamp=base_timestamp,
-        max_timestamp=max_timestamp,
-        count=len(records),
-    )
-    return new, seal_batch(new, compress(Codec(attributes & CODEC_MASK), payload))
+        max_timestamp = header.base_timestamp + max(compress(columns.timestamps, stay))
+    new = header._replace(max_timestamp=max_timestamp, count=sum(stay))
+    if horizon is not None:
+        attributes = header.attributes | DELETE_HORIZON
+        new = new._replace(attributes=attributes, base_timestamp=horizon)
+    return new, seal_batch(new, compressed(Codec(header.attributes & CODEC_MASK), payload))

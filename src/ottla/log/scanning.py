@@ -38,3 +38,29 @@ def scan(
             yield position, header
             at = size
         position += at
+
+
+def scan_batches(handle: FileHandle, stop: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
+    """Whole batches from the beginning on, each checked; ends at the first that is not sound."""
+    position, chunk_bytes = 0, CHUNK
+    while position + HEADER_SIZE <= stop:
+        chunk = handle.read(position, min(chunk_bytes, stop - position))
+        view, at, size = memoryview(chunk), 0, HEADER_SIZE
+        while at + HEADER_SIZE <= len(chunk):
+            header = BatchHeader._make(HEADER.unpack_from(chunk, at))
+            size = header.size
+            if header.magic != MAGIC or size < HEADER_SIZE or position + at + size > stop:
+                return
+            if at + size > len(chunk):
+                break  # the next chunk starts with it
+            if crc32c(view[at + CRC_START : at + size]) != header.crc:
+                return
+            yield position + at, header, chunk[at : at + size]
+            at += size
+        if at == 0 and len(chunk) < size:
+            if len(chunk) < min(chunk_bytes, stop - position):
+                return  # the file ends before it does
+            chunk_bytes = size
+            continue
+        chunk_bytes = CHUNK
+        position += at

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import NEVER_MS, LogConfig
 from ottla.wire.checksum import crc32c
+from ottla.wire.columns import read_columns
 from ottla.wire.compression import Buffer, Codec, compress
 from ottla.wire.proving import prove_records
 from ottla.wire.record_batch import (
@@ -23,6 +24,7 @@ from ottla.wire.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     BatchHeader,
+    corrupt,
     payload_of,
     read_header,
     seal_batch,
@@ -93,7 +95,7 @@ def takes_long(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
     """Whether to check a client's batch would hold up an event loop."""
     if header.count <= WALKED_AT_ONCE and header.length <= UNPACKED_AT_ONCE:
         return False
-    if header.count > PROVEN_AT_ONCE or config.compact:
+    if header.count > PROVEN_AT_ONCE or (config.compact and header.count > WALKED_AT_ONCE):
         return True
     if header.codec and header.length > UNPACKED_AT_ONCE:
         return True
@@ -162,9 +164,25 @@ def _check_records(
     in_time = not _may_be_out_of_time(header, config, now_ms, spread_ms)
     if in_time and not config.compact:
         return header.max_timestamp
-    largest = -1
     newest = now_ms + config.timestamp_after_max_ms
     oldest = now_ms - config.timestamp_before_max_ms
+    try:
+        columns = read_columns(plain, header.count)
+    except (IndexError, ValueError) as error:
+        raise corrupt("A record of the batch is malformed.") from error
+    largest = header.base_timestamp + max(columns.timestamps)
+    smallest = header.base_timestamp + min(columns.timestamps)
+    in_time = config.log_append_time or (oldest <= smallest and largest <= newest)
+    if in_time and not (config.compact and None in columns.keys):
+        return max(largest, -1)
+    return _check_each(header, plain, config, oldest, newest)
+
+
+def _check_each(
+    header: BatchHeader, plain: bytes, config: LogConfig, oldest: int, newest: int
+) -> int:
+    """Some may have to be refused: by name."""
+    largest = -1
     keyless: list[tuple[int, str]] = []
     out_of_time: list[tuple[int, str]] = []
     records = skim_records(plain, header)

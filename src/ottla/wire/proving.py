@@ -16,7 +16,7 @@ WALKED_MAX = 200
 """In a batch of so many records the fields of each are walked, however they look."""
 _ONE_BYTE = 128
 _HIGH = bytes(range(_ONE_BYTE, 256))
-_ROW_MIN = 8  # shorter rows are walked sooner than compared
+ROW_MIN = 8  # shorter rows are walked sooner than compared
 _ROW_FIRST = 32
 _TIMESTAMP_BYTES_MAX = 10
 _OFFSET_BYTES_MAX = 5
@@ -49,7 +49,7 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
         if size < RECORD_BODY_MIN or end > total:
             raise ValueError("a record longer than its batch")
         left -= 1
-        may_be_alike = left >= _ROW_MIN and not patience and payload[end] == payload[start]
+        may_be_alike = left >= ROW_MIN and not patience and payload[end] == payload[start]
         if patience:
             patience -= 1
         if walk:
@@ -58,14 +58,14 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
             if widest < 2:  # bytes that tell the timestamp
                 widest = 2
             continue
-        layout = _walk(payload, start, body, end)
+        layout = walk_record(payload, start, body, end)
         widest = max(widest, layout.timestamp_bytes)
         if in_order and payload[layout.offset_at : layout.key_at] != varint(count - left - 1):
             raise ValueError("a record with another offset than its place in the batch")
         if may_be_alike:
             most = min(row, left, (total - end) // (end - start))
             first = count - left if in_order else None
-            alike = 0 if layout.headers else _Columns(payload, layout).count_alike(end, most, first)
+            alike = 0 if layout.headers else Row(payload, layout).count_alike(end, most, first)
             if alike > 0:
                 at += alike * (end - start)
                 left -= alike
@@ -78,7 +78,7 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
     return int(1 << 7 * widest - 1) if widest else 0
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """Where the fields of one record lie."""
 
     start: int
@@ -89,19 +89,21 @@ class _Layout(NamedTuple):
     headers_at: int
     headers: int
 
+    key_length_end: int
+
     @property
     def timestamp_bytes(self) -> int:
         return self.offset_at - self.body - 1
 
 
-def _walk(payload: bytes, start: int, body: int, end: int) -> _Layout:
+def walk_record(payload: bytes, start: int, body: int, end: int) -> Layout:
     """Every field of one record: they must fill it."""
     offset_at = _end_of_varint(payload, body + 1)
     key_at = _end_of_varint(payload, offset_at)
     if offset_at - body > _TIMESTAMP_BYTES_MAX + 1 or key_at - offset_at > _OFFSET_BYTES_MAX:
         raise ValueError("a varint that is too long")
-    size, value_at = read_varint(payload, key_at)
-    value_at += max(size, 0)
+    size, key_length_end = read_varint(payload, key_at)
+    value_at = key_length_end + max(size, 0)
     size, headers_at = read_varint(payload, value_at)
     headers_at += max(size, 0)
     headers, at = read_varint(payload, headers_at)
@@ -115,17 +117,16 @@ def _walk(payload: bytes, start: int, body: int, end: int) -> _Layout:
         at += max(size, 0)
     if at != end:
         raise ValueError("a record whose fields do not fill it")
-    return _Layout(start, body, offset_at, key_at, value_at, headers_at, headers)
+    return Layout(start, body, offset_at, key_at, value_at, headers_at, headers, key_length_end)
 
 
-class _Columns:
+class Row:
     """The layout of one record without headers, for comparing those that follow."""
 
-    def __init__(self, payload: bytes, layout: _Layout) -> None:
-        start, body, offset_at, key_at, value_at, headers_at, _ = layout
+    def __init__(self, payload: bytes, layout: Layout) -> None:
+        start, body, offset_at, key_at, value_at, headers_at, _, key_length_end = layout
         self._payload = payload
         self._step = headers_at + 1 - start
-        key_length_end = _end_of_varint(payload, key_at)
         value_length_end = _end_of_varint(payload, value_at)
         self._prefix = [(n - start, payload[n : n + 1]) for n in range(start, body)]
         self._same = [
@@ -152,7 +153,7 @@ class _Columns:
             most = len(found) - len(found.lstrip(byte))
         if first is not None:
             most = _until_wider(most, first, self._offset[1])
-        if most < _ROW_MIN:
+        if most < ROW_MIN:
             return 0
         stop = at + most * step
         same = [(column, byte * most) for column, byte in self._same]

@@ -167,7 +167,11 @@ def iterate_records(
     buffer: Buffer, position: int, header: BatchHeader, limit: int | None = None
 ) -> Iterator[Record]:
     """Every record of the batch at `position`, decompressed; CORRUPT_MESSAGE where they lie."""
-    payload = bytes(payload_of(buffer, position, header, limit))
+    return read_records(bytes(payload_of(buffer, position, header, limit)), header)
+
+
+def read_records(payload: bytes, header: BatchHeader) -> Iterator[Record]:
+    """Every record of a payload that is not compressed (any more)."""
     at = 0
     try:
         for _ in range(header.count):

@@ -23,6 +23,7 @@ class World:
         self.node_id = me
         self.now = 100.0
         self.told: list[str | None] = []
+        self.walks = 0
         self.log = SimpleNamespace(
             damage=None,
             log_end_offset=50,
@@ -32,7 +33,12 @@ class World:
         self.replica: Any = SimpleNamespace(topic_partition="orders-0", log=self.log, lost=None)
         self.has(leader=1, isr=(1, 2, 3))
         self.ailing = Ailing(
-            cast(Any, self), cast(Any, self), cast(Any, self), lambda: self.now, lambda: 0
+            cast(Any, self),
+            cast(Any, self),
+            cast(Any, self),
+            lambda: self.now,
+            lambda: 0,
+            lambda: (self.log.damage, self.log.health.full, self.replica.state),
         )
 
     def has(self, leader: int, isr: tuple[int, ...]) -> None:
@@ -50,6 +56,7 @@ class World:
     # what it is made of
 
     def __iter__(self) -> Any:
+        self.walks += 1
         return iter([self.replica])
 
     def settle(self, replica: Replica) -> None:
@@ -106,3 +113,15 @@ def test_a_log_that_cannot_be_cut_is_told_of_once_and_fails_nobody_else(
     assert world.look_after(0.5) is not None
     assert len(caplog.records) == 1
     assert world.log.health.failure is not None
+
+
+def test_replicas_that_are_well_are_looked_at_once_until_something_happens() -> None:
+    world = World(1)
+    world.look_after(0.5)
+    walks = world.walks
+    assert walks > 0
+    world.look_after(0.5)
+    assert world.walks == walks
+    world.log.damage = Damage(10)
+    assert world.look_after(0.5) is not None
+    assert world.walks > walks

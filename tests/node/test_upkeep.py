@@ -4,8 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from errno import ENOSPC
 from itertools import count
 from pathlib import Path
+from random import Random
 
 import pytest
 import uvloop
@@ -16,6 +18,8 @@ from ottla.ids import TopicPartition
 from ottla.log import checkpoints
 from ottla.log.checkpoints import (
     CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
     RECOVERY_POINTS,
     CheckpointJob,
     read_offsets,
@@ -23,7 +27,8 @@ from ottla.log.checkpoints import (
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
-from ottla.log.partition_log import LogResources
+from ottla.log.flushing import FlushJob
+from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
 from ottla.node import upkeep
 from ottla.node.node import Node
@@ -191,3 +196,140 @@ def test_a_cut_is_written_down_without_waiting_for_the_next_checkpoint(tmp_path:
 
     asyncio.run(run())
     assert written() == [1, 1]
+
+
+class Watched(LogDirectory):
+    """With logs that tell how often they were looked at."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, LogResources(OpenFiles(), TailCache()))
+        self.looks = 0
+
+    def make(self, topic: str, config: LogConfig | None = None) -> PartitionLog:
+        name = TopicPartition(topic, 0)
+        log = self.create(name, b"i" * 16, config or LogConfig(), now_ms=NOW)
+        needs_flush = log.needs_flush
+
+        def counted(bytes_max: int, now_ms: int) -> bool:
+            self.looks += 1
+            return needs_flush(bytes_max, now_ms)
+
+        log.needs_flush = counted  # type: ignore[method-assign]
+        return log
+
+
+def flush_rounds(directory: LogDirectory, *steps: Callable[[], object], step_ms: int = 0) -> None:
+    """A look at what is overdue after each step; time passes before it."""
+    now_ms = NOW
+
+    async def run() -> None:
+        nonlocal now_ms
+        with ThreadPoolExecutor(1) as threads:
+            upkeep = Upkeep([directory], Settings({}), threads, lambda: now_ms)
+            for step in steps:
+                now_ms += step_ms
+                step()
+                await upkeep._flush_overdue()
+
+    asyncio.run(run())
+
+
+def nothing() -> None:
+    pass
+
+
+def test_of_many_logs_only_those_that_changed_are_looked_at(tmp_path: Path) -> None:
+    directory = Watched(tmp_path)
+    logs = [directory.make(f"topic-{n}") for n in range(50)]
+    looks: list[int] = []
+
+    def note() -> None:
+        looks.append(directory.looks)
+        directory.looks = 0
+
+    flush_rounds(directory, nothing, note, lambda: append(logs[7], b"x"), note)
+    assert looks == [50, 1], "all when they were new, then the one"
+
+
+def test_a_log_that_nobody_appends_to_is_flushed_when_its_time_has_come(tmp_path: Path) -> None:
+    directory = Watched(tmp_path)
+    log = directory.make("orders", LogConfig(flush_ms=1000))
+    points: list[int] = []
+
+    def look() -> None:
+        points.append(log.recovery_point)
+
+    flush_rounds(directory, lambda: append(log, b"x"), look, look, look, step_ms=500)
+    assert points == [0, 0, 1]
+
+
+def test_a_flush_interval_that_is_set_later_counts_for_what_is_there(tmp_path: Path) -> None:
+    directory = Watched(tmp_path)
+    log = directory.make("orders")
+    soon = LogConfig(flush_ms=400)
+    flush_rounds(
+        directory, lambda: append(log, b"x"), nothing, lambda: log.reconfigure(soon), step_ms=500
+    )
+    assert log.recovery_point == 1
+
+
+def test_a_flush_that_could_not_begin_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = Watched(tmp_path)
+    log = directory.make("orders", LogConfig(flush_ms=0))
+    begin, failures = log.begin_flush, [OSError(ENOSPC, "no room")]
+
+    def begin_or_fail() -> FlushJob:
+        if failures:
+            raise failures.pop()
+        return begin()
+
+    monkeypatch.setattr(log, "begin_flush", begin_or_fail)
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as threads:
+            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW)
+            append(log, b"x")
+            with pytest.raises(OSError, match="no room"):
+                await upkeep._flush_overdue()
+            await upkeep._flush_overdue()
+
+    asyncio.run(run())
+    assert log.recovery_point == 1
+
+
+def test_checkpoints_tell_of_every_log_as_it_is(tmp_path: Path) -> None:
+    chance = Random(3)
+    directory = LogDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
+    for _ in range(300):
+        name = TopicPartition("t", chance.randrange(6))
+        log = directory.logs.get(name)
+        if log is None:
+            log = directory.create(name, b"i" * 16, LogConfig(), now_ms=NOW)
+            directory.resources.files.new_directories.make_all()
+        change = chance.choice(["append", "append", "commit", "cut", "start", "flush", "delete"])
+        if change == "append":
+            append(log, b"x")
+        elif change == "commit":
+            log.advance_high_watermark(log.log_end_offset)
+        elif change == "cut":
+            log.truncate_to(max(log.high_watermark, log.log_end_offset - 1), now_ms=NOW)
+        elif change == "start":
+            log.delete_records_before(log.high_watermark)
+        elif change == "flush":
+            log.flush()
+        else:
+            directory.delete(name, now_ms=NOW)
+        if chance.random() < 0.3:
+            directory.checkpoint().run()
+            logs = directory.logs.items()
+            assert read_offsets(tmp_path / RECOVERY_POINTS) == {
+                name: log.recovery_point for name, log in logs
+            }
+            assert read_offsets(tmp_path / HIGH_WATERMARKS) == {
+                name: log.high_watermark for name, log in logs
+            }
+            assert read_offsets(tmp_path / LOG_STARTS) == {
+                name: log.log_start_offset for name, log in logs if log.log_start_offset
+            }

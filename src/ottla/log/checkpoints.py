@@ -1,6 +1,5 @@
 """The small files at the top of a log directory: offsets per partition, identity, clean stop."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -21,9 +20,28 @@ META_PROPERTIES = "meta.properties"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
-def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    lines = [f"{topic} {partition} {offset}\n" for (topic, partition), offset in offsets.items()]
-    return f"0\n{len(lines)}\n{''.join(lines)}".encode()
+class OffsetFile:
+    """The offsets of many logs, of which only those that changed are put into words again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: dict[TopicPartition, str] = {}
+        self._content: bytes | None = None
+
+    def put(self, partition: TopicPartition, offset: int) -> None:
+        topic, number = partition
+        self._lines[partition] = f"{topic} {number} {offset}\n"
+        self._content = None
+
+    def forget(self, partition: TopicPartition) -> None:
+        if self._lines.pop(partition, None) is not None:
+            self._content = None
+
+    def encoded(self) -> tuple[Path, bytes]:
+        if self._content is None:
+            lines = self._lines
+            self._content = f"0\n{len(lines)}\n{''.join(lines.values())}".encode()
+        return self._path, self._content
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:

@@ -121,6 +121,7 @@ def swap_in(log: PartitionLog, result: CleaningResult, now_ms: int) -> None:
     for group in result.groups:
         _swap(log, group, now_ms)
     log.cleaned_upto = result.end_offset
+    log.changed()
 
 
 def _swap(log: PartitionLog, group: CleanedGroup, now_ms: int) -> None:

@@ -7,7 +7,7 @@ import ctypes
 import fcntl
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from logging import getLogger
 from pathlib import Path
 from uuid import uuid4
@@ -22,7 +22,7 @@ from ottla.log.checkpoints import (
     CheckpointJob,
     Checkpoints,
     MetaProperties,
-    encode_offsets,
+    OffsetFile,
     read_meta_properties,
     read_offsets,
     take_clean_shutdown,
@@ -51,6 +51,11 @@ class LogDirectory:
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
         self._checkpoints = Checkpoints()
+        self._recovery_points = OffsetFile(path / RECOVERY_POINTS)
+        self._log_starts = OffsetFile(path / LOG_STARTS)
+        self._high_watermarks = OffsetFile(path / HIGH_WATERMARKS)
+        self._cleaner_offsets = OffsetFile(path / CLEANER_OFFSETS)
+        self._unseen: set[PartitionLog] = set()  # changed since `take_changed`
         self._doomed: list[tuple[int, Path]] = []  # (time to remove it, a file or directory)
 
     # --- opening
@@ -163,6 +168,8 @@ class LogDirectory:
 
     def _let_go(self, partition: TopicPartition) -> None:
         log = self.logs.pop(partition, None)
+        for file in self._offset_files:
+            file.forget(partition)
         self.unusable.pop(partition, None)
         self._checkpoints.gone(partition)
         if log is not None:
@@ -202,19 +209,42 @@ class LogDirectory:
 
     def checkpoint(self) -> CheckpointJob:
         """Recovery points, log starts, high watermarks and what is compacted as they are now."""
-        logs = self.logs
-        offsets: tuple[tuple[str, Mapping[TopicPartition, int]], ...] = (
-            (RECOVERY_POINTS, {name: log.recovery_point for name, log in logs.items()}),
-            (LOG_STARTS, {name: log.log_start_offset for name, log in logs.items() if _moved(log)}),
-            (HIGH_WATERMARKS, {name: log.high_watermark for name, log in logs.items()}),
-            (
-                CLEANER_OFFSETS,
-                {name: log.cleaned_upto for name, log in logs.items() if log.cleaned_upto},
-            ),
+        self._look()
+        return self._checkpoints.take(tuple(file.encoded() for file in self._offset_files))
+
+    @property
+    def _offset_files(self) -> tuple[OffsetFile, ...]:
+        return (
+            self._recovery_points,
+            self._log_starts,
+            self._high_watermarks,
+            self._cleaner_offsets,
         )
-        return self._checkpoints.take(
-            tuple((self.path / name, encode_offsets(values)) for name, values in offsets)
-        )
+
+    def _look(self) -> None:
+        """At what has changed."""
+        for log in self.health.changes.take():
+            assert isinstance(log, PartitionLog)
+            partition = log.topic_partition
+            if self.logs.get(partition) is not log:
+                continue
+            self._unseen.add(log)
+            self._recovery_points.put(partition, log.recovery_point)
+            self._high_watermarks.put(partition, log.high_watermark)
+            if _moved(log):
+                self._log_starts.put(partition, log.log_start_offset)
+            else:
+                self._log_starts.forget(partition)
+            if log.cleaned_upto:
+                self._cleaner_offsets.put(partition, log.cleaned_upto)
+            else:
+                self._cleaner_offsets.forget(partition)
+
+    def take_changed(self) -> set[PartitionLog]:
+        """The logs that have changed since this was last asked."""
+        self._look()
+        changed, self._unseen = self._unseen, set()
+        return changed
 
     def close(self, broker_epoch: int | None = None) -> None:
         """A clean stop, marked as such with the broker's epoch (None: leave no mark)."""

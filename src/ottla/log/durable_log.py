@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ottla.ids import TopicPartition, Uuid
-from ottla.log.config import LogConfig
+from ottla.log.config import NEVER_MS, LogConfig
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.flushing import FlushJob
 from ottla.log.health import DirectoryHealth
@@ -64,6 +64,7 @@ class DurableLog(SegmentedLog):
         new = Segment(self.path, base, self.resources.files, self.config, now_ms=now_ms)
         new.handle  # noqa: B018  (makes the file: its name holds the offset, should all others go)
         self.segments.append(new)
+        self.changed()
         self.tail.clear(base, 0)
         self.producers.end_offset = base
         self.take_snapshot()
@@ -86,6 +87,11 @@ class DurableLog(SegmentedLog):
             or now_ms - self._flush_asked_ms >= self.config.flush_ms
             or (len(self.segments) > 1 and self.segments[-2].unsynced)
         )
+
+    @property
+    def awaits_flush(self) -> bool:
+        """Whether it may need one though nothing more is appended: by flush.ms alone."""
+        return self.recovery_point != self.log_end_offset and self.config.flush_ms < NEVER_MS
 
     def begin_flush(self) -> FlushJob:
         """All that was appended until now, as a job for a thread; then `end_flush`."""
@@ -130,6 +136,7 @@ class DurableLog(SegmentedLog):
                 self.snapshots.remove(job.offset)
             return
         self.recovery_point = max(self.recovery_point, job.offset)
+        self.changed()
         if job.snapshot_path is not None:
             self.snapshots.remember(job.offset)
             bases = [segment.base_offset for segment in self.segments]
@@ -159,4 +166,5 @@ class DurableLog(SegmentedLog):
             self.flush()
         self.take_snapshot()
         self.recovery_point = self.log_end_offset
+        self.changed()
         self.abandon()

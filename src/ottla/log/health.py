@@ -5,6 +5,7 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.log.changes import Changes
 
 RESERVE_BYTES = 256 * 1024 * 1024
 RESERVE_SHARE = 0.05
@@ -16,12 +17,13 @@ class DirectoryHealth:
     A full one refuses clients and recovers by itself when there is room again.
     """
 
-    __slots__ = ("failure", "full", "path")
+    __slots__ = ("changes", "failure", "full", "path")
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure: OSError | None = None
         self.full = False
+        self.changes = Changes()
 
     def report(self, error: OSError) -> KafkaError:
         """The refusal for a write that failed; running out of room is no failure."""

@@ -139,6 +139,7 @@ class PartitionLog(DurableLog):
         self.active.note(last_offset, timestamp, position, size, self.config)
         self.log_end_offset = self.producers.end_offset = last_offset + 1
         self.unflushed_bytes += size
+        self.changed()
         self.tail.add(last_offset + 1, position + size, kept)
 
     def append_as_follower(self, batches: Buffer, *, now_ms: int) -> Appended | None:
@@ -217,6 +218,7 @@ class PartitionLog(DurableLog):
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
+        self.changed()
         self.producers.advance_high_watermark(offset)
         return True
 
@@ -254,6 +256,8 @@ class PartitionLog(DurableLog):
 
     def _ends_at(self, offset: int) -> None:
         self.truncations += 1
+        self.health.changes.cuts += 1
+        self.changed()
         self.log_end_offset = offset
         self.high_watermark = min(self.high_watermark, offset)
         self.high_watermark = max(self.high_watermark, self.log_start_offset)
@@ -277,6 +281,7 @@ class PartitionLog(DurableLog):
             return
         self.log_start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
+        self.changed()
         self.epochs.truncate_from_start(offset)
         self.producers.on_log_start(offset)
 
@@ -305,3 +310,4 @@ class PartitionLog(DurableLog):
         self.set_aside([first], now_ms)
         self._drop(others, now_ms)
         self.segments[at : at + count] = [new]
+        self.changed()

@@ -54,13 +54,32 @@ class SegmentedLog:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.health = health
-        self.damage: Damage | None = None  # what a reader or the cleaner has found
+        self._damage: Damage | None = None
         self.truncations = 0  # how often its end was cut off: what was known of it then may be void
         self.set_aside_count = 0  # of segments: a search in a thread may miss them, or what came
         self.abandoned = False  # its files are nobody's any more: their loss is no failure
         self.tail = Tail(resources.tails, log_end_offset, self.active.size)
         self._warm: deque[Segment] = deque()
         self._deleted: list[tuple[int, Path]] = []  # (time to remove it, a renamed file)
+        self.changed()
+
+    def changed(self) -> None:
+        """Whoever looks after logs looks at this one; what they look at is changed with this."""
+        self.health.changes.logs.add(self)
+
+    def reconfigure(self, config: LogConfig) -> None:
+        self.config = config
+        self.changed()
+
+    @property
+    def damage(self) -> Damage | None:
+        """What a reader or the cleaner has found."""
+        return self._damage
+
+    @damage.setter
+    def damage(self, damage: Damage | None) -> None:
+        self._damage = damage
+        self.health.changes.damages += 1
 
     @property
     def active(self) -> Segment:

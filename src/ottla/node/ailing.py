@@ -30,21 +30,33 @@ class Ailing:
         assignments: Assignments,
         now: Callable[[], float],
         now_ms: Callable[[], int],
+        signs: Callable[[], object],
     ) -> None:
+        """Where nobody ails, `signs` are the same as long as nobody begins to."""
         self._partitions = partitions
         self._followers = followers
         self._assignments = assignments
         self._now = now
         self._now_ms = now_ms
+        self._signs = signs
+        self._healthy_signs: object = None
         self._full_since: dict[Path, float] = {}
 
     def look(self) -> None:
-        """Called every `LOOK_S`."""
+        """Called every `LOOK_S`. Thousands of replicas that were well need no other look."""
+        signs = self._signs()
+        if self._healthy_signs == signs:
+            return
         self._note_full_disks()
         changed = [replica for replica in self._partitions if self._treat(replica)]
         for replica in changed:
             self._followers.settle(replica)
-        self._assignments.tell_of([*changed, *self._back()])
+        back = self._back()
+        self._assignments.tell_of([*changed, *back])
+        well = not (changed or back) and all(
+            replica.lost is None and ailment(replica) is None for replica in self._partitions
+        )
+        self._healthy_signs = signs if well else None
 
     def _back(self) -> list[Replica]:
         """Those that the controller still takes for lost: their logs could be made after all."""

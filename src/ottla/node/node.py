@@ -231,11 +231,20 @@ class Node:
         )
         followers = Followers(self.partitions, self.fetchers)
         self.ailing = Ailing(
-            self.partitions, followers, self.assignments, broker.now, broker.now_ms
+            self.partitions,
+            followers,
+            self.assignments,
+            broker.now,
+            broker.now_ms,
+            self._signs_of_ailment,
         )
         self.upkeep = Upkeep(
             self.directories, settings, self.threads, broker.now_ms, self.fetchers.tell_start
         )
+
+    def _signs_of_ailment(self) -> object:
+        healths = [directory.health for directory in self.directories]
+        return self.partitions.changes, [(one.full, one.changes.damages) for one in healths]
 
     async def _join_cluster(self, identity: Identity) -> None:
         while not self.quorum.is_caught_up:

@@ -43,6 +43,7 @@ class Upkeep:
         self._now_ms = now_ms
         self._start_moved = start_moved
         self._compactors: list[Compactor] | None = None  # none yet
+        self._watched: dict[LogDirectory, set[PartitionLog]] = {}  # they may have to be flushed
         self._cuts = 0  # truncations that were seen: what was written down before is too high
         self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -85,16 +86,21 @@ class Upkeep:
     async def _flush_overdue(self) -> None:
         """Bounds what a recovery has to read, and keeps write-back from coming all at once.
 
+        Only a log that has changed can need it, or one whose flush.ms is running out.
         Of a log that was cut less is flushed and compacted than was written down, and it grows
         again: that is put right without waiting for the next checkpoint.
         """
-        flushed, cuts, now_ms = False, 0, self._now_ms()
+        flushed, now_ms = False, self._now_ms()
         for directory in self._healthy():
-            for partition_log in list(directory.logs.values()):
-                cuts += partition_log.truncations
+            watched = self._watched.setdefault(directory, set())
+            watched |= directory.take_changed()
+            for partition_log in list(watched):
                 if not partition_log.abandoned and partition_log.needs_flush(FLUSH_BYTES, now_ms):
                     await self._flush(directory, partition_log)
                     flushed = True
+                if partition_log.abandoned or not partition_log.awaits_flush:
+                    watched.discard(partition_log)
+        cuts = sum(directory.health.changes.cuts for directory in self._directories)
         if flushed or cuts != self._cuts:
             self._cuts = cuts
             await self._checkpoint()

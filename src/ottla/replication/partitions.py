@@ -76,6 +76,7 @@ class Partitions:
     ) -> None:
         self.node_id = node_id
         self.image = Image()
+        self.changes = 0  # of the state of replicas, as the controller would have it
         self.settings = settings  # the file's, under what was set at run time
         self.throttles = Throttles(node_id, settings)
         self._static = settings
@@ -191,6 +192,7 @@ class Partitions:
 
     def _settle(self, topic: Topic, index: int) -> None:
         """Bring one partition's replica here into the state the image asks for."""
+        self.changes += 1
         state = topic.partitions[index]
         replica = self._by_id.get(topic.id, {}).get(index)
         if self.node_id not in state.replicas:
@@ -230,7 +232,7 @@ class Partitions:
                 state.directory(self.node_id) if state.directories else bytes(16),
             )
         else:
-            found.config = self.log_config(topic.name)
+            found.reconfigure(self.log_config(topic.name))
         replica = Replica(found, topic.id, state)
         self._by_name.setdefault(topic.name, {})[index] = replica
         self._by_id.setdefault(topic.id, {})[index] = replica
@@ -336,7 +338,7 @@ class Partitions:
             config = self.log_config(topic)
             least = self.topic_settings(topic).int("min.insync.replicas")
             for replica in self._by_name[topic].values():
-                replica.log.config = config
+                replica.log.reconfigure(config)
                 if replica.leader is not None:
                     replica.leader.perform(replica.leader.in_sync.require(self._now(), least))
 

@@ -3,7 +3,7 @@ BIN := .venv/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench failover wheel docs clean
+.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,12 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 bench: install ## Apache Kafka and Ottla side by side, as ratios; then the pipelines
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS); outcome=$$?; \
 	[ -n "$(ARGS)" ] || $(MAKE) pipelines-bench; exit $$outcome
+
+load-bench: install ## Neighbours under load: cold reads, compaction, commits, idle partitions, as ratios
+	PYTHONPATH=tests $(BIN)/python -m bench.load --write docs/benchmarks.md $(ARGS)
+
+soak: install ## An hour of transactions, groups and 10 MB/s: memory and latency over time; ARGS="--minutes 5"
+	PYTHONPATH=tests $(BIN)/python -m bench.load.soak --write docs/evidence $(ARGS)
 
 failover: install ## Kill leaders of three nodes and measure the silence; ARGS="--victim controller"
 	PYTHONPATH=tests $(BIN)/python -m bench.failover $(ARGS)

@@ -5,18 +5,17 @@ Of ten thousand logs few change in a second: nobody has to go through all of the
 
 
 class Changes:
-    """Shared by a directory and the logs in it. Threads may add to it; one reader takes."""
+    """Shared by a directory and the logs in it, in the order in which they changed."""
 
     __slots__ = ("cuts", "damages", "logs")
 
     def __init__(self) -> None:
-        self.logs: set[object] = set()  # new, appended to, committed, flushed, cut, reconfigured …
+        self.logs: dict[
+            object, None
+        ] = {}  # new, appended to, committed, flushed, cut, reconfigured …
         self.cuts = 0  # truncations: what was written down before is too high
         self.damages = 0  # how often damage was found, or mended
 
-    def take(self) -> set[object]:
-        """One by one: what a thread adds meanwhile is taken now or the next time."""
-        taken = set()
-        while self.logs:
-            taken.add(self.logs.pop())
-        return taken
+    def take(self) -> list[object]:
+        taken, self.logs = self.logs, {}
+        return list(taken)

@@ -55,7 +55,7 @@ class LogDirectory:
         self._log_starts = OffsetFile(path / LOG_STARTS)
         self._high_watermarks = OffsetFile(path / HIGH_WATERMARKS)
         self._cleaner_offsets = OffsetFile(path / CLEANER_OFFSETS)
-        self._unseen: set[PartitionLog] = set()  # changed since `take_changed`
+        self._unseen: dict[PartitionLog, None] = {}  # changed since `take_changed`
         self._doomed: list[tuple[int, Path]] = []  # (time to remove it, a file or directory)
 
     # --- opening
@@ -228,7 +228,7 @@ class LogDirectory:
             partition = log.topic_partition
             if self.logs.get(partition) is not log:
                 continue
-            self._unseen.add(log)
+            self._unseen[log] = None
             self._recovery_points.put(partition, log.recovery_point)
             self._high_watermarks.put(partition, log.high_watermark)
             if _moved(log):
@@ -240,10 +240,10 @@ class LogDirectory:
             else:
                 self._cleaner_offsets.forget(partition)
 
-    def take_changed(self) -> set[PartitionLog]:
+    def take_changed(self) -> dict[PartitionLog, None]:
         """The logs that have changed since this was last asked."""
         self._look()
-        changed, self._unseen = self._unseen, set()
+        changed, self._unseen = self._unseen, {}
         return changed
 
     def close(self, broker_epoch: int | None = None) -> None:

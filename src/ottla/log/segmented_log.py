@@ -65,7 +65,7 @@ class SegmentedLog:
 
     def changed(self) -> None:
         """Whoever looks after logs looks at this one; what they look at is changed with this."""
-        self.health.changes.logs.add(self)
+        self.health.changes.logs[self] = None
 
     def reconfigure(self, config: LogConfig) -> None:
         self.config = config

@@ -43,7 +43,9 @@ class Upkeep:
         self._now_ms = now_ms
         self._start_moved = start_moved
         self._compactors: list[Compactor] | None = None  # none yet
-        self._watched: dict[LogDirectory, set[PartitionLog]] = {}  # they may have to be flushed
+        self._watched: dict[
+            LogDirectory, dict[PartitionLog, None]
+        ] = {}  # they may have to be flushed
         self._cuts = 0  # truncations that were seen: what was written down before is too high
         self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -92,14 +94,14 @@ class Upkeep:
         """
         flushed, now_ms = False, self._now_ms()
         for directory in self._healthy():
-            watched = self._watched.setdefault(directory, set())
+            watched = self._watched.setdefault(directory, {})
             watched |= directory.take_changed()
             for partition_log in list(watched):
                 if not partition_log.abandoned and partition_log.needs_flush(FLUSH_BYTES, now_ms):
                     await self._flush(directory, partition_log)
                     flushed = True
                 if partition_log.abandoned or not partition_log.awaits_flush:
-                    watched.discard(partition_log)
+                    watched.pop(partition_log, None)
         cuts = sum(directory.health.changes.cuts for directory in self._directories)
         if flushed or cuts != self._cuts:
             self._cuts = cuts

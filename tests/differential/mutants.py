@@ -23,6 +23,21 @@ class Mutant(NamedTuple):
 
 
 MUTANTS = {
+    "a_poison_record_takes_its_batch_with_it": Mutant(
+        "share_groups",
+        "ottla.groups.share.acquiring",
+        (("max(ISOLATION_LIMIT_MIN, ceil(delivery_limit / 2))", "delivery_limit + 1"),),
+    ),
+    "a_share_fetch_reads_more_than_it_may": Mutant(
+        "share_groups",
+        "ottla.broker.share_fetching",
+        (("leader.read(offset, bytes_max,", "leader.read(offset, 1 << 20,"),),
+    ),
+    "answers_may_overlap": Mutant(
+        "share_groups",
+        "ottla.broker.share_acknowledging",
+        ((" or batch.first_offset < last_offset", ""),),
+    ),
     "guards_are_taken_once": Mutant(
         "transactions",
         "ottla.broker.transactional",

@@ -133,11 +133,11 @@ def test_a_stage_that_comes_back_goes_on_where_it_stopped() -> None:
         (lambda o: o.group_by("customer").agg(sum="sum(amount)"),
          "compatible", "sum=sum(amount)"),
         (lambda o: o.group_by("country").agg(total="sum(amount)"),
-         "rebuild", "its keys was customer and is country"),
+         "rebuild", "its key was customer and is country"),
         (lambda o: o.group_by("customer").agg(total="max(amount)"),
-         "rebuild", "its aggregates was sum(amount) and is max(amount)"),
+         "rebuild", "its aggregates were sum(amount) and are max(amount)"),
         (lambda o: o.group_by("customer").agg(total="sum(amount)", n="count(*)"),
-         "rebuild", "its aggregates was sum(amount) and is sum(amount), count(*)"),
+         "rebuild", "its aggregates were sum(amount) and are sum(amount), count(*)"),
         (lambda o: o.group_by("customer").windowed(tumbling("1 minute")).agg(total="sum(amount)"),
          "rebuild", "its window was none and is kind tumbling"),
         (lambda o: o.with_columns(amount="cast(amount AS INT)")
@@ -281,7 +281,7 @@ def test_a_refusal_names_the_stage_the_change_and_the_ways_out() -> None:
     found = change(totals, lambda app: orders_of(app).group_by("country").agg(
         total="sum(amount)").to("totals"))  # fmt: skip
     said = refusal(found) or ""
-    for words in ("totals", "its keys was customer and is country", "--upgrade", "--replay"):
+    for words in ("totals", "its key was customer and is country", "--upgrade", "--replay"):
         assert words in said
     assert "totals" in in_words(found)
     assert "must be rebuilt" in in_words(found)

@@ -170,7 +170,7 @@ def test_progress_is_told_once_more_when_the_queries_have_stopped(
             happened.append("stopped")
 
         @contextlib.contextmanager
-        def _as_member(self, group: str) -> Iterator[Any]:
+        def _as_member(self, group: str, *, take_over: bool = False) -> Iterator[Any]:
             self.member = alone()
             yield self.member
 

@@ -158,7 +158,7 @@ def test_an_application_is_changed_while_it_lives(driven: str, tmp_path: Path) -
     expected = Counter(row["n"] for row in shop.sent if row["n"] >= 50)
     assert Counter(row["n"] for _, row in shop.rows("large")) == expected
     # Another key would mix two kinds of sums.
-    with pytest.raises(OttlaError, match=r"its keys was who and is town.*--upgrade"):
+    with pytest.raises(OttlaError, match=r"its key was who and is town.*--upgrade"):
         shop.run(both(large, totals("town")))
     assert of_column(shop.table("totals"), "total") == shop.sums("who")
     shop.send(50, seed=3)

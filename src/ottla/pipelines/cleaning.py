@@ -49,7 +49,8 @@ def find_leftovers(application: Application, state: State) -> Leftovers:
 
 def remove(application: Application, state: State, found: Leftovers) -> None:
     """Delete it, unless a copy runs: what it needs is known only once it has stopped."""
-    Membership(application, (), print).claim(threading.Event())
+    group = renamed(application.name, state.generation)
+    Membership(application, (), print, group).claim(threading.Event())
     delete(application, list(found.topics))
     for name in found.checkpoints:
         state.remove(name)

@@ -19,6 +19,7 @@ from ottla.version import VERSION
 
 FORMAT = 1
 Kind = Literal["same", "compatible", "rebuild", "new", "removed"]
+WORDS = {"keys": ("key", "was", "is"), "aggregates": ("aggregates", "were", "are")}
 Columns = tuple[tuple[str, str | None], ...]
 
 
@@ -255,7 +256,8 @@ def _state_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterable[s
         if name in ("types", "left", "right", "input"):
             yield from _column_changes(name, before or [], after or [])
         else:
-            yield f"its {name} was {_shown(before)} and is {_shown(after)}"
+            noun, was, now = WORDS.get(name, (name, "was", "is"))
+            yield f"its {noun} {was} {_shown(before)} and {now} {_shown(after)}"
 
 
 def _column_changes(name: str, old: Iterable[Any], new: Iterable[Any]) -> Iterable[str]:

@@ -122,18 +122,21 @@ class Runner:
         application = self.plan.application
         cluster = describe(application)
         self._topics = _topics_to_join(self.plan, cluster)
-        if self.options.upgrade and not self._upgrade(cluster):
+        state = self._open(cluster)
+        # Each generation is a copy of its own, so that a replay may run beside what is live.
+        group = renamed(application.name, state.generation)
+        if self.options.upgrade and not self._upgrade(cluster, state, group):
             return
-        with self._as_member(application.name) as member:
+        with self._as_member(group, take_over=self.options.upgrade) as member:
             if member is not None:
-                self._run(describe(application) if self.options.upgrade else cluster)
+                self._run(describe(application) if self.options.upgrade else cluster, state)
 
     @contextlib.contextmanager
-    def _as_member(self, group: str) -> "Iterator[Membership | None]":
+    def _as_member(self, group: str, *, take_over: bool = False) -> "Iterator[Membership | None]":
         """Be the one copy in a group while the block runs; None when stopped before."""
         application = self.plan.application
         member = Membership(application, self._topics, self.view.say, group)
-        if self.options.upgrade and group == application.name:
+        if take_over:
             claimed = member.take_over(self._stopping)
         else:
             claimed = member.claim(self._stopping, standby=self.options.standby)
@@ -168,9 +171,8 @@ class Runner:
         self.status.names |= names
         self._checkpoints = change.checkpoints()
 
-    def _run(self, cluster: Cluster) -> None:
+    def _run(self, cluster: Cluster, state: State) -> None:
         application = self.plan.application
-        state = self._open(cluster)
         change = self._compare(state)
         if (sentence := refusal(change)) is not None:
             raise OttlaError(sentence)
@@ -197,10 +199,9 @@ class Runner:
                 self._live(starter)
         self._publish()  # once more, with the batches that ended as the queries stopped
 
-    def _upgrade(self, cluster: Cluster) -> bool:
+    def _upgrade(self, cluster: Cluster, state: State, group: str) -> bool:
         """Rebuild what must be, beside what runs, and switch to it. False when stopped before."""
         application = self.plan.application
-        state = self._open(cluster)
         change = self._compare(state)
         if not change.rebuilds:
             return True
@@ -232,7 +233,7 @@ class Runner:
                     "Not switched: what ran goes on as it was. --upgrade takes it up again."
                 )
                 return False
-            with self._as_member(application.name) as holder:
+            with self._as_member(group, take_over=True) as holder:
                 if holder is None or not holder.wait_until_held(self._stopping):
                     return False
                 self._check_ended(state, change)

@@ -320,6 +320,26 @@ def test_a_member_gives_up_at_once_what_it_unsubscribed_from(
     assert [place.topic_id for place in reply.assignment.topic_partitions] == [one.id]
 
 
+def test_a_regular_expression_stands_for_the_topics_that_match_it_as_a_whole(
+    connection: Connection, hasty: str, make_raw_topic
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    member = Member(connection, hasty, "one")
+    reply = member.join(subscribed_topic_regex=f"{topic.name[:-1]}.")
+    given = partitions(reply)  # at once here; Kafka looks for them in the background
+
+    def is_told() -> bool:
+        nonlocal given
+        beat = member.beat(topic_partitions=owning(topic, *given))
+        given = given if beat.assignment is None else partitions(beat)
+        return given == [0, 1]
+
+    wait_until(is_told)
+    assert [m.subscribed_topic_regex for m in described(connection, hasty).members] == [
+        f"{topic.name[:-1]}."
+    ]
+
+
 # -- what is refused, and in which order ----------------------------------------------------------
 
 

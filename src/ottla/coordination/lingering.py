@@ -41,4 +41,8 @@ class Lingering:
             return
         flushes, self._flushes = self._flushes, []
         for flush in flushes:
-            flush()
+            try:
+                flush()
+            except Exception as error:  # the other shards' batches are none of its business
+                context = {"message": "a batch could not be appended", "exception": error}
+                self._loop.call_exception_handler(context)

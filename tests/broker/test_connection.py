@@ -1,7 +1,9 @@
 """Replies in the order of requests, whatever finishes first. No socket."""
 
 import asyncio
+import gc
 import struct
+import weakref
 from itertools import pairwise
 from typing import Any
 
@@ -328,3 +330,17 @@ def test_a_connection_that_is_closed_amid_a_long_reply_writes_the_rest_first() -
         assert line.transport.written == whole
 
     asyncio.run(scenario())
+
+
+def test_a_connection_that_is_over_leaves_nothing_for_the_collector() -> None:
+    """It comes so seldom that a thousand connections an hour would pile up."""
+    line = Line(1)
+    line.send((FETCH, 1))
+    line.connection.connection_lost(None)
+    gone = weakref.ref(line.connection)
+    gc.disable()
+    try:
+        del line
+        assert gone() is None
+    finally:
+        gc.enable()

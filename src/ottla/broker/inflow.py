@@ -114,6 +114,7 @@ class Share:
     def close(self) -> None:
         self._inflow.ended(self)
         self.give_back(self.held)
+        self.let_in = self.give_up = _nothing  # no cycle: the connection goes when it is over
 
 
 def _nothing() -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from typing import NamedTuple
 
 LARGEST_KEPT = 32 * 1024
+STALE_MIN = 10_000
 _BOOKKEEPING = 200  # bytes that an entry costs beside its data
 
 
@@ -26,13 +27,28 @@ class TailCache:
     def __init__(self, budget: int = 32 * 1024 * 1024) -> None:
         self.budget = budget
         self.size = 0
-        self._order: deque[Tail] = deque()
+        self._order: deque[Tail] = deque()  # one entry for each batch, and some that are stale
+        self._stale = 0
 
     def make_room(self, tail: "Tail", cost: int) -> None:
         self._order.append(tail)
         self.size += cost
         while self.size > self.budget and self._order:
             self._order.popleft().drop_oldest()
+
+    def cleared(self, count: int) -> None:
+        """So many batches of a tail are gone: where they stood in the order is forgotten once
+        most of it is that."""
+        self._stale += count
+        if self._stale > STALE_MIN and 2 * self._stale > len(self._order):
+            left: dict[Tail, int] = {}
+            kept: deque[Tail] = deque()
+            for tail in reversed(self._order):
+                count = left.get(tail, tail.count)
+                if count:
+                    kept.appendleft(tail)
+                    left[tail] = count - 1
+            self._order, self._stale = kept, 0
 
 
 class Tail:
@@ -86,11 +102,17 @@ class Tail:
             del self._ends[: n + 1], self._stops[: n + 1], self._data[: n + 1]
             self._dropped = 0
 
+    @property
+    def count(self) -> int:
+        return len(self._ends) - self._dropped
+
     def clear(self, start_offset: int, start: int) -> None:
+        count = self.count
         for data in self._data[self._dropped :]:
             self._cache.size -= _BOOKKEEPING + (len(data) if data else 0)
         self._ends, self._stops, self._data, self._dropped, self._large = [], [], [], 0, 0
         self.start_offset, self.start = start_offset, start
+        self._cache.cleared(count)
 
     def find(self, offset: int, bytes_max: int, upto: int, at_least_one: bool) -> Found | None:
         """Batches from the one with `offset` on that end by `upto`; None if it is not here."""

@@ -14,7 +14,7 @@ HEADER = """## {title}, the last full run
 Apache Kafka {version} and Ottla in one run on the same machine, through the same client
 (librdkafka), {rounds} rounds in turn. A ratio above 1 means that Ottla is better; the interval is
 the smallest and the largest ratio of a round. *Behind* means that the whole interval lies below 1.
-Repeat it with `make bench`; `make bench ARGS=--quick` takes minutes.
+Repeat it with `{command}`; `{command} ARGS=--quick` takes minutes.
 
 {date}, {machine}{note}
 
@@ -70,11 +70,20 @@ def compare(kafka: list[Values], ottla: list[Values]) -> list[Line]:
     return lines
 
 
-def table(lines: list[Line], *, title: str, rounds: int, version: str, note: str) -> str:
+def table(
+    lines: list[Line],
+    *,
+    title: str,
+    rounds: int,
+    version: str,
+    note: str,
+    command: str = "make bench",
+) -> str:
     header = HEADER.format(
         title=title,
         version=version,
         rounds=rounds,
+        command=command,
         date=datetime.date.today().isoformat(),
         machine=machine(),
         note=note,

@@ -1,6 +1,7 @@
 """usage: python -m bench.load [--quick] [--rounds 3] [--only WORDS] [--write FILE]"""
 
 import argparse
+import statistics
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.load import cold, commits, compaction, idle
-from bench.report import Values, compare, put, table
+from bench.report import Values, compare, number, put, table
 from support.brokers import Kind
 from support.jars import KAFKA_VERSION
 
@@ -46,6 +47,18 @@ def loads(*, quick: bool) -> list[Load]:
     ]
 
 
+def alone_lines(values: dict[Kind, list[Values]]) -> str:
+    """What was measured of Ottla alone."""
+    rounds = values["ottla"]
+    names = dict.fromkeys(name for one in rounds for name in one)
+    lines = [
+        f"- {name}: {number(statistics.median(one[name] for one in rounds if name in one))}"
+        for name in names
+        if not any(name in one for one in values["kafka"])
+    ]
+    return "\n".join(["\nOttla alone:\n", *lines, ""]) if lines else ""
+
+
 def main() -> int:
     given = arguments()
     count = given.rounds or (1 if given.quick else 3)
@@ -53,19 +66,28 @@ def main() -> int:
     selected = [load for load in everything if any(word in load.name for word in given.only)]
     kinds = [given.kind] if given.kind else KINDS
     values: dict[Kind, list[Values]] = {kind: [{} for _ in range(count)] for kind in KINDS}
-    for number in range(count):
+    for turn in range(count):
         for load in selected:
             for kind in [kind for kind in kinds if kind in load.kinds]:
-                print(f"{load.name}, round {number + 1} of {count}: {kind}", file=sys.stderr)
+                print(f"{load.name}, round {turn + 1} of {count}: {kind}", file=sys.stderr)
                 found = load.measure(kind)
                 for name, value in found.items():
                     print(f"  {name}: {value:.4g}", file=sys.stderr)
-                values[kind][number] |= found
+                values[kind][turn] |= found
     if given.kind:
         return 0
+    alone = alone_lines(values)
     lines = compare(values["kafka"], values["ottla"])
     note = ", a quick run" if given.quick else ""
-    text = table(lines, title=TITLE, rounds=count, version=KAFKA_VERSION, note=note)
+    text = table(
+        lines,
+        title=TITLE,
+        rounds=count,
+        version=KAFKA_VERSION,
+        note=note,
+        command="make load-bench",
+    )
+    text += alone
     print(text, flush=True)
     if given.write and not given.quick and len(selected) == len(everything):
         put(TITLE, text, given.write)

@@ -137,9 +137,11 @@ class ShareFetching:
         openings = _Openings(self._shares.queues, self._key.group_id, partitions)
         while True:
             queues = openings.next()
+            found = await self._take(queues, is_last=False)
             seconds = deadline - self._broker.now()
             has_refused = bool(openings.refused) and not openings.pending
-            found = await self._take(queues, is_last=seconds <= 0 or has_refused)
+            if found is None and (seconds <= 0 or has_refused):
+                found = await self._take(queues, is_last=True)
             if found is not None:
                 return found | openings.refused
             await self._shares.wait(list(queues.values()), openings.pending, seconds)
@@ -176,11 +178,7 @@ class ShareFetching:
         """Those go first that somebody read at the same place before, and took nothing."""
         part = max(self._wanted.max_bytes // len(queues), 1) if queues else 0
         if is_last:
-            reads = await self._read(queues, part)
-            for partition, read in reads.items():
-                if queues[partition].read_from is None:  # it came too late to be waited for
-                    queues[partition].read_from = read.offset
-            return reads
+            return await self._read(queues, part)
         fresh: dict[Partition, Queue] = {}
         again: dict[Partition, Queue] = {}
         for partition, queue in queues.items():

@@ -208,7 +208,7 @@ class Member:
             rack_id=rarely(self.random, 0.05, "", None),
             subscribed_topic_names=[Name(topic) for topic in self.topics],
         )
-        return [self.step(beat, bind=self.epochs), Pause(milliseconds=60), *self.beat(0.0)]
+        return [self.step(beat, bind=self.epochs), Pause(milliseconds=100), *self.beat(0.0)]
 
     @property
     def epochs(self) -> dict[str, str]:

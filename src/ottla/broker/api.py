@@ -77,6 +77,7 @@ _TABLE = """
 28 txn_offset_commit              0-5  broker
 32 describe_configs               1-4  both
 33 alter_configs                  0-2  both
+34 alter_replica_log_dirs         1-2  broker
 35 describe_log_dirs              1-5  broker
 37 create_partitions              0-3  both
 42 delete_groups                  0-2  broker

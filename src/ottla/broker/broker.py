@@ -52,6 +52,13 @@ class ActiveController(Protocol):
     async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M: ...
 
 
+class DirectoryMoves(Protocol):
+    """Moves of replicas between this node's directories."""
+
+    def alter(self, partition: TopicPartition, path: str) -> None: ...
+    def lag(self, partition: TopicPartition) -> int: ...
+
+
 class Makers(Protocol):
     """How the parts that are made on their first use are made."""
 
@@ -80,6 +87,7 @@ class Broker:
     waiting: Waiting
     durability: "Durability"
     directories: "list[LogDirectory]"
+    directory_moves: "DirectoryMoves"
     producer_ids: "ProducerIds"
     presence: "Presence"
     makers: "Makers"

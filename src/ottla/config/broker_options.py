@@ -14,9 +14,9 @@ advertised.listeners list null - read-only high
   Addresses told to clients and other brokers; without it, those of listeners.
 alter.config.policy.class.name class null - read-only low
   Java class that may veto a change of configuration.
-alter.log.dirs.replication.quota.window.num int 11 1.. read-only low ignored
+alter.log.dirs.replication.quota.window.num int 11 1.. read-only low
   Number of samples kept for the quota of moves between log directories.
-alter.log.dirs.replication.quota.window.size.seconds int 1 1.. read-only low ignored
+alter.log.dirs.replication.quota.window.size.seconds int 1 1.. read-only low
   Length of one sample of the quota of moves between log directories.
 authorizer.class.name string "" - read-only low
   Java class that decides who may do what; empty means that everybody may do everything.
@@ -482,7 +482,7 @@ remote.log.storage.manager.impl.prefix string rsm.config. some read-only medium 
   Prefix of options handed to the class that stores segments remotely.
 remote.log.storage.system.enable boolean false - read-only medium
   Turn on tiered storage.
-replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster-wide medium internal ignored
+replica.alter.log.dirs.io.max.bytes.per.second long 9223372036854775807 0.. cluster-wide medium internal
   Speed limit of moves between log directories of this broker.
 replica.fetch.backoff.ms int 1000 0.. read-only medium ignored
   Rest of a replica's fetcher after an error.

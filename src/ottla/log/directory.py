@@ -29,14 +29,16 @@ from ottla.log.checkpoints import (
     write_clean_shutdown,
 )
 from ottla.log.config import LogConfig
-from ottla.log.files import DELETED, UNFINISHED
+from ottla.log.files import DELETED, UNFINISHED, sync_directory
 from ottla.log.health import DirectoryHealth
+from ottla.log.new_directories import make_directory
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
 
 logger = getLogger(__name__)
 METADATA_TOPIC = "__cluster_metadata"
 NAME_MAX = 255
+DELETE, FUTURE = "-delete", "-future"
 FEW = 8  # logs that are synced one by one at a stop; more of them by one call for the file system
 _PARTITION_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 
@@ -47,6 +49,8 @@ class LogDirectory:
         self.resources = resources
         self.health = DirectoryHealth(path)
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.futures: dict[TopicPartition, PartitionLog] = {}
+        """Copies that are to take the place of logs in other directories, once they have all."""
         self.unusable: dict[TopicPartition, str] = {}  # logs that could not be opened, and why
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
@@ -90,10 +94,11 @@ class LogDirectory:
                 if entry.name.endswith(UNFINISHED):
                     os.unlink(entry.path)
                 continue
-            if entry.name.endswith("-delete"):
+            if entry.name.endswith(DELETE):
                 self._doomed.append((now_ms, Path(entry.path)))
                 continue
-            partition = parse_partition(entry.name)
+            future = parse_future(entry.name)
+            partition = future or parse_partition(entry.name)
             if partition is None or partition.topic == METADATA_TOPIC:
                 continue
             try:
@@ -109,6 +114,10 @@ class LogDirectory:
                     log_start_offset=starts.get(partition, 0),
                 )
             except Exception as error:  # one log that cannot be read must not keep all others away
+                if future is not None:  # what it is a copy of is still there
+                    logger.exception("%s cannot be opened and is removed", entry.path)
+                    self._doomed.append((now_ms, Path(entry.path)))
+                    continue
                 self.unusable[partition] = f"{type(error).__name__}: {error}"
                 logger.exception(
                     "%s cannot be opened and is offline; its files were left as they are. "
@@ -119,9 +128,9 @@ class LogDirectory:
             log.advance_high_watermark(high_watermarks.get(partition, 0))
             # Recovery may have cut the log: what is fetched again is not clean.
             log.cleaned_upto = min(cleaned.get(partition, 0), log.log_end_offset)
-            self.logs[partition] = log
+            (self.logs if future is None else self.futures)[partition] = log
         for partition in {*recovery_points, *starts, *high_watermarks, *cleaned}:
-            if partition not in self.logs:
+            if partition not in self.logs and partition not in self.futures:
                 self._checkpoints.gone(partition)
 
     def give_up(self, error: OSError) -> None:
@@ -129,6 +138,8 @@ class LogDirectory:
         self.health.fail(error)
         for partition in [*self.logs, *self.unusable]:
             self._let_go(partition)
+        for partition in list(self.futures):
+            self._let_go_of_future(partition)
 
     # --- partitions come and go
 
@@ -153,6 +164,89 @@ class LogDirectory:
         self.logs[partition] = log
         return log
 
+    # --- logs that move here from another directory
+
+    def create_future(
+        self, partition: TopicPartition, topic_id: Uuid, config: LogConfig, *, now_ms: int
+    ) -> PartitionLog:
+        """An empty copy, in a directory named as Kafka names it."""
+        self.health.refuse(client=False)
+        path = self.path / f"{partition}.{uuid4().hex}{FUTURE}"
+        try:
+            if self._checkpoints.may_tell_of_a_former(partition):
+                self.checkpoint().run()
+            make_directory(str(path), topic_id)
+            log = self._open_clean(path, partition, config, now_ms)
+        except OSError as error:
+            raise self.health.report(error) from error
+        self.futures[partition] = log
+        return log
+
+    def drop_future(self, partition: TopicPartition, *, now_ms: int) -> None:
+        log = self._let_go_of_future(partition)
+        if log is None:
+            return
+        doomed = self._aside(partition, DELETE)
+        try:
+            os.rename(log.path, doomed)
+        except OSError as error:
+            raise self.health.report(error) from error
+        self._doomed.append((now_ms, doomed))
+
+    def take_over(self, source: "LogDirectory", partition: TopicPartition, *, now_ms: int) -> None:
+        """The future log becomes the log. Whoever holds the log keeps it: it lies here from now on.
+
+        First the old files go aside, then the new ones take their name: what a crash leaves in
+        between is the copy, and a controller that was told to look for the partition here.
+        """
+        log, future = source.logs[partition], self.futures[partition]
+        source.resources.files.new_directories.make(f"{source.path}/{partition}")
+        doomed = source._aside(partition, DELETE)
+        future.close()
+        try:
+            os.rename(source.path / str(partition), doomed)
+            sync_directory(source.path)
+        except OSError as error:
+            raise source.health.report(error) from error
+        self.become_current(partition, now_ms=now_ms)
+        log.move_to(self.logs[partition])
+        self.logs[partition] = log
+        source._unseen.pop(log, None)
+        del source.logs[partition]
+        source._forget_offsets(partition)
+        source._doomed.append((now_ms + log.config.file_delete_delay_ms, doomed))
+
+    def become_current(self, partition: TopicPartition, *, now_ms: int) -> PartitionLog:
+        """The files of a future log that is closed, under the name of the log."""
+        future = self.futures.pop(partition)
+        path = self.path / str(partition)
+        try:
+            os.rename(future.path, path)
+            sync_directory(self.path)
+            log = self._open_clean(path, partition, future.config, now_ms)
+        except OSError as error:
+            raise self.health.report(error) from error
+        log.advance_high_watermark(future.high_watermark)
+        self.logs[partition] = log
+        return log
+
+    def _open_clean(
+        self, path: Path, partition: TopicPartition, config: LogConfig, now_ms: int
+    ) -> PartitionLog:
+        return open_log(path, partition, config, self.resources, health=self.health, now_ms=now_ms)
+
+    def _let_go_of_future(self, partition: TopicPartition) -> PartitionLog | None:
+        log = self.futures.pop(partition, None)
+        if log is not None:
+            self._forget_offsets(partition)
+            log.abandon()
+        return log
+
+    def _forget_offsets(self, partition: TopicPartition) -> None:
+        for file in self._offset_files:
+            file.forget(partition)
+        self._checkpoints.gone(partition)
+
     def delete(self, partition: TopicPartition, *, now_ms: int) -> None:
         """Put a partition out of sight; `sweep` removes its files after file.delete.delay.ms."""
         log = self.logs.get(partition)
@@ -160,7 +254,7 @@ class LogDirectory:
         if self.resources.files.new_directories.forget(f"{self.path}/{partition}"):
             self._let_go(partition)
             return
-        self._doomed.append((now_ms + delay_ms, self._move_aside(partition, "-delete")))
+        self._doomed.append((now_ms + delay_ms, self._move_aside(partition, DELETE)))
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
         """Keep the files of a partition that the cluster does not know, under another name."""
@@ -168,16 +262,13 @@ class LogDirectory:
 
     def _let_go(self, partition: TopicPartition) -> None:
         log = self.logs.pop(partition, None)
-        for file in self._offset_files:
-            file.forget(partition)
         self.unusable.pop(partition, None)
-        self._checkpoints.gone(partition)
+        self._forget_offsets(partition)
         if log is not None:
             log.abandon()
 
     def _move_aside(self, partition: TopicPartition, suffix: str) -> Path:
-        ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
-        target = self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
+        target = self._aside(partition, suffix)
         try:
             self.resources.files.new_directories.make(f"{self.path}/{partition}")
             os.rename(self.path / str(partition), target)
@@ -186,6 +277,10 @@ class LogDirectory:
         finally:  # no thread can open files by their old paths any more, which may be a new log's
             self._let_go(partition)
         return target
+
+    def _aside(self, partition: TopicPartition, suffix: str) -> Path:
+        ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
+        return self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
 
     def sweep(self, now_ms: int) -> Callable[[], None]:
         """What has been deleted long enough, as a job for a thread."""
@@ -226,9 +321,10 @@ class LogDirectory:
         for log in self.health.changes.take():
             assert isinstance(log, PartitionLog)
             partition = log.topic_partition
-            if self.logs.get(partition) is not log:
+            if self.logs.get(partition) is log:
+                self._unseen[log] = None
+            elif self.futures.get(partition) is not log:
                 continue
-            self._unseen[log] = None
             self._recovery_points.put(partition, log.recovery_point)
             self._high_watermarks.put(partition, log.high_watermark)
             if _moved(log):
@@ -261,9 +357,9 @@ class LogDirectory:
 
     def _close_logs(self) -> None:
         self.resources.files.new_directories.make_all()
-        dirty = sum(log.is_dirty for log in self.logs.values())
-        together = dirty > FEW
-        for log in self.logs.values():
+        logs = [*self.logs.values(), *self.futures.values()]
+        together = sum(log.is_dirty for log in logs) > FEW
+        for log in logs:
             log.close(sync=not together)
         if together:
             sync_file_system(self.path)
@@ -277,9 +373,14 @@ class LogDirectory:
 def parse_partition(name: str) -> TopicPartition | None:
     """The partition whose directory has this name; None for any other directory."""
     match = _PARTITION_DIRECTORY.fullmatch(name)
-    if match is None or name.endswith(("-delete", "-stray", "-future")):
+    if match is None or name.endswith((DELETE, "-stray", FUTURE)):
         return None
     return TopicPartition(match["topic"], int(match["partition"]))
+
+
+def parse_future(name: str) -> TopicPartition | None:
+    """The partition whose future log has this name."""
+    return parse_partition(name.rpartition(".")[0]) if name.endswith(FUTURE) else None
 
 
 def _moved(log: PartitionLog) -> bool:

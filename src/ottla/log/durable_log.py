@@ -149,6 +149,28 @@ class DurableLog(SegmentedLog):
         self.end_flush(job)
 
     @property
+    def is_being_flushed(self) -> bool:
+        return bool(self._flushing)
+
+    def move_to(self, other: "DurableLog") -> None:
+        """This log lies where `other` does from now on, which has the same records and goes.
+
+        What is known of them stays (producers, epochs, what is committed). Jobs that were begun on
+        the old files find that the log is not what it was.
+        """
+        for segment in self.segments:
+            self.resources.files.forget(segment.log_path)
+        self.tail.clear(self.log_end_offset, 0)
+        self.path, self.health = other.path, other.health
+        self.segments, self.snapshots, self.tail = other.segments, other.snapshots, other.tail
+        self.recovery_point, self.cleaned_upto = other.recovery_point, 0
+        self.unflushed_bytes, self._flush_asked_ms = 0, None
+        self.forget_old_files()
+        self.truncations += 1
+        self.epochs.move_to(other.epochs.path)
+        self.changed()
+
+    @property
     def is_dirty(self) -> bool:
         return self.recovery_point < self.log_end_offset or any(
             segment.unsynced for segment in self.segments

@@ -101,6 +101,11 @@ class LeaderEpochs:
             self._entries.clear()
             self._save_forgotten()
 
+    def move_to(self, path: Path) -> None:
+        """All that is known goes with the log to another directory."""
+        self.path = path
+        self.save()
+
     def _save_forgotten(self) -> None:
         if self._stored:
             self.save()

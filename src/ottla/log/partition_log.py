@@ -210,6 +210,11 @@ class PartitionLog(DurableLog):
             except OSError as error:
                 raise self.health.report(error) from error
 
+    def skip_to(self, offset: int, *, now_ms: int) -> None:
+        """There are no records up to `offset`: the log goes on from there."""
+        self.roll(now_ms, at=offset)
+        self.log_end_offset = self.producers.end_offset = offset
+
     # --- what others decide
 
     def advance_high_watermark(self, offset: int) -> bool:

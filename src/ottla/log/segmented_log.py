@@ -217,6 +217,12 @@ class SegmentedLog:
         for segment in segments:
             self._deleted += [(due, path) for path in segment.rename("", DELETED)]
 
+    def forget_old_files(self) -> None:
+        """All segments are others now."""
+        self.set_aside_count += 1
+        self._warm.clear()
+        self._deleted = []
+
     def take_deleted(self, now_ms: int) -> list[Path]:
         """Renamed files whose time has come; the caller removes them."""
         due = [path for at, path in self._deleted if at <= now_ms]

@@ -64,14 +64,24 @@ class Assignments:
 
     def tell_of(self, replicas: Iterable[Replica]) -> None:
         """Where they are, unless the controller knows."""
+        told = self._to_tell(replicas)
+        if told:
+            self._spawn(self._tell(told))
+
+    async def tell_of_now(self, replicas: Iterable[Replica]) -> None:
+        """Returns once the controller has written it down."""
+        told = self._to_tell(replicas)
+        if told:
+            await self._tell(told)
+
+    def _to_tell(self, replicas: Iterable[Replica]) -> Told:
         told: Told = {}
         for replica in replicas:
             actual = LOST_DIRECTORY if replica.lost else self._directories.directory_of(replica.log)
             if replica.state.directory(self._partitions.node_id) != actual:
                 partition = replica.topic_partition.partition
                 told.setdefault(actual, {}).setdefault(replica.topic_id, []).append(partition)
-        if told:
-            self._spawn(self._tell(told))
+        return told
 
     def _tell_of_offline(self, partitions: Iterable[tuple[Uuid, int]]) -> None:
         """Those without a log cannot lead, whatever the directory's health."""

@@ -26,6 +26,7 @@ from ottla.node.active_controller import ActiveController
 from ottla.node.ailing import LOOK_S, Ailing
 from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators
+from ottla.node.directory_moves import DirectoryMoves
 from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.homes import Homes
@@ -238,6 +239,15 @@ class Node:
             broker.now_ms,
             self._signs_of_ailment,
         )
+        self.directory_moves = broker.directory_moves = DirectoryMoves(
+            self.partitions,
+            logs,
+            self.assignments,
+            self.threads,
+            now=broker.now,
+            now_ms=broker.now_ms,
+            spawn=broker.spawn,
+        )
         self.upkeep = Upkeep(
             self.directories, settings, self.threads, broker.now_ms, self.fetchers.tell_start
         )
@@ -275,6 +285,7 @@ class Node:
         await self.registration.unfence()
         await self._know_of_own_unfencing()
         await self._serve(Listeners.BROKER)
+        self.directory_moves.resume()
         self.assignments.loaded()
         self.upkeep.start()
         self._watch()

@@ -36,6 +36,10 @@ class Directories:
         """At the start a directory could not be used: a log that is not found may lie there."""
         self._now_ms = now_ms
         self._cordoned = cordoned
+        self.moving_to: dict[TopicPartition, Uuid] = {}
+        """Replicas of which the controller was told that they are where they are about to be."""
+        self.preferred: dict[TopicPartition, LogDirectory] = {}
+        """Where a replica is to be made that is not placed here yet."""
         self._left: set[tuple[LogDirectory, TopicPartition]] = set()  # deleted, but not the files
 
     def find(self, topic_partition: TopicPartition) -> PartitionLog | None:
@@ -62,8 +66,37 @@ class Directories:
                 f"{topic_partition} is not found, and a log directory could not be used when the "
                 "broker started.",
             )
-        chosen = self._choose(directory)
+        abandoned = self._abandoned(topic_partition, topic_id)
+        if abandoned is not None:
+            return abandoned
+        chosen = self.preferred.pop(topic_partition, None) or self._choose(directory)
         return chosen.create(topic_partition, topic_id, config, now_ms=self._now_ms())
+
+    def _abandoned(self, topic_partition: TopicPartition, topic_id: Uuid) -> PartitionLog | None:
+        """A copy that had all, when a crash kept it from taking the name of what it copied."""
+        for directory in self.directories:
+            future = directory.futures.get(topic_partition)
+            if future is not None and future.topic_id == topic_id:
+                future.close()
+                return directory.become_current(topic_partition, now_ms=self._now_ms())
+        return None
+
+    def future(self, topic_partition: TopicPartition) -> LogDirectory | None:
+        """The directory that a replica moves to."""
+        found = (one for one in self.directories if topic_partition in one.futures)
+        return next(found, None)
+
+    def home(self, partition_log: PartitionLog) -> LogDirectory:
+        for directory in self.directories:
+            if directory.logs.get(partition_log.topic_partition) is partition_log:
+                return directory
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{partition_log.path} is not in use.")
+
+    def drop_future(self, topic_partition: TopicPartition) -> None:
+        self.moving_to.pop(topic_partition, None)
+        directory = self.future(topic_partition)
+        if directory is not None:
+            directory.drop_future(topic_partition, now_ms=self._now_ms())
 
     def assign(self, partition_log: PartitionLog, topic_id: Uuid) -> None:
         try:
@@ -107,6 +140,9 @@ class Directories:
                     log.warning("%s is not placed here: set aside as %s", topic_partition, aside)
 
     def directory_of(self, partition_log: PartitionLog) -> Uuid:
+        """As the controller is to know it."""
+        if (promised := self.moving_to.get(partition_log.topic_partition)) is not None:
+            return promised
         for directory, directory_id in zip(self.directories, self.ids, strict=True):
             if directory.logs.get(partition_log.topic_partition) is partition_log:
                 return directory_id
@@ -122,6 +158,12 @@ class Directories:
             for directory, directory_id in zip(self.directories, self.ids, strict=True)
             if (directory.health.failure is not None) == failed
         ]
+
+    def id_of(self, directory: LogDirectory) -> Uuid:
+        return self.ids[self.directories.index(directory)]
+
+    def is_cordoned(self, directory: LogDirectory) -> bool:
+        return is_cordoned(directory, self._cordoned())
 
     def cordoned_ids(self) -> list[Uuid]:
         names = self._cordoned()

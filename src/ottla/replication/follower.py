@@ -89,7 +89,7 @@ class Follower:
         if code != ErrorCode.NONE:
             return Verdict.TRY_LATER
         if data.diverging_epoch.epoch >= 0:
-            self.log.truncate_to(self._common_end(data.diverging_epoch), now_ms=now_ms)
+            self.log.truncate_to(self.common_end(data.diverging_epoch), now_ms=now_ms)
             return Verdict.GO_ON
         if data.records:
             self.log.append_as_follower(data.records, now_ms=now_ms)
@@ -113,7 +113,7 @@ class Follower:
             return False
         return True
 
-    def _common_end(self, diverging: EpochEndOffset) -> int:
+    def common_end(self, diverging: EpochEndOffset) -> int:
         """Where the logs may still be the same; if the epochs differ, the next fetch goes on."""
         log = self.log
         mine = log.epochs.end_offset_for(diverging.epoch, log.log_end_offset)

@@ -1,8 +1,11 @@
-"""DescribeLogDirs: which replicas lie in which directory, how large, and how much room is left."""
+"""DescribeLogDirs: which replicas lie in which directory, how large, and how much room is left.
+
+A replica that moves is told of twice: where it is, and as a future one where it will be.
+"""
 
 import os
 
-from ottla.broker.broker import Broker
+from ottla.broker.broker import Broker, DirectoryMoves
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.log.directory import LogDirectory
@@ -29,24 +32,30 @@ def handle(
     cordoned = broker.settings.names("cordoned.log.dirs")
     return DescribeLogDirsResponse(
         results=[
-            _describe(directory, wanted, is_cordoned(directory, cordoned))
+            _describe(directory, wanted, is_cordoned(directory, cordoned), broker.directory_moves)
             for directory in broker.directories
         ]
     )
 
 
-def _describe(directory: LogDirectory, wanted: Wanted, cordoned: bool) -> DescribeLogDirsResult:
+def _describe(
+    directory: LogDirectory, wanted: Wanted, cordoned: bool, moves: DirectoryMoves
+) -> DescribeLogDirsResult:
     result = DescribeLogDirsResult(log_dir=str(directory.path.absolute()), is_cordoned=cordoned)
     if directory.health.failure is not None:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
         return result
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for (topic, partition), log in directory.logs.items():
-        if wanted is None or (topic, partition) in wanted:
-            described = DescribeLogDirsPartition(
-                partition_index=partition, partition_size=log.size, offset_lag=0
-            )
-            topics.setdefault(topic, []).append(described)
+    for is_future, logs in ((False, directory.logs), (True, directory.futures)):
+        for (topic, partition), log in logs.items():
+            if wanted is None or (topic, partition) in wanted:
+                described = DescribeLogDirsPartition(
+                    partition_index=partition,
+                    partition_size=log.size,
+                    offset_lag=moves.lag(log.topic_partition) if is_future else 0,
+                    is_future_key=is_future,
+                )
+                topics.setdefault(topic, []).append(described)
     result.topics = [
         DescribeLogDirsTopic(name=name, partitions=partitions)
         for name, partitions in topics.items()

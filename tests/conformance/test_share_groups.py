@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
+from support.confluent import wait_until
 from support.share import start_at_the_beginning
 from support.wire import Connection
 
@@ -228,6 +229,14 @@ def configure(connection: Connection, group: str, **settings: str) -> None:
     resource = {"resource_type": 32, "resource_name": group, "configs": configs}
     reply = connection.ask("incremental_alter_configs", 1, resources=[resource])
     assert reply.responses[0].error_code == ErrorCode.none
+    wanted = {name.replace("_", "."): value for name, value in settings.items()}
+
+    def is_known() -> bool:
+        asked = {"resource_type": 32, "resource_name": group, "configuration_keys": list(wanted)}
+        reply = connection.ask("describe_configs", 4, resources=[asked])
+        return {one.name: one.value for one in reply.results[0].configs} == wanted
+
+    wait_until(is_known)
 
 
 def fill(topic: RawTopic, count: int, partition: int = 0, size: int = 10) -> None:
@@ -520,8 +529,8 @@ def test_locks_are_renewed_where_it_is_announced(
     reply = member.fetch(answers=renewal, is_renew_ack=True, **nothing)
     assert told(reply) == {0: (ErrorCode.none, ErrorCode.none)}
     configure(connection, member.group, share_renew_acknowledge_enable="false")
-    time.sleep(0.2)  # the setting is on its way to the broker
-    assert member.answer(renewal, is_renew_ack=True) == {0: ErrorCode.invalid_record_state}
+    refused = {0: ErrorCode.invalid_record_state}  # once the setting has come to the broker
+    wait_until(lambda: member.answer(renewal, is_renew_ack=True) == refused)
 
 
 # -- offsets ----------------------------------------------------------------------------------

@@ -74,6 +74,8 @@ def initialized(groups: "Groups", group_id: str, topics: Topics) -> Decision[Non
     group = groups.find(group_id)
     if not isinstance(group, ShareGroup):
         return Decision((), None)
+    for topic_id in topics:
+        groups.share_attempts.pop((group_id, topic_id), None)
     noted = group.noted or NOTHING_NOTED
     noted = replace(
         noted,

@@ -166,6 +166,9 @@ def _equip(spark: "SparkSession") -> None:
         loader.addJar(str(jar))
     if not _is_local(spark.sparkContext.master or ""):
         spark.sparkContext.addPyFile(str(package_archive()))
+    elif "PYSPARK_PYTHON" not in os.environ:
+        # Else workers are the first python3 of the path, which may lack all that this one has.
+        spark.sparkContext.pythonExec = sys.executable
     _see_jars(spark)
     try:
         for name in ("ottla.ExactlyOnceSink", "org.apache.spark.sql.kafka010.KafkaSourceProvider"):

@@ -402,6 +402,35 @@ def test_zstd_is_for_version_7_and_later(raw_topic, version: int) -> None:
         assert told.error_code not in (ErrorCode.none, ErrorCode.unsupported_compression_type)
 
 
+def test_what_cannot_be_read_refuses_the_request(connection: Connection, make_raw_topic) -> None:
+    """Unless the first batch of a transaction comes before it: Kafka looks no further."""
+    topic = make_raw_topic(2)
+    good, unreadable = batch([b"v"]), batch([b"v"], magic=3)
+
+    def told(*records: bytes) -> list[ErrorCode]:
+        places = [{"index": index, "records": each} for index, each in enumerate(records)]
+        reply = connection.ask(
+            "produce",
+            12,
+            acks=-1,
+            timeout=5_000,
+            transactional_id="never-begun",
+            topic_data=[{"name": topic.name, "partition_data": places}],
+        )
+        return [each.error_code for each in reply.responses[0].partition_responses]
+
+    assert told(good, unreadable) == [ErrorCode.corrupt_message] * 2
+    plain = batch([b"v"], attributes=TRANSACTIONAL)
+    assert told(plain, unreadable) == [ErrorCode.none, ErrorCode.corrupt_message]
+
+
+def test_two_batches_are_refused_before_they_are_looked_at(raw_topic) -> None:
+    late = batch([b"v"], timestamp=2**60)
+    told = raw_topic.produce(late + late)
+    assert (told.error_code, told.log_start_offset) == (ErrorCode.invalid_record, -1)
+    assert raw_topic.produce(late + late, acks=7).error_code == ErrorCode.invalid_record
+
+
 def test_where_the_log_starts_is_told_where_the_log_refused(
     raw_topic, connection: Connection
 ) -> None:

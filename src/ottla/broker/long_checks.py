@@ -19,6 +19,7 @@ from ottla.log.validation import (
     NotOneBatch,
     Origin,
     accept,
+    check_alone,
     next_batch,
     takes_long,
 )
@@ -104,8 +105,7 @@ class LongChecks:
             header = next_batch(view, 0)
             if header is None:
                 raise NotOneBatch("There is no whole batch in the request.")
-            if next_batch(view, header.size) is not None:
-                raise NotOneBatch("A produce request holds one batch per partition.")
+            check_alone(view, header)
             return accept(view, 0, header, leader.log.config, Origin.CLIENT, self._now_ms)
         except KafkaError as error:
             return error

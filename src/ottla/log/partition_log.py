@@ -15,7 +15,7 @@ from ottla.log.retention import droppable
 from ottla.log.segment import Segment
 from ottla.log.segmented_log import LogResources
 from ottla.log.tail import LARGEST_KEPT
-from ottla.log.validation import Accepted, NotOneBatch, Origin, accept, next_batch
+from ottla.log.validation import Accepted, NotOneBatch, Origin, accept, check_alone, next_batch
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
     LOG_OVERHEAD,
@@ -80,14 +80,14 @@ class PartitionLog(DurableLog):
         header = next_batch(view, 0)
         if header is None:
             raise NotOneBatch("There is no whole batch in the request.")
+        if origin is Origin.CLIENT:
+            check_alone(view, header)
         first_offset = self.log_end_offset
         position, appended = 0, None
         while header is not None:
             accepted = accept(view, position, header, self.config, origin, now_ms)
             position += header.length + LOG_OVERHEAD
             header = next_batch(view, position) if position < len(view) else None
-            if header is not None and origin is Origin.CLIENT:
-                raise NotOneBatch("A produce request holds one batch per partition.")
             appended = self._append(accepted, leader_epoch, now_ms, origin, strict_marker_epoch)
         assert appended is not None
         if appended.duplicate or appended.first_offset == first_offset:

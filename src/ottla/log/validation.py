@@ -31,7 +31,7 @@ from ottla.wire.record_batch import (
     skim_records,
 )
 
-_RECORD_OVERHEAD = 14  # the least length any magic can have
+LEGACY_OVERHEAD = 14  # the least length any magic can have
 _MAGIC_AT = 16
 _LENGTH = Struct(">i")
 # What is checked without a thread: each is a matter of milliseconds.
@@ -77,7 +77,7 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     if left <= _MAGIC_AT:
         return None
     (length,) = _LENGTH.unpack_from(view, position + 8)
-    if length < _RECORD_OVERHEAD:
+    if length < LEGACY_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
     magic = view[position + _MAGIC_AT]
     if magic > MAGIC:
@@ -89,6 +89,12 @@ def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     if length < HEADER_SIZE - LOG_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
     return read_header(view, position)
+
+
+def check_alone(view: memoryview, header: BatchHeader) -> None:
+    """A client sends one batch per partition."""
+    if header.size < len(view) and next_batch(view, header.size) is not None:
+        raise NotOneBatch("A produce request holds one batch per partition.")
 
 
 def takes_long(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
@@ -142,6 +148,8 @@ def _check_client_header(header: BatchHeader) -> None:
         raise invalid("Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
+    if header.producer_id >= 0 and header.producer_epoch < 0:
+        raise invalid(f"Producer {header.producer_id} sent epoch {header.producer_epoch}.")
 
 
 def _prove(header: BatchHeader, batch: memoryview) -> tuple[bytes, int]:

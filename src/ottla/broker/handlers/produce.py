@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.later import Body, Broken, Buffer, Later
+from ottla.broker.later import Body, Broken, Later
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Codes, TransactionVerification
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
-from ottla.log.validation import InvalidRecords, NotOneBatch, next_batch
+from ottla.log.validation import (
+    LEGACY_OVERHEAD,
+    InvalidRecords,
+    NotOneBatch,
+    check_alone,
+    next_batch,
+)
 from ottla.replication.leader import ALL, Leader
 from ottla.wire.codec import decode, encode, uvarint
 from ottla.wire.compression import Codec
@@ -32,7 +38,7 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from ottla.wire.record_batch import TRANSACTIONAL
+from ottla.wire.record_batch import LOG_OVERHEAD, MAGIC, TRANSACTIONAL
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -40,7 +46,9 @@ if TYPE_CHECKING:
 
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
-_ATTRIBUTES_AT = 22  # the lower byte, in a batch
+_LENGTH_AT, _ATTRIBUTES_AT = 8, 22  # of the attributes the lower byte, in a batch
+_FRONT = Struct(">i4xB")  # length and magic
+_LEAST = 17  # bytes of a batch, up to its magic
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _WITHOUT_LOG_START = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -81,7 +89,7 @@ def long_checks(request: ProduceRequest, broker: "Broker") -> LongChecks:
 
 def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker") -> bool:
     """Whether the transaction's coordinator must be asked, or others have to be waited for."""
-    if request.transactional_id is None:
+    if request.transactional_id is None or refusal_of_all(request) is not None:
         return False
     return TransactionVerification(request, context.api_version, broker).is_needed
 
@@ -155,7 +163,7 @@ class Work:
         self.now_ms = broker.now_ms()
         self.internal_allowed = context.client_id == _ADMIN_CLIENT
         self.may_wait = request.acks == ALL
-        self.is_forbidden = request.transactional_id is None and _has_transactions(request)
+        self.refusal = refusal_of_all(request)
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -165,11 +173,8 @@ class Work:
         outcome = Outcome(data.index)
         was_asked = False  # the log, in the end
         try:
-            if self.is_forbidden:
-                raise KafkaError(
-                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                    "A batch of a transaction comes without a transactional id.",
-                )
+            if self.refusal is not None:
+                raise self.refusal
             leader = outcome.leader = self._leader(topic, data)
             if self.version < FIRST_WITH_ZSTD:
                 self._check_batch(data)
@@ -226,7 +231,8 @@ class Work:
 
     def _check_batch(self, data: PartitionProduceData) -> None:
         """What the request's version allows, whoever leads."""
-        header = next_batch(memoryview(data.records or b""), 0)
+        view = memoryview(data.records or b"")
+        header = next_batch(view, 0)
         if header is None:
             raise NotOneBatch("There is no whole batch in the request.")
         if self.version < FIRST_WITH_ZSTD and header.codec == Codec.ZSTD:
@@ -234,6 +240,7 @@ class Work:
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
                 f"Version {self.version} of Produce does not know zstd.",
             )
+        check_alone(view, header)
 
     def outcomes(self) -> list[Outcome]:
         return [outcome for _, outcomes in self.topics for outcome in outcomes]
@@ -365,16 +372,27 @@ def _hides_log_start(error: KafkaError) -> bool:
     return error.code in _WITHOUT_LOG_START or isinstance(error, NotOneBatch)
 
 
-def _has_transactions(request: ProduceRequest) -> bool:
-    return any(
-        data.records is not None and _is_transactional(data.records)
-        for topic in request.topic_data
-        for data in topic.partition_data
-    )
-
-
-def _is_transactional(records: Buffer) -> bool:
-    return len(records) > _ATTRIBUTES_AT and bool(records[_ATTRIBUTES_AT] & TRANSACTIONAL)
+def refusal_of_all(request: ProduceRequest) -> KafkaError | None:
+    """A first batch that cannot be read, or one of a transaction without its name, refuses the
+    request. Kafka looks no further than the first batch of a transaction."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is None or len(records) < _LEAST:
+                continue
+            length, magic = _FRONT.unpack_from(records, _LENGTH_AT)
+            if length < LEGACY_OVERHEAD or magic > MAGIC:
+                return KafkaError(ErrorCode.CORRUPT_MESSAGE, "A batch cannot be read.")
+            if length + LOG_OVERHEAD > len(records) or magic < MAGIC:
+                continue
+            if records[_ATTRIBUTES_AT] & TRANSACTIONAL:
+                if request.transactional_id is not None:
+                    return None
+                return KafkaError(
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    "A batch of a transaction comes without a transactional id.",
+                )
+    return None
 
 
 def _records_at_fault(error: KafkaError) -> list[BatchIndexAndErrorMessage]:

@@ -148,8 +148,6 @@ def _check_client_header(header: BatchHeader) -> None:
         raise invalid("Clients may not write control batches.")
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise invalid(f"Producer {header.producer_id} sent sequence {header.base_sequence}.")
-    if header.producer_id >= 0 and header.producer_epoch < 0:
-        raise invalid(f"Producer {header.producer_id} sent epoch {header.producer_epoch}.")
 
 
 def _prove(header: BatchHeader, batch: memoryview) -> tuple[bytes, int]:
@@ -251,6 +249,7 @@ def _rewrite(
         attributes |= LOG_APPEND_TIME
     payload: Buffer = batch[HEADER_SIZE:]
     if recompress:
+        _check_producer(header)
         assert config.codec is not None
         attributes = (attributes & ~CODEC_MASK) | config.codec
         if plain is None:
@@ -265,6 +264,14 @@ def _rewrite(
     if len(renewed) > config.message_bytes_max:
         raise _too_large(len(renewed), config)
     return Accepted(read_header(renewed), memoryview(renewed), append_time)
+
+
+def _check_producer(header: BatchHeader) -> None:
+    """Kafka builds a batch that it compresses anew itself, and only then asks for this."""
+    if header.producer_id >= 0 and header.producer_epoch < 0:
+        raise invalid(f"Producer {header.producer_id} sent epoch {header.producer_epoch}.")
+    if header.producer_id < 0 and header.is_transactional:
+        raise invalid("A batch of a transaction has no producer id.")
 
 
 def _too_large(size: int, config: LogConfig) -> KafkaError:

@@ -38,7 +38,7 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from ottla.wire.record_batch import LOG_OVERHEAD, MAGIC, TRANSACTIONAL
+from ottla.wire.record_batch import CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, MAGIC, TRANSACTIONAL
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
-_LENGTH_AT, _ATTRIBUTES_AT = 8, 22  # of the attributes the lower byte, in a batch
+_LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT = 8, 16, 22  # of the attributes the lower byte, in a batch
 _FRONT = Struct(">i4xB")  # length and magic
 _LEAST = 17  # bytes of a batch, up to its magic
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -164,6 +164,8 @@ class Work:
         self.internal_allowed = context.client_id == _ADMIN_CLIENT
         self.may_wait = request.acks == ALL
         self.refusal = refusal_of_all(request)
+        if self.version < FIRST_WITH_ZSTD and self.refusal is None:
+            self.refusal = refusal_of_codecs(request)
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -392,6 +394,19 @@ def refusal_of_all(request: ProduceRequest) -> KafkaError | None:
                     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                     "A batch of a transaction comes without a transactional id.",
                 )
+    return None
+
+
+def refusal_of_codecs(request: ProduceRequest) -> KafkaError | None:
+    """Versions before zstd look at codecs before they append anything; Kafka fails at one that it
+    does not know."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != MAGIC:
+                continue
+            if records[_ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD:
+                return KafkaError(ErrorCode.INVALID_RECORD, "A batch has an unknown codec.")
     return None
 
 

@@ -23,6 +23,7 @@ CONFIG = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 QUIET_S = 6.0
+CLEAN_BYTES_MAX = 2 * KEYS * RECORD_BYTES  # one record for each key, and what is still dirty
 QUIET_S_MAX = 240.0
 
 
@@ -56,10 +57,12 @@ def measure(kind: Kind, gigabytes: float) -> Values:
 
 
 def until_quiet(directory: Path) -> float:
-    """When the segments changed for the last time."""
+    """When the segments changed for the last time; a cleaner that only reads is no end yet."""
     seen, changed = segments(directory), time.time()
     began = changed
-    while time.time() - changed < QUIET_S and time.time() - began < QUIET_S_MAX:
+    while time.time() - began < QUIET_S_MAX:
+        if time.time() - changed > QUIET_S and sum(size for _, size in seen) < CLEAN_BYTES_MAX:
+            break
         time.sleep(0.05)
         now = segments(directory)
         if now != seen:

@@ -170,6 +170,9 @@ def alter(
         (BROKER, "1", ("num.io.threads", SET, "3"), ErrorCode.invalid_request),
         (BROKER, "1", ("num.network.threads", SET, "7"), ErrorCode.invalid_request),
         (BROKER, "1", ("min.insync.replicas", SET, "none"), ErrorCode.invalid_request),
+        (TOPIC, "missing", ("cleanup.policy", APPEND, ""), ErrorCode.invalid_config),
+        (BROKER, "1", ("node.id", SUBTRACT, "1"), ErrorCode.invalid_config),
+        (GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "6000"), ErrorCode.invalid_config),
         (CLIENT_METRICS, "", ("interval.ms", SET, "1000"), ErrorCode.invalid_request),
         (CLIENT_METRICS, "m", ("no.such.thing", SET, "1000"), ErrorCode.invalid_request),
         (CLIENT_METRICS, "m", ("interval.ms", SET, "often"), ErrorCode.invalid_config),
@@ -364,6 +367,7 @@ def test_moves_that_change_nothing_or_lead_nowhere(connection: Connection, name:
         return reply.responses[0].partitions[0].error_code
 
     assert move(name, 0, [1]) == ErrorCode.none
+    assert move(name, 0, [1, 1]) == ErrorCode.invalid_replica_assignment
     assert move(name, 0, [9]) == ErrorCode.invalid_replica_assignment
     assert move(name, 0, []) == ErrorCode.invalid_replica_assignment
     assert move(name, 0, None) == ErrorCode.no_reassignment_in_progress

@@ -102,6 +102,8 @@ class Option:
     def parse(self, text: str | None) -> Value:
         """The typed value; ValueError with half a sentence ("a whole number is expected")."""
         value = self.read(text)
+        if self.kind is Kind.LIST and "|" in self.accepts and _has_a_gap(text or ""):
+            raise ValueError("an item is empty")
         if value is not None and self.accepts != "-":
             _check(self.accepts, value)
         return value
@@ -116,6 +118,11 @@ class Option:
         if isinstance(value, tuple) and "|" in self.accepts:
             return tuple(dict.fromkeys(value))  # of a choice, what is named twice counts once
         return value
+
+
+def _has_a_gap(text: str) -> bool:
+    """`a,,b`; of an empty list nothing is missing."""
+    return bool(text.strip()) and not all(map(str.strip, text.split(",")))
 
 
 def _typed(kind: Kind, text: str) -> Value:

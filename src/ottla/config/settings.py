@@ -324,12 +324,11 @@ def validate_group_config(name: str, value: str) -> None:
 
 
 def validate_client_metrics(configs: Mapping[str, str]) -> None:
-    """All that is set for a subscription."""
-    for name, value in configs.items():
+    """All that is set for a subscription; names are judged before values."""
+    for name in configs:
         if name not in CLIENT_METRICS_OPTIONS:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, f"There is no client metrics option {name}."
-            )
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Client metrics have no option {name}.")
+    for name, value in configs.items():
         _validate("client metrics", CLIENT_METRICS_OPTIONS, name, value)
     subscription = Settings().for_client_metrics(configs)
     if not 100 <= subscription.int("interval.ms") <= 3_600_000:

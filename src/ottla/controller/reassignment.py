@@ -60,12 +60,12 @@ def _reassign(
     if target.replicas is None:
         return _cancel(rules, topic, index)
     partition = topic.partitions[index]
+    check_assignment(rules, index, target.replicas, None)
     if not factor_may_change and len(target.replicas) != len(_settled(partition)):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"{name}-{index} has {len(_settled(partition))} replicas, not {len(target.replicas)}.",
         )
-    check_assignment(rules, index, target.replicas, None)
     return _move(rules, topic, index, tuple(target.replicas))
 
 

@@ -215,6 +215,7 @@ def _validate(image: Image, settings: Settings, resource: Resource, changes: Cha
             if value is not None:
                 validate_group_config(key, value)
                 _check_group_bounds(settings, key, _number(value))
+        _check_group_sessions(settings.for_group(after))
     else:
         _validate_broker(image, name, changes)
 
@@ -246,6 +247,18 @@ def _check_group_bounds(settings: Settings, name: str, value: int | None) -> Non
         if (value - limit) * sign < 0:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"{name} is {value}, but {option} is {limit}."
+            )
+
+
+def _check_group_sessions(group: Settings) -> None:
+    """Whoever is to be heard of in time must have the time."""
+    for kind in ("consumer", "share", "streams"):
+        session, beat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if group.int(session) <= group.int(beat):
+            raise KafkaError(
+                ErrorCode.INVALID_CONFIG,
+                f"{session} is {group.int(session)}: it must be longer than {beat}, which is "
+                f"{group.int(beat)}.",
             )
 
 

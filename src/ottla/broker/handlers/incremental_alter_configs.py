@@ -6,7 +6,9 @@ from ottla.broker.broker import Broker
 from ottla.broker.broker_config_changes import refusals
 from ottla.broker.context import RequestContext
 from ottla.broker.controlling import ask_controller
-from ottla.errors import KafkaError
+from ottla.config import BROKER_OPTIONS
+from ottla.config.options import Kind
+from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -14,7 +16,8 @@ from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
-SET, DELETE = 0, 1
+OPERATIONS = range(4)
+SET, DELETE, APPEND, SUBTRACT = OPERATIONS
 
 
 async def handle(
@@ -35,7 +38,13 @@ async def handle(
 def _after(resource: AlterConfigsResource, present: Mapping[str, str]) -> Mapping[str, str]:
     """Without what is added to and taken from lists: nothing that is checked here is one."""
     after = dict(present)
+    if any(config.config_operation not in OPERATIONS for config in resource.configs):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "There is no such operation.")
     for config in resource.configs:
+        if config.config_operation in (APPEND, SUBTRACT):
+            option = BROKER_OPTIONS.get(config.name)
+            if option is None or option.kind is not Kind.LIST:
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name} is not a list.")
         if config.config_operation == SET and config.value is not None:
             after[config.name] = config.value
         elif config.config_operation == DELETE:

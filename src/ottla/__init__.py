@@ -13,10 +13,11 @@ from ottla.version import VERSION as __version__
 if TYPE_CHECKING:
     from ottla import testing
     from ottla.pipelines.app import App
+    from ottla.pipelines.batch import read
     from ottla.pipelines.spark import spark_session
     from ottla.testing.node import Node
 
-__all__ = ["App", "Node", "__version__", "spark_session", "testing"]
+__all__ = ["App", "Node", "__version__", "read", "spark_session", "testing"]
 
 
 def __getattr__(name: str) -> object:
@@ -32,6 +33,10 @@ def __getattr__(name: str) -> object:
         from ottla.pipelines.spark import spark_session
 
         return spark_session
+    if name == "read":
+        from ottla.pipelines.batch import read
+
+        return read
     if name == "testing":
         return importlib.import_module("ottla.testing")
     raise AttributeError(f"module 'ottla' has no attribute {name!r}")

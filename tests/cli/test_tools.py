@@ -1,6 +1,9 @@
 """The tools against a broker: `--broker kafka` shows that they serve Apache Kafka too."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,6 +119,33 @@ def test_a_file_is_sent(ottla: Tool, topic: str, tmp_path: Path) -> None:
     ottla("produce", topic, str(path), "--partition", "1")
     read = ottla("consume", topic, "-f", "-e", "-p", "1")
     assert read.stdout.splitlines() == ["one", "two"]
+
+
+def test_a_new_group_is_told_that_it_starts_at_the_end(ottla: Tool, topic: str) -> None:
+    ottla("produce", topic, stdin="one\ntwo\n")
+    group = f"new-{uuid4().hex}"
+    told = ottla("consume", topic, "--group", group, "-e")
+    assert told.stdout == ""
+    assert f"{group} is new and starts at the end of {topic}: 2 records" in told.stderr
+    assert "--from-beginning" in told.stderr
+    again = ottla("consume", topic, "--group", f"{group}-2", "-f", "-n", "2")
+    assert sorted(again.stdout.split()) == ["one", "two"]
+    assert again.stderr == ""
+
+
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_a_reader_that_has_had_enough_ends_the_command_quietly(
+    bootstrap: str, ottla: Tool, topic: str, options: str
+) -> None:
+    ottla("produce", topic, stdin="x\n" * 5_000)
+    command = f"{sys.executable} -m ottla consume {topic} -f -e {options} | head -n 1"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env=os.environ | {"OTTLA_BOOTSTRAP": bootstrap},
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
 
 
 def test_what_consume_prints_as_json_can_be_produced_again(ottla: Tool, topic: str) -> None:

@@ -167,7 +167,7 @@ def test_topics_are_made_as_wide_as_what_they_come_from() -> None:
     plan = plan_of(app)
     made = {topic.name: topic for topic in wanted(plan, Cluster("id", {"orders": 6}), 1)}
     assert made["counts"].partitions == 6
-    assert made["counts"].config == {"cleanup.policy": "compact"}
+    assert made["counts"].config == {"cleanup.policy": "compact", "retention.ms": "-1"}
     assert made["a-dead-letters"].partitions == 1
     with pytest.raises(DefinitionError, match="the topic orders does not exist"):
         wanted(plan, Cluster("id", {}), 1)
@@ -182,16 +182,29 @@ def test_a_replay_writes_beside_what_is_there_and_keeps_it() -> None:
     assert made["counts-v2"]["retention.ms"] == "-1"
 
 
-def test_the_first_pass_over_a_history_keeps_what_the_next_stage_has_not_read() -> None:
+def test_topics_that_are_made_keep_what_is_written_unless_the_application_says_for_how_long() -> (
+    None
+):
     app = App("a")
     customers = app.table("customers", value=json("country STRING"))
     joined = orders_of(app).key_by("customer").join(customers)
-    joined.group_by("country").count().to("out")
-    cluster = Cluster("id", {"orders": 1, "customers": 1})
-    for history, kept in ((True, {"retention.ms": "-1"}), (False, {})):
-        made = {t.name: t.config for t in wanted(plan_of(app), cluster, 1, history=history)}
-        assert made["a-orders-with-customers"] == kept
-        assert made["out"] == {"cleanup.policy": "compact"}
+    joined.group_by("country").count().to("out", retention="7 days")
+    joined.to("joined", retention="1 hour")
+    joined.filter("amount > 1").to("kept")
+    made = wanted(plan_of(app), Cluster("id", {"orders": 1, "customers": 1}), 1)
+    said = {"out": "604800000", "joined": "3600000"}
+    for topic in made:
+        assert topic.config["retention.ms"] == said.get(topic.name, "-1"), topic
+        assert topic.config.get("cleanup.policy") == (
+            "compact,delete" if topic.name == "out" else None
+        )
+
+
+def test_a_topic_that_an_application_reads_and_writes_is_made() -> None:
+    app = App("a")
+    app.stream("rounds", value=json("n INT")).filter("n < 3").select(n="n + 1").to("rounds")
+    [made] = [t for t in wanted(plan_of(app), Cluster("id", {}), 1) if t.name == "rounds"]
+    assert made.partitions == app.definition().parallelism
 
 
 def test_explain_says_what_happens_and_what_it_promises() -> None:

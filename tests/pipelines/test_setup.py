@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines import jars
+from ottla.pipelines import App, jars, string
 from ottla.pipelines.java import find_java
 from ottla.pipelines.spark import SparkSettings, configuration
 from ottla.pipelines.state import Generations
@@ -91,3 +91,24 @@ def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: 
     Path(first.checkpoint("out")).mkdir(parents=True)
     assert generations.open_next().generation == 2
     assert Generations(LocalStorage(tmp_path), "app", "cluster").current().generation == 2
+
+
+def test_a_frame_in_the_file_starts_spark_with_the_page_and_the_log_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[SparkSettings] = []
+
+    def session(settings: SparkSettings) -> None:
+        asked.append(settings)
+        raise OttlaError("enough seen")
+
+    monkeypatch.setenv("OTTLA_STATE", str(tmp_path))
+    monkeypatch.setattr("ottla.pipelines.spark.session", session)
+    monkeypatch.setattr("ottla.pipelines.spark.prepared", SparkSettings(ui=True))
+    orders = App("shop", parallelism=3).stream("orders", value=string())
+    with pytest.raises(OttlaError, match="enough seen"):
+        _ = orders.df
+    [settings] = asked
+    assert settings.ui
+    assert (settings.name, settings.parallelism) == ("shop", 3)
+    assert settings.log == tmp_path / "shop" / "spark.log"

@@ -97,6 +97,19 @@ def test_a_session_ends_when_a_user_pauses() -> None:
         }
 
 
+def test_records_one_gap_apart_are_of_one_session_as_in_kafka_streams() -> None:
+    app = App("gaps")
+    clicks = app.stream("clicks", value=json("user STRING"))
+    clicks.group_by("user").windowed(session("10 seconds")).agg(n="count(*)").to("sessions")
+    with drive(app) as d:
+        d.send("clicks", {"user": "u"}, timestamp_ms=at(0))
+        d.settle()  # also when the second comes in a batch of its own
+        for user, second in [("u", 10), ("v", 0), ("v", 10.001), ("w", 100), ("w", 200)]:
+            d.send("clicks", {"user": user}, timestamp_ms=at(second))
+        counts = sorted((row["user"], row["n"]) for _, row in d.read("sessions"))
+        assert counts[:3] == [("u", 2), ("v", 1), ("v", 1)]
+
+
 @pytest.mark.long
 def test_a_sliding_window_ends_with_each_record() -> None:
     app = App("sliding")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, json, long, string
+from ottla.pipelines.loading import load_app
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
@@ -63,7 +64,10 @@ def test_what_does_not_decode_goes_to_the_dead_letters_with_its_reason() -> None
     bad: list[tuple[object, str]] = [
         (b'{"customer": "x', "the value is not JSON of the schema"),
         (b"hello", "the value is not JSON of the schema"),
-        ({"customer": "x", "amount": "much"}, "the value is not JSON of the schema"),
+        ({"customer": "x", "amount": "much"}, "the field amount is no DOUBLE"),
+        ({"customer": "x", "tags": 3}, "the field tags is no ARRAY<STRING>"),
+        (b'{"customer": "x"} trailing', "there is more behind the JSON"),
+        (b'{"customer": "}"}{"customer": "y"}', "there is more behind the JSON"),
         (b"", "the value is not JSON of the schema"),
         (b"\xff\xfe", "the value is not JSON of the schema"),
         ({"amount": 2.0}, "the field customer is missing"),
@@ -82,6 +86,45 @@ def test_what_does_not_decode_goes_to_the_dead_letters_with_its_reason() -> None
         ]
         assert all(letter.headers["from"] == b"test" for letter in letters)
         assert d.read("fine") == [("good", ORDERS[0])]
+
+
+def test_a_dead_letter_keeps_the_key_and_the_time_that_its_record_had() -> None:
+    app = App("kept")
+    orders = app.stream("orders", value=json("customer STRING NOT NULL, at TIMESTAMP"))
+    orders.key_by("customer").to("keyed")
+    payments = app.stream("payments", value=json("customer STRING NOT NULL, at TIMESTAMP"))
+    payments.to("timed", key="customer", timestamp="at")
+    late = "2020-01-01T00:00:00Z"
+    with drive(app) as d:
+        d.send("orders", {"at": late}, key="a", timestamp_ms=1_767_225_600_001)
+        d.send("payments", {"at": late}, key="b", timestamp_ms=1_767_225_600_002)
+        letters = {(one.key, one.timestamp_ms) for one in d.dead_letters()}
+        assert letters == {("a", 1_767_225_600_001), ("b", 1_767_225_600_002)}
+
+
+def test_rows_without_a_key_pass_a_left_join_and_belong_to_no_group() -> None:
+    app = App("keyless")
+    orders = app.stream("orders", value=json("a STRING, b STRING"))
+    names = app.table("names", value=json("name STRING"))
+    orders.left_join(names).to("left")
+    orders.join(names).to("inner")
+    orders.group_by("a").count().to("one")
+    orders.group_by("a", "b").count().to("two")
+    with drive(app) as d:
+        d.send("names", {"name": "N"}, key="k")
+        d.send("orders", {"a": "x", "b": "y"}, key="k")
+        d.send("orders", {"a": "x", "b": None})
+        d.send("orders", {"a": None, "b": "y"}, key="other")
+        assert sorted(d.read("left"), key=str) == [
+            ("k", {"a": "x", "b": "y", "name": "N"}),
+            ("other", {"a": None, "b": "y", "name": None}),
+            (None, {"a": "x", "b": None, "name": None}),
+        ]
+        assert [key for key, _ in d.read("inner")] == ["k"]
+        assert d.table("one") == {"x": {"a": "x", "count": 2}}
+        assert [row["count"] for row in d.table("two").values()] == [1]
+        dropped = d.dropped_rows()
+        assert dropped == {"one": 1, "two": 2, "inner": 1}
 
 
 def test_bad_records_pass_by_partitions_joins_and_deletions() -> None:
@@ -203,3 +246,25 @@ def test_a_plain_frame_comes_out_of_an_application_and_goes_back_in(driven: str)
         assert d.table("totals") == {"ann": {"who": "ann", "total": 20}}
         [letter] = d.dead_letters()
         assert letter.headers["ottla.reason"] == b"the field who is missing"
+
+
+def test_modules_beside_the_application_travel_to_python_workers(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    (folder / "shop_words").mkdir(parents=True)
+    (folder / "shop_words" / "__init__.py").write_text("")
+    (folder / "shop_words" / "loud.py").write_text("def loud(text):\n    return text.upper()\n")
+    (folder / "shop_rules.py").write_text(
+        "def shout(row):\n"
+        "    from shop_words.loud import loud  # not before it runs\n"
+        "    return {'said': loud(row['value'])}\n"
+    )
+    (folder / "shop.py").write_text(
+        "import ottla, shop_rules\n"
+        "from ottla.pipelines import string\n"
+        "app = ottla.App('helped')\n"
+        "words = app.stream('words', value=string())\n"
+        "words.map(shop_rules.shout, 'said STRING').to('said')\n"
+    )
+    with drive(load_app(folder / "shop.py")) as d:
+        d.send("words", "hello")
+        assert [row["said"] for _, row in d.read("said")] == ["HELLO"]

@@ -59,3 +59,28 @@ def test_a_replay_says_how_much_is_left() -> None:
     found.phase, found.ends = "catch-up", {"orders": {0: 1800, 1: 600}}
     found.started -= 10.0
     assert catch_up_line(found) == "Caught up with 50 %, about 10 s to go"
+
+
+def test_names_are_whole_in_a_narrow_terminal_and_old_event_times_are_no_latency() -> None:
+    found = status()
+    long = "orders-of-every-customer-in-the-whole-country"
+    found.names |= {"large": long}
+    found.latencies_ms = {long: 94_859_289_000.0}
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(render(found))
+    text = console.export_text()
+    assert "…" not in text
+    cells = [line.split("│")[1].strip() for line in text.splitlines() if line.count("│") > 2]
+    assert long in "".join(cells)
+    assert "history" in text
+
+
+def test_rows_that_were_dropped_for_want_of_a_key_are_told() -> None:
+    found = status()
+    found.recorder.note("counts", PROGRESS | {"observedMetrics": {"x": {"ottla_keyless": 4}}})
+    out = io.StringIO()
+    Lines(out).show(found)
+    assert "late 6, without a key 4" in out.getvalue()
+    console = Console(width=140, file=io.StringIO(), record=True)
+    console.print(render(found))
+    assert "no key" in console.export_text()

@@ -1,8 +1,10 @@
 """`ottla.Node`: a broker in a process, for tests and notebooks."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,26 @@ def test_a_node_that_was_forgotten_ends_with_the_program() -> None:
     pid, directory = done.stdout.split()
     assert not Path(f"/proc/{pid}").exists()
     assert not Path(directory).exists()
+
+
+def test_a_node_ends_with_the_script_that_started_it_however_that_ends() -> None:
+    code = "import ottla, time; n = ottla.Node().start(); print(n.pid, flush=True); time.sleep(100)"
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        script = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        assert script.stdout is not None
+        with script.stdout:
+            broker = int(script.stdout.readline())
+        script.send_signal(number)
+        script.wait(10)
+        until = time.monotonic() + 20
+        while _runs(broker):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

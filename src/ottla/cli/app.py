@@ -1,5 +1,6 @@
 """The full command line: every command with its help, completion and errors in a sentence."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -85,6 +86,16 @@ def run() -> None:
         _fail(explain(error, "the address given"))
     except TimeoutError:
         _fail("The broker did not answer in time. Is it overloaded, or still starting?")
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """Write what waits to be written, unless whoever reads, like head, has had enough."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes once more as it ends
 
 
 def _fail(sentence: str) -> None:

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError as ClientError
 from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, complete_topics
 from ottla.cli.cluster import Cluster
 from ottla.cli.moments import parse_moment, show_moment
-from ottla.cli.output import print_json
+from ottla.cli.output import err, print_json
 from ottla.errors import OttlaError
 
 Place = tuple[str | None, int | None]
@@ -66,6 +66,8 @@ def consume(
     )
     numbers = sorted(cluster.topic(consumer, topic).partitions)
     if group:
+        if not from_beginning:
+            _tell_a_new_group(consumer, group, topic, numbers)
         consumer.subscribe([topic])
     else:
         wanted = [n for n in numbers if partition in (None, n)]
@@ -84,6 +86,20 @@ def consume(
         pass
     finally:
         consumer.close()
+
+
+def _tell_a_new_group(consumer: Consumer, group: str, topic: str, partitions: list[int]) -> None:
+    """A group without offsets starts at the end: who waits for what is there should know."""
+    places = [TopicPartition(topic, number) for number in partitions]
+    if any(place.offset >= 0 for place in consumer.committed(places, timeout=10)):
+        return
+    ends = (consumer.get_watermark_offsets(place, timeout=10) for place in places)
+    there = sum(last - first for first, last in ends)
+    if there:
+        err.print(
+            f"{group} is new and starts at the end of {topic}: {there:,} records before it are "
+            "left out. --from-beginning starts with them."
+        )
 
 
 def _begin(

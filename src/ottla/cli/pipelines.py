@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.errors import OttlaError
+from ottla.pipelines.extra import need_extra
 from ottla.pipelines.java import find_java
 from ottla.testing.node import Node
 
@@ -81,14 +82,16 @@ def run(
         os.environ["OTTLA_MASTER"] = master  # a file that asks for .df starts Spark as it is loaded
     if bootstrap:
         os.environ["OTTLA_BOOTSTRAP"] = bootstrap
+    need_extra()
+    from ottla.pipelines.handle import Running
+    from ottla.pipelines.running import Runner, RunOptions
+    from ottla.pipelines.spark import LOCAL_MASTER, SparkSettings, prepare
+
+    prepare(SparkSettings(ui=ui))
     definition = load_app(file).definition()
     if bootstrap:
         definition = replace(definition, bootstrap=bootstrap)
     plan = make_plan(definition)
-    _need_pyspark()
-    from ottla.pipelines.handle import Running
-    from ottla.pipelines.running import Runner, RunOptions
-    from ottla.pipelines.spark import LOCAL_MASTER
     from ottla.pipelines.views import LiveTable, choose_view
 
     view = choose_view()
@@ -117,6 +120,7 @@ def explain(file: AppFile, bootstrap: Bootstrap = None) -> None:
     from ottla.pipelines.loading import load_app
     from ottla.pipelines.plan import make_plan
 
+    need_extra()
     definition = load_app(file).definition()
     if bootstrap:
         definition = replace(definition, bootstrap=bootstrap)
@@ -199,7 +203,7 @@ def get(
 
 def show_pipeline(rate: int, seconds: float | None) -> None:
     """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
-    _need_pyspark()
+    need_extra()
     from ottla.pipelines.running import RunOptions
     from ottla.pipelines.showcase import run_showcase
     from ottla.pipelines.spark import stop as stop_spark
@@ -231,12 +235,3 @@ def _settings(pairs: Iterable[str]) -> dict[str, str]:
 
 def _shown(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _need_pyspark() -> None:
-    try:
-        import pyspark  # noqa: F401
-    except ImportError as error:
-        raise OttlaError(
-            "Pipelines need PySpark: install it with pip install 'ottla[pipelines]'."
-        ) from error

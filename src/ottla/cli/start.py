@@ -3,7 +3,10 @@
 Imports nothing that the server does not need.
 """
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +16,8 @@ from ottla.config.topology import EVERYWHERE
 from ottla.errors import OttlaError
 from ottla.node import serve
 from ottla.ports.network import own_name
+
+STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # set by who starts a node and wants it to end with them
 
 
 class Start:
@@ -95,6 +100,8 @@ def start(asked: Start) -> int:
                 "may read, write and delete everything.",
                 file=sys.stderr,
             )
+        if os.environ.pop(STOP_AT_EOF, None):
+            threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
         serve(settings)
     except OttlaError as error:
         print(f"ottla: {error}", file=sys.stderr)
@@ -102,6 +109,13 @@ def start(asked: Start) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _stop_at_end_of_input() -> None:
+    """Whoever started the node holds the other end: a script that was killed must not leave it."""
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _start_workers(asked: Start, settings: Settings) -> int:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.definitions import (
@@ -13,15 +13,18 @@ from ottla.pipelines.definitions import (
     Format,
     Latency,
     Node,
+    OnError,
     OutputMode,
     Plain,
     Sink,
     Source,
     Where,
+    check_on_error,
     here,
     walk,
 )
 from ottla.pipelines.expressions import check_type
+from ottla.pipelines.extra import need_extra
 from ottla.pipelines.formats import string
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
@@ -44,7 +47,8 @@ class App:
     "throughput" takes micro-batches. `delivery`: "exactly_once" takes micro-batches throughout;
     unset, micro-batches are exactly once and real-time queries at least once. `checkpoints` is
     where they lie (a path, file:, hdfs://, s3a://), `conf` Spark's own settings, `memory` its
-    driver's.
+    driver's. `on_error`: what becomes of a row that a function of yours fails on, unless the
+    operator says otherwise.
     """
 
     def __init__(
@@ -60,7 +64,9 @@ class App:
         checkpoints: str | None = None,
         conf: Mapping[str, str] | None = None,
         memory: str = "1g",
+        on_error: OnError = "fail",
     ) -> None:
+        need_extra()
         self.where = here()
         self.name = name
         self._bootstrap = bootstrap
@@ -72,6 +78,7 @@ class App:
         self._checkpoints = checkpoints
         self._conf = dict(conf or {})
         self._memory = memory
+        self.on_error: OnError = check_on_error(on_error, self.where)
         self._sinks: list[Sink] = []
         self._opened: list[Source] = []
         if not TOPIC.fullmatch(name):
@@ -88,15 +95,24 @@ class App:
 
     def stream(
         self,
-        topic: str,
+        topic: "str | Sequence[str]",
         *,
         value: Format | None = None,
         key: Format | None = None,
         timestamp: str | None = None,
         dead_letters: str | None = None,
     ) -> Stream:
-        """The records of a topic. `timestamp` is their event time, else the record's own."""
-        return Stream(self, self._source(topic, value, key, timestamp, dead_letters))
+        """The records of a topic, or of several that have the same schema.
+
+        `timestamp` is their event time, else the record's own.
+        """
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        if not topics:
+            raise DefinitionError(here(), "a stream reads at least one topic.")
+        first, *others = (
+            Stream(self, self._source(one, value, key, timestamp, dead_letters)) for one in topics
+        )
+        return first.merge(*others) if others else first
 
     def table(
         self,

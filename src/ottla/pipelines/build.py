@@ -1,26 +1,37 @@
 """A stage's nodes as a streaming DataFrame. Joins and Python state are in `joins` and `stateful`.
 
-Every frame here has the node's columns and the columns in `META`, and `_reason`, `_raw` where the
-stage carries dead letters along. An error that Spark finds is told with the node's line.
+Every frame here has the node's columns and the columns in `META`, and those in `LETTER` where
+the stage carries dead letters along. An error that Spark finds is told with the node's line.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
 
-from ottla.pipelines import joins, stateful
-from ottla.pipelines.decoding import NO_ORIGIN, columns_of, parsed_column
+from ottla.pipelines import joins, stateful, values
+from ottla.pipelines.decoding import (
+    LETTER,
+    NO_ORIGIN,
+    columns_of,
+    counting_dropped,
+    internal_column,
+    parsed_column,
+    with_letter,
+)
 from ottla.pipelines.definitions import (
     META,
     Aggregate,
     Changes,
+    Deduplicate,
     DefinitionError,
     Explode,
     Filter,
     ForeignKeyJoin,
-    Format,
     GlobalJoin,
     Merge,
     Node,
@@ -29,16 +40,18 @@ from ottla.pipelines.definitions import (
     Project,
     PythonMap,
     Rekey,
-    Schema,
     Source,
     StreamJoin,
     Subscribe,
+    TableAggregate,
     TableJoin,
+    Transform,
 )
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 
 @dataclass
@@ -46,22 +59,23 @@ class Builder:
     """Builds the frames of one stage. `read` opens a topic; tests and replays pass their own."""
 
     spark: "SparkSession"
-    read: Callable[[Source], "DataFrame"]
-    read_now: Callable[[Source], "DataFrame"]  # a topic as it is, for global tables
+    read: Callable[[Source], DataFrame]
+    read_now: Callable[[Source], DataFrame]  # a topic as it is, for global tables
     dead: frozenset[str] = frozenset()  # topics whose bad rows travel along
-    resolved: Mapping[str, Schema] = field(default_factory=dict)  # of intermediate topics
-    frames: dict[int, "DataFrame"] = field(default_factory=dict)
+    letters: bool = False  # whether rows may be bad at all, and carry what a dead letter needs
+    resolved: "Mapping[str, Sequence[StructType]]" = field(default_factory=dict)  # of what stages
+    # write: of this run, then of earlier ones
+    frames: dict[int, DataFrame] = field(default_factory=dict)
 
-    def frame(self, node: Node) -> "DataFrame":
+    def frame(self, node: Node) -> DataFrame:
         if id(node) not in self.frames:
             try:
                 self.frames[id(node)] = self._make(node)
             except PySparkException as error:
-                said = str(error).split("SQLSTATE")[0].strip().rstrip(";")
-                raise DefinitionError(node.where, f"Spark refuses this: {said}") from error
+                raise DefinitionError(node.where, refusal(error)) from error
         return self.frames[id(node)]
 
-    def _make(self, node: Node) -> "DataFrame":
+    def _make(self, node: Node) -> DataFrame:
         match node:
             case Source():
                 return self.source(node)
@@ -74,55 +88,61 @@ class Builder:
             case Explode():
                 return self._explode(node)
             case PythonMap():
-                return stateful.python_map(node, self.frame(node.input), self.carried)
+                return stateful.python_map(node, self.frame(node.input))
+            case Transform(function=function):
+                return self._plain(function(good(self.frame(node.input))))
+            case Deduplicate():
+                return self._deduplicate(node)
             case Rekey(expression=expression):
                 key = f"cast({expression} AS string)"
-                return self.frame(node.input).selectExpr(*self._all_but(node, "_key", key))
+                return all_but(self.frame(node.input), node, "_key", key)
             case Changes(is_table=is_table):
                 frame = self.frame(node.input)
-                return frame if is_table else frame.where(self._unless_bad("NOT _deleted"))
+                return frame if is_table else frame.where(unless_bad(frame, "NOT _deleted"))
             case Merge(parts=parts):
                 return self._merge(parts)
+            case TableAggregate():
+                return stateful.table_aggregate(node, self.frame(node.input))
             case Aggregate():
                 return self._aggregate(node)
             case StreamJoin():
-                return joins.stream_join(node, self.frame(node.left), self.frame(node.right))
+                return joins.stream_join(
+                    node, good(self.frame(node.left)), good(self.frame(node.right))
+                )
             case GlobalJoin():
                 assert isinstance(node.right, Source)
                 right = self.source(node.right, now=True)
                 return joins.global_join(node, self.frame(node.left), right)
             case TableJoin():
-                return joins.table_join(node, self.frame(node.left), self.frame(node.right))
+                return joins.table_join(
+                    node, good(self.frame(node.left)), good(self.frame(node.right))
+                )
             case Subscribe():
-                return stateful.subscribe(node, self.frame(node.input))
+                return stateful.subscribe(node, good(self.frame(node.input)))
             case ForeignKeyJoin():
                 return stateful.foreign_key_join(
-                    node, self.frame(node.left), self.frame(node.right)
+                    node, good(self.frame(node.left)), good(self.frame(node.right))
                 )
             case Process():
                 return stateful.process(node, self.frame(node.input))
         raise AssertionError(f"no way to build {type(node).__name__}")
 
-    @property
-    def carried(self) -> tuple[str, ...]:
-        """The columns beside the node's own that a stateless step passes on."""
-        return (*META, "_reason", "_raw") if self.dead else META
-
-    def source(self, node: Source, *, now: bool = False) -> "DataFrame":
+    def source(self, node: Source, *, now: bool = False) -> DataFrame:
         raw = self.read_now(node) if now else self.read(node)
-        if node.internal is not None and node.topic in self.resolved:
-            known = self.resolved[node.topic]
-            node = replace(node, schema=known, value=Format("json", known))
-        if (parsed := parsed_column(node)) is not None:
+        if node.internal is not None:
+            parsed: str | None = internal_column(node, self.resolved[node.topic])
+        else:
+            parsed = parsed_column(node)
+        if parsed is not None:
             raw = raw.selectExpr("*", f"{parsed} AS _parsed")
         frame = raw.selectExpr(*columns_of(node))
         if node.topic in self.dead:
             return frame
-        if self.dead:
+        if self.letters:
             return frame.where("_reason IS NULL")
-        return frame.where("_reason IS NULL").drop("_reason", "_raw")
+        return frame.where("_reason IS NULL").drop(*LETTER)
 
-    def _plain(self, frame: "DataFrame") -> "DataFrame":
+    def _plain(self, frame: DataFrame) -> DataFrame:
         """A frame of the user's own gets the columns it lacks."""
         have = set(frame.columns)
         defaults = {
@@ -137,44 +157,53 @@ class Builder:
         missing = [f"{sql} AS {name}" for name, sql in defaults.items() if name not in have]
         return frame.selectExpr("*", *missing)
 
-    def _filter(self, node: Filter) -> "DataFrame":
+    def _filter(self, node: Filter) -> DataFrame:
         frame = self.frame(node.input)
         if node.is_table:
             gone = f"_deleted OR NOT coalesce({node.condition}, false)"
-            return frame.selectExpr(*self._all_but(node, "_deleted", gone))
-        return frame.where(self._unless_bad(f"({node.condition})"))
+            return all_but(frame, node, "_deleted", gone)
+        return frame.where(unless_bad(frame, f"({node.condition})"))
 
-    def _unless_bad(self, condition: str) -> str:
-        """What rows must meet to stay; bad rows stay in any case, for the dead letters."""
-        return f"{condition} OR _reason IS NOT NULL" if self.dead else condition
-
-    def _project(self, node: Project) -> "DataFrame":
+    def _project(self, node: Project) -> DataFrame:
         columns = [f"{sql} AS `{name}`" for name, sql in node.columns]
-        return self.frame(node.input).selectExpr(*columns, *self.carried)
+        frame = self.frame(node.input)
+        return frame.selectExpr(*columns, *carried(frame))
 
-    def _explode(self, node: Explode) -> "DataFrame":
-        kept = [f"`{f.name}`" for f in node.input.schema if f.name != node.name]
-        array = node.expression
-        if self.dead:  # a bad row has nothing to explode, and must pass once
-            array = f"if(_reason IS NULL, {array}, array(NULL))"
-        made = f"explode({array}) AS `{node.name}`"
-        return self.frame(node.input).selectExpr(*kept, made, *self.carried)
+    def _explode(self, node: Explode) -> DataFrame:
+        kept = [f"`{f.name}`" for f in node.input.schema if f.name not in (node.name, node.key)]
+        many = node.expression
+        frame = self.frame(node.input)
+        if is_carrying(frame):  # a bad row has nothing to explode, and must pass once
+            one = "array(NULL)" if node.key is None else "map('', NULL)"
+            if node.key is not None:
+                kind = frame.selectExpr(many).schema[0].dataType.simpleString()
+                one = f"cast(map('0', NULL) AS {kind})"
+            many = f"if(_reason IS NULL, {many}, {one})"
+        names = [values.name(name) for name in (node.key, node.name) if name is not None]
+        made = f"{'explode_outer' if node.outer else 'explode'}({many}) AS ({', '.join(names)})"
+        return frame.selectExpr(*kept, made, *carried(frame))
 
-    def _merge(self, parts: tuple[Node, ...]) -> "DataFrame":
+    def _deduplicate(self, node: Deduplicate) -> DataFrame:
+        frame = good(self.frame(node.input))
+        if node.within_ms is None:
+            return frame.dropDuplicates(list(node.on))
+        timed = frame.withWatermark("_timestamp", interval(node.within_ms))
+        return timed.dropDuplicatesWithinWatermark(list(node.on))
+
+    def _merge(self, parts: tuple[Node, ...]) -> DataFrame:
         """Each part reads its topics by itself: real-time mode refuses to meet a source twice."""
         names = [f"`{field.name}`" for field in parts[0].schema]
-        merged = self.frame(parts[0]).selectExpr(*names, *self.carried)
-        for part in parts[1:]:
-            frame = replace(self, frames={}).frame(part)
-            merged = merged.unionByName(frame.selectExpr(*names, *self.carried))
-        return merged
+        frames = [replace(self, frames={}).frame(part) for part in parts]
+        columns = [*names, *(LETTER if any(map(is_carrying, frames)) else ()), *META]
+        whole = [frame.selectExpr(*columns) for frame in map(with_letter, frames)]
+        return reduce(DataFrame.unionByName, whole)
 
-    def _aggregate(self, node: Aggregate) -> "DataFrame":
+    def _aggregate(self, node: Aggregate) -> DataFrame:
         from pyspark.sql import functions as F
 
-        frame = self.frame(node.input)
-        if len(node.keys) == 1:
-            frame = frame.where(f"`{node.keys[0]}` IS NOT NULL")
+        frame = good(self.frame(node.input))
+        whole = " AND ".join(f"{values.name(key)} IS NOT NULL" for key in node.keys)
+        frame = counting_dropped(frame, whole).where(whole)
         window = node.window
         if window is not None and window.kind == "sliding":
             return stateful.sliding(node, frame)
@@ -188,30 +217,61 @@ class Builder:
                 keys.append(F.session_window("_timestamp", size).alias("_window"))
             else:
                 every = interval(window.every_ms)
-                keys.append(F.window("_timestamp", size, every).alias("_window"))
+                start = interval(window.offset_ms)
+                keys.append(F.window("_timestamp", size, every, start).alias("_window"))
         grouped = frame.groupBy(*keys).agg(*folds)
-        return grouped.selectExpr(*aggregate_columns(node))
-
-    def _all_but(self, node: Node, changed: str, sql: str) -> list[str]:
-        kept = [f"`{field.name}`" for field in node.schema]
-        metas = [name for name in self.carried if name != changed]
-        return [*kept, *metas, f"{sql} AS {changed}"]
+        return grouped.selectExpr(*aggregate_columns(node, grouped.schema))
 
 
-def aggregate_columns(node: Aggregate) -> list[str]:
+def is_carrying(frame: DataFrame) -> bool:
+    """Whether its rows may be bad, and carry what a dead letter needs."""
+    return "_reason" in frame.columns
+
+
+def carried(frame: DataFrame) -> tuple[str, ...]:
+    """The columns beside the node's own that a stateless step passes on."""
+    return (*META, *LETTER) if is_carrying(frame) else META
+
+
+def good(frame: DataFrame) -> DataFrame:
+    """The rows that an operator with state takes; the plan sees to it that none is lost here."""
+    return frame.where("_reason IS NULL").drop(*LETTER) if is_carrying(frame) else frame
+
+
+def unless_bad(frame: DataFrame, condition: str) -> str:
+    """What rows must meet to stay; bad rows stay in any case, for the dead letters."""
+    return f"{condition} OR _reason IS NOT NULL" if is_carrying(frame) else condition
+
+
+def all_but(frame: DataFrame, node: Node, changed: str, sql: str) -> DataFrame:
+    kept = [values.name(field.name) for field in node.schema]
+    metas = [name for name in carried(frame) if name != changed]
+    return frame.selectExpr(*kept, *metas, f"{sql} AS {changed}")
+
+
+def refusal(error: PySparkException) -> str:
+    """Spark's own sentence, without its code, the plan and what else comes below it."""
+    said = re.sub(r"^\[[A-Z0-9_.]+\] ", "", str(error)).split("SQLSTATE")[0].split("\n")[0]
+    return f"Spark refuses this: {said.strip().rstrip(';')}"
+
+
+def aggregate_columns(node: Aggregate, types: "StructType") -> list[str]:
     """The columns of an aggregate's result: group, window, folds, and what every row carries."""
     names = [f"`{name}`" for name in node.keys]
     if node.window is not None:
         names += ["_window.start AS window_start", "_window.end AS window_end"]
     names += [f"`{name}`" for name, _ in node.aggregates]
-    return [*names, f"{group_key(node)} AS _key", "_latest AS _timestamp", *NO_ORIGIN]
+    return [*names, f"{group_key(node, types)} AS _key", "_latest AS _timestamp", *NO_ORIGIN]
 
 
-def group_key(node: Aggregate) -> str:
+def group_key(node: Aggregate, types: "StructType") -> str:
     """One column without a window is its own key as text; anything else is a JSON object."""
     if len(node.keys) == 1 and node.window is None:
         return f"cast(`{node.keys[0]}` AS string)"
-    parts = [f"`{name}`" for name in node.keys]
+    parts = [
+        f"{values.json_value(values.name(key), types[key].dataType)} AS {values.name(key)}"
+        for key in node.keys
+    ]
     if node.window is not None:
         parts.append("_window.start AS window_start")
         if node.window.kind in ("session", "sliding"):

@@ -25,6 +25,7 @@ META_TYPES: Mapping[str, str] = {
     "_deleted": "BOOLEAN",
 }
 
+OnError = Literal["fail", "dead_letter", "skip"]  # what becomes of a row the user's code fails on
 JoinKind = Literal["inner", "left", "outer"]
 OutputMode = Literal["append", "update"]
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
@@ -49,6 +50,12 @@ class DefinitionError(OttlaError):
         self.where = where
 
 
+def check_on_error(on_error: "OnError", where: Where) -> "OnError":
+    if on_error not in ("fail", "dead_letter", "skip"):
+        raise DefinitionError(where, "on_error is 'fail', 'dead_letter' or 'skip'.")
+    return on_error
+
+
 def here() -> Where:
     """The nearest caller outside this package."""
     frame = sys._getframe(1)
@@ -67,12 +74,15 @@ class Field:
 
 
 Schema = tuple[Field, ...]
-FormatName = Literal["json", "string", "bytes", "long"]
+FormatName = Literal["json", "string", "bytes", "long", "row"]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How bytes become columns, and columns bytes. All but JSON make one, called `column`."""
+    """How bytes become columns, and columns bytes. Text, bytes and numbers make one, `column`.
+
+    `row` is for what only the application itself reads: see `values`.
+    """
 
     name: FormatName
     schema: Schema = ()
@@ -87,6 +97,7 @@ class Window:
     size_ms: int  # of a session: the gap that ends it
     every_ms: int
     grace_ms: int
+    offset_ms: int = 0  # how much later than at a multiple of `every_ms` it starts
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,8 +157,34 @@ class Project(Step):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explode(Step):
+    """A row for each element of an array (`name`), or for each entry of a map (`key`, `name`)."""
+
     expression: str
     name: str
+    key: str | None = None
+    outer: bool = False  # a row without elements passes once, with nulls
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Transform(Step):
+    """A function of the user's from DataFrame to DataFrame. It may drop what rows carry."""
+
+    function: Callable[[Any], Any]
+    obstacle: str | None  # why real-time mode cannot run it; None: it can
+    output_mode: OutputMode
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StatefulTransform(Transform):
+    """One that folds or joins rows, so that it is cut off from other operators with state."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Deduplicate(Step):
+    """The first of the rows with the same values in `on`; for ever, or within a time."""
+
+    on: tuple[str, ...]
+    within_ms: int | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,6 +193,7 @@ class PythonMap(Step):
 
     function: Callable[[dict[str, Any]], Any]
     kind: Literal["map", "flat_map", "peek"]
+    on_error: OnError = "fail"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -186,6 +224,14 @@ class Aggregate(Step):
     window: Window | None
     final: bool  # only when the window has closed
     name: str | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TableAggregate(Aggregate):
+    """Folds the latest rows of a table, group by group; a row that moves leaves its old group.
+
+    It runs as two stages: `input` is then the topic of a `Subscribe`, keyed by the group.
+    """
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,9 +289,19 @@ class GlobalJoin(Join):
 class Process(Step):
     processor: Any  # a processors.Processor
     grace_ms: int
+    on_error: OnError = "fail"
 
 
-STATEFUL = (Aggregate, StreamJoin, TableJoin, ForeignKeyJoin, Subscribe, Process)
+STATEFUL = (
+    Aggregate,
+    Deduplicate,
+    StreamJoin,
+    TableJoin,
+    ForeignKeyJoin,
+    StatefulTransform,
+    Subscribe,
+    Process,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -260,6 +316,8 @@ class Sink:
     timestamp: str | None = None
     compacted: bool = False
     partitions: int | None = None
+    retention_ms: int | None = None  # of the topic, when the application makes it; None: for ever
+    kept: bool = False  # a named table: for others to read, and for later stages
 
 
 Latency = Literal["auto", "low", "throughput"]

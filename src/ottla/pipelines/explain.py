@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ottla.pipelines.definitions import (
     Aggregate,
     Changes,
+    Deduplicate,
     Explode,
     Filter,
     ForeignKeyJoin,
@@ -20,6 +21,7 @@ from ottla.pipelines.definitions import (
     StreamJoin,
     Subscribe,
     TableJoin,
+    Transform,
     Window,
     walk,
 )
@@ -44,10 +46,11 @@ def _describe(stage: Stage) -> Iterator[str]:
     steps = [said for node in walk(stage.node) if (said := words(node))]
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
-    letters = ", ".join(sorted({source.dead_letters or "" for source in stage.dead}))
+    letters = ", ".join(sorted({source.dead_letters or "" for source in stage.letters}))
     yield f"   writes    {letters if stage.only_dead else stage.sink.topic}{_topic_kind(stage)}"
-    if stage.dead and not stage.only_dead:
-        yield f"             records that do not decode go to {letters}"
+    also = "or that your code fails on " if stage.buries else ""
+    if stage.letters and not stage.only_dead:
+        yield f"             records that do not decode {also}go to {letters}"
     yield f"   engine    {stage.mode}: {stage.why}"
     yield f"   delivers  {promise(stage)}"
 
@@ -95,6 +98,11 @@ def words(node: Node) -> str | None:
             return f"select {', '.join(name for name, _ in columns)}"
         case Explode(expression=expression, name=name):
             return f"explode {expression} as {name}"
+        case Transform(function=function):
+            return f"transform {getattr(function, '__name__', 'function')}"
+        case Deduplicate(on=on, within_ms=within_ms):
+            time = "" if within_ms is None else f" within {in_words(within_ms)}"
+            return f"drop duplicates of {', '.join(on)}{time}"
         case PythonMap(kind=kind, function=function):
             return f"{kind} {getattr(function, '__name__', 'function')}"
         case Rekey(expression=expression):
@@ -114,6 +122,8 @@ def words(node: Node) -> str | None:
             return f"{node.kind} join by foreign key {node.on}"
         case GlobalJoin():
             return f"{node.kind} join with a global table on {node.on}"
+        case Subscribe(on=on) if on.startswith("if("):
+            return "tell each group which rows are in it"
         case Subscribe():
             return f"tell each {node.on} which rows want it"
         case Process(processor=processor):
@@ -135,5 +145,7 @@ def _aggregate_words(node: Aggregate) -> str:
 
 def _window_words(window: Window) -> str:
     every = f" every {in_words(window.every_ms)}" if window.kind == "hopping" else ""
+    if window.offset_ms:
+        every += f", {in_words(window.offset_ms)} later"
     grace = f", grace {in_words(window.grace_ms)}" if window.grace_ms else ""
     return f"{window.kind} windows of {in_words(window.size_ms)}{every}{grace}"

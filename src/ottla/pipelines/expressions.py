@@ -7,7 +7,7 @@ to Spark where it is not.
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.definitions import (
     META,
@@ -19,11 +19,44 @@ from ottla.pipelines.definitions import (
 )
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
     from sqlglot import exp
+
+    Expression = str | Column  # in SQL, or as pyspark writes it once Spark runs
 
 UNKNOWN = ("UNKNOWN", "NULL", "")
 WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "BYTE", "SHORT", "INTEGER", "LONG")
 TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE")
+
+
+def text_of(expression: "str | Column", where: Where) -> str:
+    """The expression as SQL: as it was written, or as Spark writes a pyspark Column."""
+    if isinstance(expression, str):
+        return expression
+    column: Any = getattr(expression, "_jc", None)
+    if column is None:
+        raise DefinitionError(
+            where, f"{expression!r} is no expression: write it as text, like 'amount > 3'."
+        )
+    sql: str = column.node().sql()
+    return sql
+
+
+def star(sql: str, schema: Schema, where: Where) -> list[str] | None:
+    """The columns that `*` or `s.*` stands for; None for anything else."""
+    from sqlglot import exp
+
+    if sql.strip() == "*":
+        return [f"`{field.name}`" for field in schema]
+    if not sql.strip().endswith(".*"):
+        return None
+    inner = sql.strip()[:-2]
+    found = type_of(inner, schema, where)
+    type = exp.DataType.build(found, dialect="spark") if found else None
+    if type is None or not type.is_type(exp.DataType.Type.STRUCT):
+        told = f"it is {found}" if found else "only Spark can tell its type: name its fields"
+        raise DefinitionError(where, f"{sql!r} takes the fields of a struct; {told}.")
+    return [f"{inner}.`{field.name}`" for field in type.expressions]
 
 
 def parse(sql: str, where: Where) -> "exp.Expression":
@@ -80,10 +113,14 @@ def name_of(sql: str, where: Where) -> str | None:
 
 
 def without_alias(sql: str, where: Where) -> str:
-    from sqlglot import exp
+    """The expression as it was written, up to its alias."""
+    from sqlglot import exp, tokenize
 
-    parsed = parse(sql, where)
-    return parsed.this.sql("spark") if isinstance(parsed, exp.Alias) else sql
+    if not isinstance(parse(sql, where), exp.Alias):
+        return sql
+    tokens = tokenize(sql, dialect="spark")
+    before = tokens[-2] if tokens[-2].text.upper() == "AS" else tokens[-1]
+    return sql[: before.start].rstrip()
 
 
 def check_columns(names: Iterable[str], schema: Schema, where: Where) -> None:
@@ -109,6 +146,12 @@ def is_aggregate(sql: str, where: Where) -> bool:
     from sqlglot import exp
 
     parsed = parse(sql, where)
+    if parsed.find(exp.Distinct) is not None:
+        raise DefinitionError(
+            where,
+            f"{sql!r} would have to remember every value, which Spark does not do in a stream: "
+            "take approx_count_distinct(x), or size(collect_set(x)) where there are few.",
+        )
     return any(parsed.find_all(exp.AggFunc, exp.Anonymous))
 
 

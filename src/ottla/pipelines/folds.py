@@ -1,4 +1,4 @@
-"""The aggregates that sliding windows know, taken apart: a function and its argument. Pure."""
+"""The aggregates that sliding windows and tables know, taken apart: function and argument. Pure."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ def parse_fold(sql: str, where: Where) -> Fold:
     function = names.get(type(tree))
     argument = tree.this
     if function is None or isinstance(argument, exp.Distinct):
-        raise DefinitionError(where, f"sliding windows know {KNOWN}, not {sql!r}.")
+        raise DefinitionError(where, f"{sql!r} cannot be folded here: there are {KNOWN}.")
     if function == "count" and isinstance(argument, exp.Star):
         return Fold("count_all", "1")
     return Fold(function, argument.sql("spark"))

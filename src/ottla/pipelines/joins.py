@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines.decoding import NO_ORIGIN
+from ottla.pipelines.decoding import NO_ORIGIN, counting_dropped
 from ottla.pipelines.definitions import GlobalJoin, Node, Schema, StreamJoin, TableJoin
 from ottla.pipelines.windows import interval
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 TABLE, STREAM = 0, 1  # ranks: at the same time the right side, a table, goes first
+NO_KEY = "'\\0no key\\0'"  # stands for the key of a row that has none
 SPARK_KIND = {"inner": "inner", "left": "left_outer", "outer": "full_outer"}
 
 
@@ -71,15 +72,16 @@ def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
     from pyspark.sql import DataFrame
 
     origin = not node.is_table  # a stream's row keeps where it comes from
-    union = _tagged(node.left, left, STREAM, "l", origin).unionByName(
-        _tagged(node.right, right, TABLE, "r", False), allowMissingColumns=True
-    )
+    keyless = node.kind == "left" and not node.is_table  # as Kafka Streams has it
+    lefts = _tagged(node.left, left, STREAM, "l", origin=origin, keyless=keyless)
+    rights = _tagged(node.right, right, TABLE, "r", origin=False, keyless=False)
+    union = lefts.unionByName(rights, allowMissingColumns=True)
     jvm: Any = left.sparkSession._jvm
     joined = jvm.ottla.TableJoiner.join(union._jdf, node.kind, node.left.is_table)
     return DataFrame(joined, left.sparkSession).selectExpr(
         *(f"l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
         *(f"r.`{field.name}` AS `{field.name}`" for field in node.right.schema),
-        "_key",
+        f"if(startswith(_key, {NO_KEY}), NULL, _key) AS _key" if keyless else "_key",
         "timestamp_millis(time) AS _timestamp",
         "headers AS _headers",
         "topic AS _topic",
@@ -89,12 +91,22 @@ def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
     )
 
 
-def _tagged(node: Node, frame: "DataFrame", rank: int, side: str, origin: bool) -> "DataFrame":
-    """The side's rows as TableJoiner takes them: the row is a struct, null for a deletion."""
+def _tagged(
+    node: Node, frame: "DataFrame", rank: int, side: str, *, origin: bool, keyless: bool
+) -> "DataFrame":
+    """The side's rows as TableJoiner takes them: the row is a struct, null for a deletion.
+
+    `keyless`: rows without a key pass too, under one that no row of the other side has.
+    """
     row = f"if(_deleted, NULL, struct({', '.join(_names(node.schema))}))"
     headers = "array<struct<key: string, value: binary>>"
-    return frame.where("_key IS NOT NULL").selectExpr(
-        "cast(_key AS string) AS _key",
+    key = "cast(_key AS string)"
+    if keyless:  # spread over the tasks, as their partitions are
+        key = f"coalesce({key}, concat({NO_KEY}, coalesce(_partition, 0)))"
+    else:
+        frame = counting_dropped(frame, "_key IS NOT NULL").where("_key IS NOT NULL")
+    return frame.selectExpr(
+        f"{key} AS _key",
         "unix_millis(_timestamp) AS time",
         f"{rank} AS rank",
         "coalesce(_partition, 0) AS partition",

@@ -1,24 +1,31 @@
 """What runs inside Python workers: state by key for joins, sliding windows and processors.
 
-Rows of both sides of a foreign-key join travel as JSON text, which Python stores and passes on but
+Rows of foreign-key joins and sliding windows travel as text, which Python stores and passes on but
 never reads; `stateful` writes it before and reads it after. Times are milliseconds since 1970.
 """
 
 import heapq
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from ottla.pipelines.definitions import OnError
+from ottla.pipelines.failures import UserCodeError, told_in_a_line
 from ottla.pipelines.processors import Processor
 
 ONE_ROW = "row string"
 # What each class answers with, in the order of the schemas in `stateful`.
 SUBSCRIBED = Row("_key", "pk", "row", "silent", "version", "_time")
 FOREIGN = Row("_key", "_l", "_r", "_time", "_version", "_deleted")
-SLID = Row("_g", "_result", "_start", "_end", "_time")
+# Where a row came from, which a dead letter tells.
+ORIGIN = ("_topic", "_partition", "_offset", "_reason", "_raw", "_raw_key", "_raw_time")
+FOLDED = Row("_g", "_rows", "_time")
+SLID = Row("_g", "_rows", "_start", "_end", "_time")
 
 
 def by_time(rows: Iterable[Any]) -> Iterator[Any]:
@@ -101,31 +108,50 @@ class ForeignJoiner(StatefulProcessor):
         pass
 
 
-class SlidingFolder(StatefulProcessor):
-    """For each record the fold over the window that ends with it, and over those it falls into."""
+class TableFolder(StatefulProcessor):
+    """Keyed by a group: the rows of a table that are in it now."""
 
-    def __init__(self, size_ms: int, grace_ms: int, folds: list[tuple[str, str]]) -> None:
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.rows = handle.getMapState("rows", "pk string", ONE_ROW)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+        latest = 0
+        for row in sorted(rows, key=lambda row: (row._partition or 0, row._offset or 0)):
+            latest = max(latest, row._time)
+            if row._row is None:
+                self.rows.removeKey((row._pk,))
+            else:
+                self.rows.updateValue((row._pk,), (row._row,))
+        members = sorted((pk, row) for (pk,), (row,) in self.rows.iterator())
+        yield FOLDED(key[0], [row for _, row in members], latest)
+
+    def close(self) -> None:
+        pass
+
+
+class SlidingFolder(StatefulProcessor):
+    """For each record the rows of the window that ends with it, and of those it falls into."""
+
+    def __init__(self, size_ms: int, grace_ms: int) -> None:
         self.size_ms = size_ms
         self.grace_ms = grace_ms
-        self.folds = folds  # (name, function), the argument is the row's field of that name
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.recent = handle.getValueState("recent", ONE_ROW)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         stored = _get(self.recent)
-        recent: list[list[Any]] = json.loads(stored) if stored else []
+        recent = [(time, _text(row)) for time, row in json.loads(stored)] if stored else []
         for row in sorted(rows, key=lambda row: (row._time, row._partition or 0, row._offset or 0)):
             newest = max((time for time, _ in recent), default=row._time)
             if row._time < newest - self.size_ms - self.grace_ms:
                 continue  # too late: the rows of its window are forgotten
-            recent.append([row._time, json.loads(row._row)])
+            recent.append((row._time, row._row))
             recent.sort(key=lambda item: item[0])
             ends = {time for time, _ in recent if row._time <= time <= row._time + self.size_ms}
             for end in sorted(ends):
-                inside = [v for time, v in recent if end - self.size_ms <= time <= end]
-                result = {name: fold(function, inside, name) for name, function in self.folds}
-                yield SLID(key[0], json.dumps(result), end - self.size_ms, end, row._time)
+                inside = [one for time, one in recent if end - self.size_ms <= time <= end]
+                yield SLID(key[0], inside, end - self.size_ms, end, row._time)
         horizon = recent[-1][0] - self.size_ms - self.grace_ms
         _put(self.recent, json.dumps([item for item in recent if item[0] >= horizon]))
 
@@ -133,40 +159,29 @@ class SlidingFolder(StatefulProcessor):
         pass
 
 
-def fold(function: str, rows: list[dict[str, Any]], name: str) -> Any:
-    """Spark's simple aggregates in Python, over the argument each row carries under `name`."""
-    if function == "count_all":
-        return len(rows)
-    values = [row[name] for row in rows if row.get(name) is not None]
-    if function == "count":
-        return len(values)
-    if function == "collect_list":
-        return values
-    if not values:
-        return None
-    match function:
-        case "sum":
-            return sum(values)
-        case "min":
-            return min(values)
-        case "max":
-            return max(values)
-        case "avg":
-            return sum(values) / len(values)
-    raise ValueError(function)
+def _text(row: Any) -> str:
+    """A row as it travels; earlier versions kept an object of its fields in the state."""
+    return row if isinstance(row, str) else json.dumps(row)
 
 
 class Custom(StatefulProcessor):
     """Runs the application's own processor."""
 
     def __init__(
-        self, processor: Processor, names: list[str], outputs: list[str], states: dict[str, Any]
+        self,
+        processor: Processor,
+        names: list[str],
+        outputs: list[str],
+        states: dict[str, Any],
+        on_error: OnError = "fail",
     ) -> None:
         self.processor = processor
         self.names = names
         self.outputs = outputs
         self.states = states  # name -> names of its fields
-        self.made = Row("_key", "_time", *outputs)
+        self.on_error = on_error
+        self.origin = ORIGIN if on_error == "dead_letter" else ()
+        self.answer = Row("_key", "_time", *outputs, *self.origin)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -180,8 +195,8 @@ class Custom(StatefulProcessor):
         for row in order:
             fields = {name: _plain(row[name]) for name in self.names}
             fields["_timestamp_ms"] = row._time
-            for result in self.processor.process(key[0], fields, context) or ():
-                yield self._row(key[0], result, row._time)
+            call = partial(self.processor.process, key[0], fields, context)
+            yield from self._results(call, key[0], row._time, context, row)
         context.save()
 
     def handleExpiredTimer(
@@ -189,15 +204,35 @@ class Custom(StatefulProcessor):
     ) -> Iterator[Row]:
         context = KeyContext(self, timerValues.getCurrentWatermarkInMs())
         when = expiredTimerInfo.getExpiryTimeInMs()
-        for result in self.processor.on_timer(key[0], when, context) or ():
-            yield self._row(key[0], result, when)
+        call = partial(self.processor.on_timer, key[0], when, context)
+        yield from self._results(call, key[0], when, context, None)
         context.save()
+
+    def _results(
+        self, call: Callable[[], Any], key: str, time: int, context: "KeyContext", row: Any
+    ) -> Iterable[Row]:
+        """What the processor makes of a row or a timer; if it fails, the state is as before."""
+        context.begin()
+        try:
+            return [self._row(key, result, time) for result in call() or ()]
+        except Exception as error:
+            said = told_in_a_line(error)
+            if self.on_error == "fail":
+                raise UserCodeError(said) from error
+            context.undo()
+            if self.on_error == "skip":
+                return ()
+            known = row.asDict() if row is not None else {"_raw_key": key.encode()}
+            letter = known | {"_reason": said}
+            fields = (None for _ in self.outputs)
+            return [self.answer(key, time, *fields, *(letter.get(name) for name in self.origin))]
 
     def _row(self, key: str, result: dict[str, Any], time: int) -> Row:
         unknown = set(result) - set(self.outputs)
         if unknown:
             raise ValueError(f"the processor yields {sorted(unknown)}, which its schema lacks")
-        return self.made(key, time, *(result.get(name) for name in self.outputs))
+        fields = (result.get(name) for name in self.outputs)
+        return self.answer(key, time, *fields, *(None for _ in self.origin))
 
     def close(self) -> None:
         pass
@@ -211,6 +246,21 @@ class KeyContext:
         self.watermark_ms = watermark_ms
         self.read: dict[str, dict[str, Any] | None] = {}
         self.changed: set[str] = set()
+        self.timers: list[tuple[bool, int]] = []  # set or cancelled since the row began
+
+    def begin(self) -> None:
+        """A row begins: what it changes can be undone."""
+        if self.custom.on_error != "fail":
+            self.before = (deepcopy(self.read), set(self.changed))
+            self.timers = []
+
+    def undo(self) -> None:
+        self.read, self.changed = self.before
+        for was_set, when_ms in reversed(self.timers):
+            if was_set:
+                self.custom.handle.deleteTimer(when_ms)
+            else:
+                self.custom.handle.registerTimer(when_ms)
 
     def get(self, name: str) -> dict[str, Any] | None:
         if name not in self.read:
@@ -228,10 +278,17 @@ class KeyContext:
         self.changed.add(name)
 
     def set_timer(self, when_ms: int) -> None:
+        if self.custom.on_error != "fail" and when_ms not in self._set():
+            self.timers.append((True, when_ms))
         self.custom.handle.registerTimer(when_ms)
 
     def cancel_timer(self, when_ms: int) -> None:
+        if self.custom.on_error != "fail" and when_ms in self._set():
+            self.timers.append((False, when_ms))
         self.custom.handle.deleteTimer(when_ms)
+
+    def _set(self) -> set[int]:
+        return set(self.custom.handle.listTimers())
 
     def save(self) -> None:
         for name in self.changed:

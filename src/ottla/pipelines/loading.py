@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
+from ottla.pipelines.failures import told
 
 
 def load_app(path: Path) -> App:
@@ -19,7 +20,15 @@ def load_app(path: Path) -> App:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except OttlaError:
+        raise
+    except SyntaxError as error:
+        place = f"{error.filename or path}:{error.lineno}"
+        raise OttlaError(f"{place}: {error.msg}: {(error.text or '').strip()}") from error
+    except Exception as error:
+        raise OttlaError(told(error)) from error
     _send_by_value(module)
     apps = {key: value for key, value in vars(module).items() if isinstance(value, App)}
     if "app" in apps:

@@ -1,18 +1,46 @@
 """`.df`: a point of an application as the user's own DataFrame."""
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.definitions import STATEFUL, Application, Node, OutputMode, walk
+from ottla.pipelines.definitions import (
+    STATEFUL,
+    Application,
+    Field,
+    Node,
+    OutputMode,
+    StatefulTransform,
+    Transform,
+    Where,
+    walk,
+)
+from ottla.pipelines.state import state_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame
+
+# Operators in Spark's plan of a transform() that real-time mode does not run, and its reasons.
+OBSTACLES = {
+    "PythonUDF": "transform() calls a Python function",
+    "MapIn": "transform() calls a Python function",
+    "ArrowEval": "transform() calls a Python function",
+    "FlatMapGroups": "transform() keeps state in Python",
+    "TransformWithState": "transform() keeps state",
+    "Join": "transform() joins",
+    "DeduplicateWithinWatermark": "transform() drops duplicates within a time",
+    "session_window": "session windows are not in it",
+}
+STATE = ("Aggregate", "Join", "Deduplicate", "FlatMapGroups", "TransformWithState")
 
 
 def frame_of(application: Application, node: Node) -> "DataFrame":
     """The node's columns and the columns that begin with `_`, as a streaming DataFrame."""
     from ottla.errors import OttlaError
-    from ottla.pipelines.build import Builder
+    from ottla.pipelines import spark as spark_sessions
+    from ottla.pipelines.build import Builder, good
     from ottla.pipelines.queries import Reading
     from ottla.pipelines.spark import LOCAL_MASTER, SparkSettings, session
 
@@ -22,14 +50,39 @@ def frame_of(application: Application, node: Node) -> "DataFrame":
             f"{states[1].where}: .df cannot pass two operators with state; write the first to a "
             "topic with to() and read it again."
         )
-    settings = SparkSettings(
+    settings = replace(
+        spark_sessions.prepared or SparkSettings(),
         name=application.name,
         master=os.environ.get("OTTLA_MASTER", LOCAL_MASTER),
         parallelism=application.parallelism,
     )
+    if spark_sessions.prepared is not None:  # by `ottla run`, whose log lies beside the checkpoints
+        settings = replace(settings, log=state_folder() / application.name / "spark.log")
     spark = session(settings)
     reading = Reading(spark, application)
-    return Builder(spark, reading.stream, reading.now).frame(node)
+    return good(Builder(spark, reading.stream, reading.now).frame(node))
+
+
+def analysed(
+    application: Application,
+    node: Node,
+    function: "Callable[[DataFrame], DataFrame]",
+    where: Where,
+) -> Transform:
+    """The function as a node, with what Spark's analysis says about what it gives."""
+    made = function(frame_of(application, node))
+    plan = made._jdf.queryExecution().analyzed().toString()
+    found = next((words for name, words in OBSTACLES.items() if name in plan), None)
+    kind = StatefulTransform if any(name in plan for name in STATE) else Transform
+    fields = (f for f in made.schema if not f.name.startswith("_"))
+    return kind(
+        where=where,
+        schema=tuple(Field(f.name, f.dataType.simpleString().upper()) for f in fields),
+        input=node,
+        function=function,
+        obstacle=found,
+        output_mode=output_mode_of(made),
+    )
 
 
 def output_mode_of(frame: "DataFrame") -> OutputMode:

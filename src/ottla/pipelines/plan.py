@@ -10,17 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ottla.pipelines import values
 from ottla.pipelines.app import changelog_topic
 from ottla.pipelines.definitions import (
     STATEFUL,
     Aggregate,
     Application,
     Changes,
+    Deduplicate,
     DefinitionError,
     Delivery,
     Field,
     ForeignKeyJoin,
     Format,
+    FormatName,
     Node,
     OutputMode,
     Plain,
@@ -28,17 +31,20 @@ from ottla.pipelines.definitions import (
     PythonMap,
     Sink,
     Source,
+    StatefulTransform,
     StreamJoin,
     Subscribe,
+    TableAggregate,
+    Transform,
     walk,
 )
 from ottla.pipelines.formats import string
-from ottla.pipelines.signatures import signature, title
+from ottla.pipelines.signatures import origin, signature, title
 
 Mode = Literal["real-time", "micro-batch"]
 SUBSCRIPTION = (
     Field("pk", "STRING"),
-    Field("row", "STRING"),
+    Field("row", None),  # a struct: the left row
     Field("silent", "BOOLEAN"),
     Field("version", "BIGINT"),
 )
@@ -67,6 +73,18 @@ class Stage:
         return next((node for node in walk(self.node) if isinstance(node, STATEFUL)), None)
 
     @property
+    def buries(self) -> bool:
+        """Whether the user's own code makes dead letters here."""
+        return any(map(buries, walk(self.node)))
+
+    @property
+    def letters(self) -> tuple[Source, ...]:
+        """The sources whose records this stage may write to dead letters, for either reason."""
+        if not self.buries:
+            return self.dead
+        return tuple(source for source in self.sources if not source.is_global)
+
+    @property
     def by_foreign_key(self) -> bool:
         """Whether rows move between keys, so that what was true of one must never come again."""
         return isinstance(self.stateful, ForeignKeyJoin | Subscribe)
@@ -76,7 +94,11 @@ class Stage:
         if isinstance(self.node, Plain):
             return self.node.output_mode
         node = self.stateful
-        if isinstance(node, StreamJoin) or (isinstance(node, Aggregate) and node.final):
+        if isinstance(node, StatefulTransform):
+            return node.output_mode
+        if isinstance(node, StreamJoin | Deduplicate) or (
+            isinstance(node, Aggregate) and node.final
+        ):
             return "append"
         if node is None and self.mode == "micro-batch":
             return "append"
@@ -145,9 +167,10 @@ class _Cutter:
     internal: set[str] = field(default_factory=set)
     done: dict[int, Node] = field(default_factory=dict)
     topics: dict[int, Source] = field(default_factory=dict)
-    subscriptions: dict[int, Subscribe] = field(default_factory=dict)  # by the join they are for
+    subscriptions: dict[int, Subscribe] = field(default_factory=dict)  # by what they are for
     numbered: dict[str, str] = field(default_factory=dict)
     fused: bool = False  # whether the sink that is being cut keeps its state
+    hidden: int = 0  # how many of the user's own frames the node lies behind
 
     def __post_init__(self) -> None:
         self.users = Counter(
@@ -167,7 +190,9 @@ class _Cutter:
         for node in nodes.values():
             if isinstance(node, ForeignKeyJoin):
                 self.subscriptions[id(node)] = _subscription(node)
-        stateful = [node for node in nodes.values() if isinstance(node, STATEFUL)]
+            if isinstance(node, TableAggregate):
+                self.subscriptions[id(node)] = _members(node)
+        stateful = [node for node in nodes.values() if isinstance(node, STATEFUL) or buries(node)]
         leads_to: dict[int, str] = {}
         for sink in sorted(self.application.sinks, key=lambda sink: sink.topic):
             for node in walk(sink.input):
@@ -195,6 +220,8 @@ class _Cutter:
             isinstance(node, STATEFUL) and (below_stateful or self._shared(node))
         ):
             return self.topic_of(node)
+        if (below_stateful or self.hidden) and buries(node):
+            return self.topic_of(node)  # what comes after would not pass dead letters on
         return self.inside(node, below_stateful=below_stateful)
 
     def _shared(self, node: Node) -> bool:
@@ -204,9 +231,18 @@ class _Cutter:
 
     def inside(self, node: Node, *, below_stateful: bool) -> Node:
         deeper = below_stateful or isinstance(node, STATEFUL)
+        self.hidden += isinstance(node, Transform)
+        try:
+            return self.rebuilt(node, deeper)
+        finally:
+            self.hidden -= isinstance(node, Transform)
+
+    def rebuilt(self, node: Node, deeper: bool) -> Node:
         if isinstance(node, ForeignKeyJoin):
             left = self.topic_of(self.subscriptions[id(node)])
             return replace(node, left=left, right=self.rewrite(node.right, below_stateful=True))
+        if isinstance(node, TableAggregate):
+            return replace(node, input=self.topic_of(self.subscriptions[id(node)]))
         changed: dict[str, Any] = {
             name: self.rewrite(value, below_stateful=deeper)
             for name, value in vars(node).items()
@@ -222,15 +258,17 @@ class _Cutter:
             return self.topics[id(node)]
         inner = self.inside(node, below_stateful=False)
         topic = self.kept.get(id(node))
+        format: FormatName = "json"  # others read it too
         if topic is None:
+            format = "row"
             topic = self.names[id(node)]
             number = len(self.internal) + 1
             place = f"{self.application.name}-{number}-{type(node).__name__.lower()}"
             self.numbered[topic] = place
             self.internal.add(topic)
         sink = Sink(
-            where=node.where, input=inner, topic=topic, value=Format("json"),
-            compacted=node.is_table,
+            where=node.where, input=inner, topic=topic, value=Format(format),
+            compacted=node.is_table, kept=format == "json",
         )  # fmt: skip
         self.sinks.append(sink)
         source = Source(
@@ -239,7 +277,8 @@ class _Cutter:
             is_table=node.is_table,
             topic=topic,
             key=string(),
-            value=Format("json", node.schema),
+            value=Format(format, node.schema),
+            dead_letters=f"{self.application.name}-dead-letters",
             internal=inner,
         )
         self.topics[id(node)] = source
@@ -250,6 +289,16 @@ def _subscription(join: ForeignKeyJoin) -> Subscribe:
     return Subscribe(
         where=join.where, schema=SUBSCRIPTION, input=join.left, on=join.on, kind=join.kind,
         label=f"{join.label}-asks" if join.label else None,
+    )  # fmt: skip
+
+
+def _members(fold: TableAggregate) -> Subscribe:
+    """The first half of an aggregate over a table: tells each group which rows are in it."""
+    nulls = " OR ".join(f"{values.name(key)} IS NULL" for key in fold.keys)
+    group = f"if({nulls}, NULL, {values.row_text(values.struct_of(fold.keys))})"
+    return Subscribe(
+        where=fold.where, schema=SUBSCRIPTION, input=fold.input, on=group, kind="inner",
+        label=f"{fold.label or origin(fold.input)}-in-{'-'.join(fold.keys)}",
     )  # fmt: skip
 
 
@@ -338,7 +387,7 @@ def _without_repeats(stages: list[Stage]) -> list[Stage]:
     counted = {
         source.topic
         for stage in stages
-        if isinstance(stage.stateful, Aggregate | Process | StreamJoin)
+        if isinstance(stage.stateful, Aggregate | Process | StreamJoin | StatefulTransform)
         for source in stage.sources
         if source.internal is not None and not source.is_table
     }
@@ -370,6 +419,8 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
                 return node, f"{kind}() runs a Python function"
             case StreamJoin():
                 return node, "two streams are joined"
+            case TableAggregate():
+                return node, "an aggregate over a table keeps its state in Python"
             case Aggregate(window=window, final=final) if window is not None:
                 if window.kind in ("session", "sliding"):
                     return node, f"{window.kind} windows are not in it"
@@ -381,6 +432,10 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
                 return node, "a custom processor keeps its state in Python"
             case Plain():
                 return node, "a DataFrame of your own may hold anything"
+            case Transform(obstacle=obstacle) if obstacle is not None:
+                return node, obstacle
+            case Deduplicate(within_ms=within_ms) if within_ms is not None:
+                return node, "duplicates within a time are not in it"
     if sink.timestamp is not None:
         return sink.input, "its Kafka sink cannot set timestamps"
     return None
@@ -402,7 +457,8 @@ def _with_dead_letters(
     gone.discard(f"{application.name}-dead-letters")
     for stage in stages:
         mine: tuple[Source, ...] = ()
-        if stage.stateful is None and not isinstance(stage.node, Plain):
+        mixed = any(isinstance(node, Plain | Transform) for node in walk(stage.node))
+        if stage.stateful is None and not mixed:
             streamed = (
                 source
                 for source in stage.sources
@@ -431,6 +487,10 @@ def _dead_letter_stage(application: Application, sources: tuple[Source, ...]) ->
         dead=sources,
         only_dead=True,
     )
+
+
+def buries(node: Node) -> bool:
+    return isinstance(node, PythonMap | Process) and node.on_error == "dead_letter"
 
 
 def may_fail(source: Source) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from ottla.pipelines.decoding import DROPPED
 from ottla.pipelines.plan import Stage
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class StageProgress:
     state_rows: int = 0
     state_bytes: int = 0
     late_rows: int = 0
+    keyless_rows: int = 0  # dropped, because rows without a key belong to no group
     offsets: Offsets = field(default_factory=dict)
     at: float = 0.0
 
@@ -56,6 +58,8 @@ class Recorder:
             known.state_rows = sum(int(s.get("numRowsTotal", 0)) for s in states)
             known.state_bytes = sum(int(s.get("memoryUsedBytes", 0)) for s in states)
             known.late_rows += sum(int(s.get("numRowsDroppedByWatermark", 0)) for s in states)
+            observed = progress.get("observedMetrics", {}).values()
+            known.keyless_rows += sum(int(o.get(DROPPED) or 0) for o in observed)
             for source in progress.get("sources", []):
                 for topic, partitions in end_offsets(source).items():
                     known.offsets.setdefault(topic, {}).update(partitions)

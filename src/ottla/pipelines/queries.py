@@ -1,25 +1,28 @@
 """Starting one stage as a Spark query: its sources' options, its sink and its trigger."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
-from ottla.pipelines.build import Builder
+from ottla.pipelines.build import Builder, refusal
 from ottla.pipelines.definitions import (
     Aggregate,
     Application,
-    Field,
-    Schema,
+    DefinitionError,
     Source,
     TableJoin,
     walk,
 )
 from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.rowtypes import row_types
 from ottla.pipelines.sinks import at_least_once, exactly_once, records
+from ottla.pipelines.spark import ship_modules
 from ottla.pipelines.storage import HadoopPath
 
 if TYPE_CHECKING:
@@ -82,7 +85,10 @@ class Starter:
     names: Mapping[str, str]
     folder: "Path | HadoopPath"
     checkpoints: Mapping[str, str] = field(default_factory=dict)  # by stage; unset: its name
-    resolved: dict[str, Schema] = field(default_factory=dict)
+    resolved: "dict[str, Sequence[StructType]]" = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ship_modules(self.spark, Path(self.plan.application.where.file).resolve().parent)
 
     def checkpoint(self, stage: Stage) -> "Path | HadoopPath":
         return self.folder / self.checkpoints.get(stage.name, stage.name)
@@ -105,12 +111,17 @@ class Starter:
         if real_time:
             # PySpark's types do not list the trigger that its code has.
             triggered = query.trigger(realTime=REAL_TIME_INTERVAL)  # type: ignore[call-overload]
+        elif phase == "catch-up":
+            triggered = query.trigger(availableNow=True)
+        else:
+            every = "1 second" if stage.only_dead and phase == "live" else "0 seconds"
+            triggered = query.trigger(processingTime=every)
+        try:
             started: StreamingQuery = triggered.start()
-            return started
-        if phase == "catch-up":
-            return query.trigger(availableNow=True).start()
-        every = "1 second" if stage.only_dead and phase == "live" else "0 seconds"
-        return query.trigger(processingTime=every).start()
+        except AnalysisException as error:  # what Spark refuses only in a stream
+            node = stage.stateful or stage.node
+            raise DefinitionError(node.where, refusal(error)) from error
+        return started
 
     def frame(self, stage: Stage, phase: Phase) -> DataFrame:
         """The stage's records; remembers the schema of what an intermediate topic will carry."""
@@ -127,16 +138,16 @@ class Starter:
             reading.stream,
             reading.now,
             dead=frozenset(source.topic for source in stage.dead),
+            letters=bool(stage.letters),
             resolved=self.resolved,
         )
         if stage.only_dead:
             letters = [records(stage, builder.frame(one), self.names) for one in stage.sources]
             return reduce(DataFrame.union, letters)
         frame = builder.frame(stage.node)
-        self.resolved[stage.sink.topic] = tuple(
-            Field(f.name, f.dataType.simpleString())
-            for f in frame.schema
-            if not f.name.startswith("_")
+        columns = [field for field in frame.schema if not field.name.startswith("_")]
+        self.resolved[stage.sink.topic] = row_types(
+            self.folder / f"{stage.name}~types", StructType(columns)
         )
         return records(stage, frame, self.names)
 

@@ -29,6 +29,7 @@ from ottla.pipelines.topics import (
     Cluster,
     create,
     describe,
+    forgetful,
     topic_names,
     wait_until_stable,
     wanted,
@@ -120,7 +121,7 @@ class Runner:
     def run(self) -> None:
         """Returns when the application was stopped, or has done all there was to do."""
         application = self.plan.application
-        cluster = describe(application)
+        cluster = describe(application, self.view.say)
         self._topics = _topics_to_join(self.plan, cluster)
         state = self._open(cluster)
         # Each generation is a copy of its own, so that a replay may run beside what is live.
@@ -182,8 +183,9 @@ class Runner:
         self._use(change, {})
         history = self.options.replay or self.options.until_done
         names = self.status.names
-        create(application, wanted(self.plan, cluster, state.generation, history=history,
-                                   names=names))  # fmt: skip
+        for sentence in forgetful(self.plan, cluster, names):
+            self.view.say(sentence)
+        create(application, wanted(self.plan, cluster, state.generation, names=names))
         self.cluster = describe(application)
         self._end_switch(state)
         folder = state.path()
@@ -211,7 +213,7 @@ class Runner:
         self.plan = self.status.plan = replace(whole, stages=stages)
         self._use(change, rebuilding_names(change, state.generation))
         names = self.status.names
-        made = wanted(self.plan, cluster, state.generation, history=True, names=names)
+        made = wanted(self.plan, cluster, state.generation, names=names)
         # As wide as what they replace, so that every row has its partition there.
         wide = {
             names[stage.sink.topic]: cluster.partitions.get(stage.sink.topic) for stage in stages
@@ -450,7 +452,9 @@ class Runner:
         names = self.status.names
         written = {names[topic] for topic in written_topics(self.plan)}
         letters = {
-            names[source.dead_letters or ""] for stage in self.plan.stages for source in stage.dead
+            names[source.dead_letters or ""]
+            for stage in self.plan.stages
+            for source in stage.letters
         }
         return Watcher(self.plan.application, self.cluster.partitions, written, letters)
 

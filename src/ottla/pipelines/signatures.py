@@ -13,6 +13,7 @@ from typing import Any
 from ottla.pipelines.definitions import (
     Aggregate,
     Changes,
+    Deduplicate,
     Join,
     Node,
     Plain,
@@ -26,7 +27,9 @@ from ottla.pipelines.definitions import (
 )
 
 Json = Any
-OF_THE_NODE = {"where", "schema", "is_table", "label", "internal", "grace_ms", "dead_letters"}
+OF_THE_NODE = {
+    "where", "schema", "is_table", "label", "internal", "grace_ms", "dead_letters", "on_error",
+}  # fmt: skip
 LONGEST_NAME = 150
 
 
@@ -106,7 +109,7 @@ def layout(node: Node) -> dict[str, Json]:
             found["input"] = columns(node.input.schema)
         case Process():
             found.pop("returns")
-        case Plain() | Changes():
+        case Plain() | Changes() | Deduplicate():
             pass
         case Join():
             found["right"] = columns(node.right.schema)

@@ -7,8 +7,10 @@ sink, in micro-batches or in real time; it sets no timestamps, so event time tra
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ottla.pipelines import values
 from ottla.pipelines.decoding import (
     COORDINATES,
+    ROW_HEADER,
     TIMESTAMP_HEADER,
     default_format,
     encoded_value,
@@ -33,16 +35,19 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     key = f"cast({sink.key} AS string)" if sink.key else "_key"
     if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
         key = "unhex(lpad(hex(_key), 16, '0'))"
-    value = f"if(_deleted, NULL, {encoded_value(format, columns)})"
+    value = f"if(_deleted, NULL, {encoded_value(format, columns, frame.schema)})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
-    headers = _headers(stage)
+    headers = _headers(stage, _row_beside(stage, frame, columns))
     partition = sink.partition or "NULL"
-    if stage.dead:
+    time = sink.timestamp or "_timestamp"
+    if stage.letters:
         if stage.only_dead:
             frame = frame.where("_reason IS NOT NULL")
         topic = f"CASE {_dead_topics(stage, topics)} ELSE {topic} END"
         value = f"if(_reason IS NOT NULL, _raw, {value})"
-        headers = f"if(_reason IS NOT NULL, {_dead_headers()}, {headers})"
+        headers = f"if(_reason IS NOT NULL, {_dead_headers(stage)}, {headers})"
+        key = f"if(_reason IS NOT NULL, _raw_key, cast({key} AS binary))"
+        time = f"if(_reason IS NOT NULL, _raw_time, {time})"
         # It speaks of the sink's topic: the dead letters' one may have fewer partitions.
         partition = f"if(_reason IS NOT NULL, NULL, {partition})"
     return frame.selectExpr(
@@ -51,7 +56,7 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
         f"{value} AS value",
         f"{headers} AS headers",
         f"cast({partition} AS int) AS partition",
-        f"unix_millis({sink.timestamp or '_timestamp'}) AS time",
+        f"unix_millis({time}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )
 
@@ -75,12 +80,22 @@ def at_least_once(query: "DataStreamWriter", application: Application) -> "DataS
     return query.format("kafka").options(**{f"kafka.{n}": v for n, v in settings.items()})
 
 
+def _row_beside(stage: Stage, frame: "DataFrame", columns: list[str]) -> str | None:
+    """The row as it is, for later stages, beside the JSON of a table that others read too."""
+    types = [frame.schema[name].dataType for name in columns]
+    if not stage.sink.kept or all(map(values.survives_json, types)):
+        return None
+    return values.row_bytes(values.struct_of(columns))
+
+
 def _moves_rows(stage: Stage) -> bool:
     return any(isinstance(node, ForeignKeyJoin) for node in walk(stage.node))
 
 
-def _headers(stage: Stage) -> str:
+def _headers(stage: Stage, row: str | None) -> str:
     added = [header(name, sql) for name, sql in stage.sink.headers]
+    if row is not None:
+        added.append(f"struct('{ROW_HEADER}' AS key, if(_deleted, NULL, {row}) AS value)")
     if stage.delivery == "at_least_once":
         added.append(header(TIMESTAMP_HEADER, "unix_millis(_timestamp)"))
         if stage.stateful is None:
@@ -92,15 +107,19 @@ def _headers(stage: Stage) -> str:
     return f"concat(coalesce({own}, array()), array({', '.join(added)}))"
 
 
-def _dead_headers() -> str:
+def _dead_headers(stage: Stage) -> str:
     places = zip(COORDINATES, ("_topic", "_partition", "_offset"), strict=True)
     added = [header(REASON_HEADER, "_reason"), *(header(n, column) for n, column in places)]
+    if stage.delivery == "at_least_once":
+        added.append(header(TIMESTAMP_HEADER, "unix_millis(_raw_time)"))
     return f"concat(coalesce(_headers, array()), array({', '.join(added)}))"
 
 
 def _dead_topics(stage: Stage, topics: Mapping[str, str]) -> str:
-    return " ".join(
+    cases = " ".join(
         f"WHEN _reason IS NOT NULL AND _topic = '{topics.get(source.topic, source.topic)}' "
         f"THEN '{topics[source.dead_letters or '']}'"
-        for source in stage.dead
+        for source in stage.letters
     )
+    rest = topics[stage.letters[0].dead_letters or ""]  # of rows made from many records
+    return f"{cases} WHEN _reason IS NOT NULL THEN '{rest}'"

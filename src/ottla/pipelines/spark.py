@@ -7,12 +7,15 @@ query relies on (state store, checkpoint format, fixed partitioning) is set here
 import atexit
 import contextlib
 import hashlib
+import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +25,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines.compiled import compiled_jar, tag
 from ottla.pipelines.jars import cache_folder, connector_jars
 from ottla.pipelines.java import find_java
+from ottla.pipelines.values import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,6 +40,8 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 _current: "SparkSession | None" = None
 _lent = False  # whether somebody else has made it
 _making = threading.Lock()
+_shipped: set[tuple[str | None, Path]] = set()  # by application of Spark's
+prepared: "SparkSettings | None" = None
 
 STREAMING: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
@@ -91,6 +97,12 @@ class SparkSettings:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
+def prepare(settings: SparkSettings) -> None:
+    """What a session gets that an application's file starts while it is read, with `.df`."""
+    global prepared
+    prepared = settings
+
+
 def session(settings: SparkSettings | None = None) -> "SparkSession":
     """The process's session: made at the first call, returned as it is afterwards."""
     try:
@@ -102,6 +114,7 @@ def session(settings: SparkSettings | None = None) -> "SparkSession":
     global _current, _lent
     # Spark's own notion of the active session is one per thread, ours is one per process.
     with _making:
+        fresh = _current is None
         if _current is None:
             found = SparkSession._instantiatedSession
             if found is not None and not found.sparkContext._jsc.sc().isStopped():
@@ -111,7 +124,18 @@ def session(settings: SparkSettings | None = None) -> "SparkSession":
                 _current, _lent = _make(settings or SparkSettings()), False
         if _lent:
             _see_jars(_current)
+        if fresh:
+            register(_current)
+            _quieten()
         return _current
+
+
+def _quieten() -> None:
+    """Spark's errors come to us as exceptions; PySpark would print each as JSON besides."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def spark_session(
@@ -276,12 +300,12 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
 
 def java_options() -> str:
     """JVM flags: quiet logging, and the class-data archive once there is one."""
-    logging = cache_folder() / "log4j2.properties"
-    if not logging.exists() or logging.read_text() != LOGGING:
-        logging.parent.mkdir(parents=True, exist_ok=True)
-        logging.write_text(LOGGING)
+    settings = cache_folder() / "log4j2.properties"
+    if not settings.exists() or settings.read_text() != LOGGING:
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text(LOGGING)
     # Spark's pages of 1 MiB would be humongous in a small heap's regions, each a reason to collect.
-    options = [f"-Dlog4j2.configurationFile={logging.as_uri()}", "-XX:G1HeapRegionSize=8m"]
+    options = [f"-Dlog4j2.configurationFile={settings.as_uri()}", "-XX:G1HeapRegionSize=8m"]
     if making := os.environ.get("OTTLA_MAKE_ARCHIVE"):
         options.append(f"-XX:ArchiveClassesAtExit={making}")
     elif (archive := archive_path()).exists():
@@ -335,10 +359,27 @@ def spark_home() -> Path:
     return home
 
 
+def ship_modules(spark: "SparkSession", folder: Path) -> None:
+    """Let Python workers import what lies beside the application: its modules and packages."""
+    context = spark.sparkContext
+    if (context.applicationId, folder) in _shipped or not folder.is_dir():
+        return
+    _shipped.add((context.applicationId, folder))
+    modules = sorted(folder.glob("*.py"))
+    for package in sorted(folder.glob("*/__init__.py")):
+        modules += sorted(package.parent.rglob("*.py"))
+    # Named after its content: Spark keeps one file of a name.
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()[:12]
+    archive = Path(tempfile.mkdtemp(prefix="ottla-modules-")) / f"modules-{digest}.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for path in modules:
+            target.write(path, path.relative_to(folder))
+    context.addPyFile(str(archive))
+    atexit.register(shutil.rmtree, archive.parent, ignore_errors=True)
+
+
 def package_archive() -> Path:
     """This package as a zip, so that the executors of a cluster need no installation of it."""
-    import shutil
-
     import ottla
 
     package = Path(ottla.__file__).parent

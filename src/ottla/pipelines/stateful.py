@@ -1,38 +1,51 @@
 """Operators that run in Python workers: the frames around the classes in `keyed`."""
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines.decoding import NO_ORIGIN
+from ottla.pipelines import values
+from ottla.pipelines.calls import Calls
+from ottla.pipelines.decoding import (
+    LETTER,
+    LETTER_ORIGIN,
+    LETTER_TYPES,
+    NO_ORIGIN,
+    counting_dropped,
+    with_letter,
+)
 from ottla.pipelines.definitions import (
     Aggregate,
     ForeignKeyJoin,
     Node,
     Process,
     PythonMap,
-    Schema,
     Subscribe,
+    TableAggregate,
 )
 from ottla.pipelines.folds import parse_fold
 from ottla.pipelines.formats import ddl, parse_schema
-from ottla.pipelines.keyed import Custom, ForeignJoiner, SlidingFolder, Subscriber
+from ottla.pipelines.keyed import (
+    Custom,
+    ForeignJoiner,
+    SlidingFolder,
+    Subscriber,
+    TableFolder,
+)
 from ottla.pipelines.processors import uses_timers
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 TIME = "unix_millis(_timestamp) AS _time"
-# Microseconds, so that a row that passes through text comes out as it went in.
-JSON_OPTIONS = "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\")"
 
 
 def subscribe(node: Subscribe, frame: "DataFrame") -> "DataFrame":
+    row, type = _row(node.input, frame)
     rows = frame.where("_key IS NOT NULL").selectExpr(
         "cast(_key AS string) AS _key",
         f"cast({node.on} AS string) AS _on",
-        f"if(_deleted, NULL, {_row(node.input.schema)}) AS _row",
+        f"{row} AS _row",
         TIME,
         "_partition",
         "_offset",
@@ -44,17 +57,22 @@ def subscribe(node: Subscribe, frame: "DataFrame") -> "DataFrame":
         "None",
     )
     return made.selectExpr(
-        "pk", "row", "silent", "version", "_key",
+        "pk", f"{values.struct_from_text('row', type)} AS row", "silent", "version", "_key",
         "timestamp_millis(_time) AS _timestamp", *NO_ORIGIN,
     )  # fmt: skip
 
 
 def foreign_key_join(node: ForeignKeyJoin, left: "DataFrame", right: "DataFrame") -> "DataFrame":
+    left_type: StructType = left.schema["row"].dataType  # type: ignore[assignment]
     lefts = left.selectExpr(
-        "_key", "'l' AS _side", "row AS _row", TIME, "_partition", "_offset",
+        "_key", "'l' AS _side", f"{values.row_text('row')} AS _row", TIME, "_partition", "_offset",
         "pk AS _pk", "silent AS _silent", "version AS _version",
     )  # fmt: skip
-    rights = _side(node.right, right, "r")
+    row, right_type = _row(node.right, right)
+    rights = right.where("_key IS NOT NULL").selectExpr(
+        "cast(_key AS string) AS _key", "'r' AS _side", f"{row} AS _row",
+        TIME, "_partition", "_offset",
+    )  # fmt: skip
     made = (
         lefts.unionByName(rights, allowMissingColumns=True)
         .groupBy("_key")
@@ -67,8 +85,8 @@ def foreign_key_join(node: ForeignKeyJoin, left: "DataFrame", right: "DataFrame"
     )
     parsed = made.selectExpr(
         "*",
-        f"from_json(_l, '{_quoted(node.left_schema)}', {JSON_OPTIONS}) AS _left",
-        f"from_json(_r, '{_frame_ddl(right, node.right.schema)}', {JSON_OPTIONS}) AS _right",
+        f"{values.struct_from_text('_l', left_type)} AS _left",
+        f"{values.struct_from_text('_r', right_type)} AS _right",
     )
     return parsed.selectExpr(
         *(f"_left.`{f.name}` AS `{f.name}`" for f in node.left_schema),
@@ -82,41 +100,85 @@ def foreign_key_join(node: ForeignKeyJoin, left: "DataFrame", right: "DataFrame"
 
 
 def sliding(node: Aggregate, frame: "DataFrame") -> "DataFrame":
+    """Python finds the windows and the rows in them, Spark folds those."""
+    from pyspark.sql.types import StructType
+
+    from ottla.pipelines.build import aggregate_columns
+
     assert node.window is not None
     folds = [(name, parse_fold(sql, node.where)) for name, sql in node.aggregates]
+    taken = frame.selectExpr(*(f"{fold.argument} AS `{name}`" for name, fold in folds)).schema
+    group = StructType([frame.schema[key] for key in node.keys])
+    in_json = values.survives_json(group)
+    struct = values.struct_of(node.keys)
     arguments = ", ".join(f"{fold.argument} AS `{name}`" for name, fold in folds)
-    group = ", ".join(f"`{key}`" for key in node.keys)
     rows = frame.selectExpr(
-        f"to_json(struct({group}), map('ignoreNullFields', 'false')) AS _group",
-        f"to_json(struct({arguments})) AS _row",
+        f"{values.json_of(group) if in_json else values.row_text(struct)} AS _group",
+        f"{values.row_text(f'struct({arguments})')} AS _row",
         TIME,
         "_partition",
         "_offset",
     )
     made = rows.groupBy("_group").transformWithState(
-        SlidingFolder(
-            node.window.size_ms, node.window.grace_ms, [(n, f.function) for n, f in folds]
-        ),
-        "_g string, _result string, _start bigint, _end bigint, _time bigint",
+        SlidingFolder(node.window.size_ms, node.window.grace_ms),
+        "_g string, _rows array<string>, _start bigint, _end bigint, _time bigint",
         "Update",
         "None",
     )
-    types = frame.schema
-    groups = ", ".join(f"`{key}` {types[key].dataType.simpleString()}" for key in node.keys)
-    results = ", ".join(f"`{f.name}` {f.type or 'DOUBLE'}" for f in node.schema[-len(folds) :])
+    window = "struct(timestamp_millis(_start) AS start, timestamp_millis(_end) AS end) AS _window"
+    slid = made.selectExpr(
+        f"{values.struct_from_text('_g', group)} AS _g",
+        f"transform(_rows, one -> {values.struct_from_text('one', taken)}) AS _rows",
+        window,
+        "timestamp_millis(_time) AS _latest",
+    )
+    calls = [
+        (name, "count(1)" if fold.function == "count_all" else f"{fold.function}(`{name}`)")
+        for name, fold in folds
+    ]
+    results = folded(slid, taken, calls)
+    whole = results.selectExpr("_g.*", "_result.*", "_window", "_latest")
+    return whole.selectExpr(*aggregate_columns(node, whole.schema))
+
+
+def table_aggregate(node: TableAggregate, frame: "DataFrame") -> "DataFrame":
+    """Python keeps the rows of each group, Spark folds them when they have changed."""
+    from pyspark.sql.types import StructType
+
     from ottla.pipelines.build import aggregate_columns
 
-    window = "struct(timestamp_millis(_start) AS start, timestamp_millis(_end) AS end) AS _window"
-    return (
-        made.selectExpr(
-            f"from_json(_g, '{groups}') AS _g",
-            f"from_json(_result, '{results}') AS _result",
-            window,
-            "timestamp_millis(_time) AS _latest",
-        )
-        .selectExpr("_g.*", "_result.*", "_window", "_latest")
-        .selectExpr(*aggregate_columns(node))
+    row: StructType = frame.schema["row"].dataType  # type: ignore[assignment]
+    group = StructType([row[key] for key in node.keys])
+    rows = frame.selectExpr(
+        "_key AS _group", "pk AS _pk", f"{values.row_text('row')} AS _row",
+        TIME, "_partition", "_offset",
+    )  # fmt: skip
+    made = rows.groupBy("_group").transformWithState(
+        TableFolder(), "_g string, _rows array<string>, _time bigint", "Update", "None"
     )
+    members = made.selectExpr(
+        f"{values.struct_from_text('_g', group)} AS _g",
+        f"transform(_rows, one -> {values.struct_from_text('one', row)}) AS _rows",
+        "timestamp_millis(_time) AS _latest",
+    )
+    results = folded(members, row, list(node.aggregates))
+    whole = results.selectExpr("_g.*", "_result.*", "_latest", "size(_rows) = 0 AS _gone")
+    *columns, _ = aggregate_columns(node, whole.schema)
+    return whole.selectExpr(*columns, "_gone AS _deleted")
+
+
+def folded(frame: "DataFrame", type: "StructType", folds: list[tuple[str, str]]) -> "DataFrame":
+    """The frame with `_result`: aggregates (name, SQL) over the structs of `type` in `_rows`."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.classic.column import Column
+
+    spark = frame.sparkSession
+    named = [F.expr(sql).alias(name) for name, sql in folds]
+    template: Any = spark.createDataFrame([], type).groupBy().agg(*named)
+    jvm: Any = spark._jvm
+    rows: Any = F.col("_rows")
+    result = Column(jvm.ottla.Folding.fold(template._jdf, rows._jc))
+    return frame.withColumn("_result", result)
 
 
 def process(node: Process, frame: "DataFrame") -> "DataFrame":
@@ -129,91 +191,53 @@ def process(node: Process, frame: "DataFrame") -> "DataFrame":
     with_timers = uses_timers(node.processor)
     if with_timers:
         frame = frame.withWatermark("_timestamp", interval(node.grace_ms))
-    rows = frame.where("_key IS NOT NULL").selectExpr(
+    letters = node.on_error == "dead_letter"
+    origin = ("_topic", *LETTER) if letters else ()
+    if letters:
+        frame = with_letter(frame)
+    frame = counting_dropped(frame, "_key IS NOT NULL").where("_key IS NOT NULL")
+    rows = frame.selectExpr(
         "cast(_key AS string) AS _key", *(f"`{name}`" for name in names),
-        TIME, "_partition", "_offset", "_timestamp",
+        TIME, "_partition", "_offset", "_timestamp", *origin,
     )  # fmt: skip
+    columns = f"_key string, _time bigint, {ddl(node.schema)}"
+    if letters:
+        columns += f", {LETTER_TYPES}"
     made = rows.groupBy("_key").transformWithState(
-        Custom(node.processor, names, outputs, states),
-        f"_key string, _time bigint, {ddl(node.schema)}",
+        Custom(node.processor, names, outputs, states, node.on_error),
+        columns,
         "Update",
         "EventTime" if with_timers else "None",
     )
     return made.selectExpr(
         *(f"`{name}`" for name in outputs), "_key",
-        "timestamp_millis(_time) AS _timestamp", *NO_ORIGIN,
+        "timestamp_millis(_time) AS _timestamp", *(NO_ORIGIN if not letters else LETTER_ORIGIN),
     )  # fmt: skip
 
 
-def python_map(node: PythonMap, frame: "DataFrame", carried: Iterable[str]) -> "DataFrame":
+def python_map(node: PythonMap, frame: "DataFrame") -> "DataFrame":
     """The function over rows as dictionaries; what a row carries besides stays as it is."""
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    kept = list(carried)
+    if node.on_error == "dead_letter":
+        frame = with_letter(frame)
+    kept = [name for name in frame.columns if name.startswith("_")]
     if node.kind == "peek":
         fields = [frame.schema[field.name] for field in node.schema]
     else:
         fields = list(StructType.fromDDL(ddl(node.schema)))  # type: ignore[call-overload]
     schema = StructType([*fields, *(frame.schema[name] for name in kept)])
     names = [field.name for field in node.input.schema]
-    runner = _runner(node.function, node.kind, names, kept, to_arrow_schema(schema, timezone="UTC"))
+    calls = Calls(node.function, node.kind, names, [f.name for f in fields], kept, node.on_error)
+    runner = calls.over(to_arrow_schema(schema, timezone="UTC"))
     return frame.selectExpr(*(f"`{n}`" for n in names), *kept).mapInArrow(runner, schema)
 
 
-def _runner(
-    function: Callable[[dict[str, Any]], Any],
-    kind: str,
-    names: list[str],
-    kept: list[str],
-    schema: "pa.Schema",
-) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    def results(row: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        if row.get("_reason") is not None:  # a dead letter passes by
-            return ({},)
-        fields = {name: row[name] for name in names}
-        fields["_key"] = row["_key"]
-        made = function(fields)
-        if kind == "peek":
-            return ({name: row[name] for name in names},)
-        if kind == "flat_map":
-            return made or ()
-        return () if made is None else (made,)
+def _row(node: Node, frame: "DataFrame") -> "tuple[str, StructType]":
+    """The node's fields as text, null for a deletion, and the type to read it with."""
+    from pyspark.sql.types import StructType
 
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        for batch in batches:
-            rows = [
-                made | {name: row[name] for name in kept}
-                for row in batch.to_pylist()
-                for made in results(row)
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=schema)
-
-    return run
-
-
-def _side(node: Node, frame: "DataFrame", side: str) -> "DataFrame":
-    return frame.where("_key IS NOT NULL").selectExpr(
-        "cast(_key AS string) AS _key",
-        f"'{side}' AS _side",
-        f"if(_deleted, NULL, {_row(node.schema)}) AS _row",
-        TIME,
-        "_partition",
-        "_offset",
-    )
-
-
-def _row(schema: Schema) -> str:
-    names = ", ".join(f"`{field.name}`" for field in schema)
-    return f"to_json(struct({names}), {JSON_OPTIONS})"
-
-
-def _frame_ddl(frame: "DataFrame", schema: Schema) -> str:
-    types = frame.schema
-    return ", ".join(f"`{f.name}` {types[f.name].dataType.simpleString()}" for f in schema)
-
-
-def _quoted(schema: Schema) -> str:
-    return ddl(schema).replace("'", "\\'")
+    names = [field.name for field in node.schema]
+    text = values.row_text(values.struct_of(names))
+    return f"if(_deleted, NULL, {text})", StructType([frame.schema[name] for name in names])

@@ -1,7 +1,7 @@
 """The fluent API over streams: each call checks what it was given and answers with a new stream."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from ottla.pipelines.definitions import (
     STATEFUL,
     Aggregate,
     Changes,
+    Deduplicate,
     DefinitionError,
     Explode,
     Field,
@@ -19,16 +20,20 @@ from ottla.pipelines.definitions import (
     JoinKind,
     Merge,
     Node,
+    OnError,
     Process,
     Project,
     PythonMap,
     Rekey,
     Schema,
     Sink,
+    StatefulTransform,
     StreamJoin,
+    TableAggregate,
     TableJoin,
     Where,
     Window,
+    check_on_error,
     here,
 )
 from ottla.pipelines.folds import parse_fold
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ottla.pipelines.app import App
+    from ottla.pipelines.expressions import Expression
     from ottla.pipelines.tables import GlobalTable, Table
 
 WINDOW_FIELDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
@@ -71,8 +77,13 @@ class Flow:
         partition: str | None = None,
         timestamp: str | None = None,
         partitions: int | None = None,
+        retention: Duration | None = None,
     ) -> None:
-        """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions."""
+        """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions.
+
+        A topic that is not there is made with so many `partitions`; it keeps what is written, or
+        for as long as `retention` says, counted from the time that each record bears.
+        """
         where = here()
         schema = self.node.schema
         for expression in (key, *(headers or {}).values()):
@@ -98,6 +109,7 @@ class Flow:
                 timestamp=timestamp,
                 compacted=self.node.is_table,
                 partitions=partitions,
+                retention_ms=None if retention is None else milliseconds(retention),
             )
         )
 
@@ -105,19 +117,20 @@ class Flow:
 class Stream(Flow):
     """Records as they come. Every method answers with a new stream and changes nothing."""
 
-    def filter(self, condition: str) -> "Stream":
+    def filter(self, condition: "Expression") -> "Stream":
         """Keep the rows for which the condition is true."""
         where = here()
+        condition = ex.text_of(condition, where)
         ex.check_condition(condition, self.node.schema, where)
         return self._then(
             Filter(where=where, schema=self.node.schema, input=self.node, condition=condition)
         )
 
-    def select(self, *columns: str, **named: str) -> "Stream":
-        """Keep these columns: names, expressions with an alias, or `name=expression`."""
+    def select(self, *columns: "Expression", **named: "Expression") -> "Stream":
+        """Keep these columns: names, `*`, expressions with an alias, or `name=expression`."""
         return self._then(project(self.node, columns, named, here()))
 
-    def with_columns(self, **named: str) -> "Stream":
+    def with_columns(self, **named: "Expression") -> "Stream":
         """Add columns, or replace those of the same name."""
         return self._then(extend(self.node, named, here()))
 
@@ -133,46 +146,117 @@ class Stream(Flow):
         columns = [f"`{name}` AS `{new_by_old.get(name, name)}`" for name in self.columns]
         return self._then(project(self.node, columns, {}, where))
 
-    def explode(self, expression: str, name: str) -> "Stream":
-        """A row for each element of an array, in the column `name`."""
+    def explode(self, expression: "Expression", name: str, *, key: str | None = None) -> "Stream":
+        """A row for each element of an array, in the column `name`; of a map with `key=` too."""
+        return self._explode(expression, name, key, outer=False)
+
+    def explode_outer(
+        self, expression: "Expression", name: str, *, key: str | None = None
+    ) -> "Stream":
+        """As `explode`, but a row whose array or map is empty or null passes once, with nulls."""
+        return self._explode(expression, name, key, outer=True)
+
+    def _explode(self, given: "Expression", name: str, key: str | None, *, outer: bool) -> "Stream":
         where = here()
+        expression = ex.text_of(given, where)
         found = ex.type_of(expression, self.node.schema, where)
-        if found is not None and not found.startswith("ARRAY"):
-            raise DefinitionError(where, f"{expression!r} is {found}, not an array to explode.")
-        element = found[6:-1] if found else None
-        others = tuple(field for field in self.node.schema if field.name != name)
+        kind, wanted = ("ARRAY", "an array") if key is None else ("MAP", "a map")
+        if found is not None and not found.startswith(kind):
+            raise DefinitionError(where, f"{expression!r} is {found}, not {wanted} to explode.")
+        element = found[6:-1] if found and key is None else None
+        made = (*(() if key is None else (Field(key, None),)), Field(name, element))
+        others = tuple(field for field in self.node.schema if field.name not in (name, key))
         return self._then(
             Explode(
                 where=where,
-                schema=(*others, Field(name, element)),
+                key=key,
+                outer=outer,
+                schema=(*others, *made),
                 input=self.node,
                 expression=expression,
                 name=name,
             )
         )
 
-    def map(self, function: Callable[[dict[str, Any]], dict[str, Any]], returns: str) -> "Stream":
-        """Turn each row into another with a Python function. `returns` is the new schema."""
-        return self._python(function, "map", parse_schema(returns))
+    def map(
+        self,
+        function: Callable[[dict[str, Any]], dict[str, Any] | None],
+        returns: str,
+        *,
+        on_error: OnError | None = None,
+    ) -> "Stream":
+        """Turn each row into another with a Python function. `returns` is the new schema.
+
+        `on_error`: a row that the function fails on ends the stage ("fail"), goes to the dead
+        letters with the exception and your line, or is left out ("skip").
+        """
+        return self._python(function, "map", parse_schema(returns), on_error)
 
     def flat_map(
-        self, function: Callable[[dict[str, Any]], Iterable[dict[str, Any]]], returns: str
+        self,
+        function: Callable[[dict[str, Any]], Iterable[dict[str, Any]]],
+        returns: str,
+        *,
+        on_error: OnError | None = None,
     ) -> "Stream":
-        """Turn each row into none, one or many."""
-        return self._python(function, "flat_map", parse_schema(returns))
+        """Turn each row into none, one or many. `on_error` as in `map`."""
+        return self._python(function, "flat_map", parse_schema(returns), on_error)
 
     def peek(self, function: Callable[[dict[str, Any]], Any]) -> "Stream":
         """Show each row to a Python function and pass it on as it was."""
-        return self._python(function, "peek", self.node.schema)
+        return self._python(function, "peek", self.node.schema, "fail")
 
-    def branch(self, *conditions: str) -> "tuple[Stream, ...]":
+    def transform(
+        self, function: "Callable[[DataFrame], DataFrame]", returns: str | None = None
+    ) -> "Stream":
+        """Any PySpark in the middle: a function from DataFrame to DataFrame.
+
+        The frame has this stream's columns and those that begin with `_`: keep `_key` and
+        `_timestamp` to pass them on. Spark tells the columns of the result, and starts to do so,
+        unless `returns` does.
+        """
+        from ottla.pipelines.plain import analysed
+
+        where = here()
+        if returns is not None:
+            why = "a transform() whose columns were told may hold anything"
+            return self._then(
+                StatefulTransform(
+                    where=where, schema=parse_schema(returns), input=self.node,
+                    function=function, obstacle=why, output_mode="append",
+                )
+            )  # fmt: skip
+        return self._then(analysed(self.app.definition(), self.node, function, where))
+
+    def drop_duplicates(self, *on: str, within: Duration | None = None) -> "Stream":
+        """The first of the rows with the same values in these columns.
+
+        Two that are at most `within` apart by event time, in whatever order they come; without
+        it, of all that ever came, and every value is remembered.
+        """
+        where = here()
+        if not on:
+            raise DefinitionError(where, "drop_duplicates needs a column, like 'id' or '_key'.")
+        ex.check_columns(on, self.node.schema, where)
+        return self._then(
+            Deduplicate(
+                where=where,
+                schema=self.node.schema,
+                input=self.node,
+                on=on,
+                within_ms=None if within is None else milliseconds(within),
+            )
+        )
+
+    def branch(self, *conditions: "Expression") -> "tuple[Stream, ...]":
         """A stream per condition, each row in the first that fits, and one more for the rest."""
         where = here()
-        for condition in conditions:
+        texts = [ex.text_of(condition, where) for condition in conditions]
+        for condition in texts:
             ex.check_condition(condition, self.node.schema, where)
         taken: list[str] = []
         parts = []
-        for condition in (*conditions, "true"):
+        for condition in (*texts, "true"):
             before = " OR ".join(f"coalesce({one}, false)" for one in taken)
             sql = f"({condition}) AND NOT ({before})" if taken else condition
             parts.append(
@@ -196,9 +280,10 @@ class Stream(Flow):
         parts = (self.node, *(other.node for other in others))
         return self._then(Merge(where=where, schema=self.node.schema, parts=parts))
 
-    def key_by(self, expression: str) -> "Stream":
+    def key_by(self, expression: "Expression") -> "Stream":
         """Give each row a new key (as text): what joins and partitions go by."""
         where = here()
+        expression = ex.text_of(expression, where)
         ex.type_of(expression, self.node.schema, where)
         return self._then(
             Rekey(where=where, schema=self.node.schema, input=self.node, expression=expression)
@@ -262,18 +347,29 @@ class Stream(Flow):
         """As `join` of two streams, but rows of both sides pass without a partner."""
         return self._join(other, "outer", within, before, after, grace, None)
 
-    def process(self, processor: Processor, *, grace: Duration = "0 seconds") -> "Stream":
-        """Run a custom processor over the rows of each key, with state and timers."""
+    def process(
+        self,
+        processor: Processor,
+        *,
+        grace: Duration = "0 seconds",
+        on_error: OnError | None = None,
+    ) -> "Stream":
+        """Run a custom processor over the rows of each key, with state and timers.
+
+        `on_error` as in `map`; a row that fails leaves the state of its key as it was.
+        """
+        where = here()
         schema = parse_schema(processor.returns)
         for ddl in processor.state.values():
             parse_schema(ddl)
         return self._then(
             Process(
-                where=here(),
+                where=where,
                 schema=schema,
                 input=self.node,
                 processor=processor,
                 grace_ms=milliseconds(grace),
+                on_error=check_on_error(on_error or self.app.on_error, where),
             )
         )
 
@@ -351,9 +447,20 @@ class Stream(Flow):
             )
         )
 
-    def _python(self, function: Callable[..., Any], kind: Any, schema: Schema) -> "Stream":
-        node = PythonMap(where=here(), schema=schema, input=self.node, function=function, kind=kind)
-        return self._then(node)
+    def _python(
+        self, function: Callable[..., Any], kind: Any, schema: Schema, on_error: OnError | None
+    ) -> "Stream":
+        where = here()
+        return self._then(
+            PythonMap(
+                where=where,
+                schema=schema,
+                input=self.node,
+                function=function,
+                kind=kind,
+                on_error=check_on_error(on_error or self.app.on_error, where),
+            )
+        )
 
     def _then(self, node: Node) -> "Stream":
         return Stream(self.app, node)
@@ -367,9 +474,12 @@ class Grouped:
     node: Node
     keys: tuple[str, ...]
     window: Window | None = None
+    of_table: bool = False  # the latest rows of a table, not every row that comes
 
     def windowed(self, window: Window) -> "Grouped":
         """Cut each group by event time: `tumbling`, `hopping`, `sliding` or `session`."""
+        if self.of_table:
+            raise DefinitionError(here(), "a table has no windows: changes() comes first.")
         if not isinstance(window, Window):
             raise DefinitionError(
                 here(), f"{window!r} is no window: write it like tumbling('1 minute')."
@@ -382,11 +492,12 @@ class Grouped:
     def sum(self, column: str, name: str | None = None) -> "Table":
         return self.agg(**{name or f"sum_{column}": f"sum(`{column}`)"})
 
-    def agg(self, **aggregates: str) -> "Table":
+    def agg(self, **folds: "Expression") -> "Table":
         """Fold the rows of each group: `total="sum(amount)"`, any of Spark's aggregates."""
         from ottla.pipelines.tables import Table
 
         where = here()
+        aggregates = {name: ex.text_of(fold, where) for name, fold in folds.items()}
         if not aggregates:
             raise DefinitionError(where, "agg() needs at least one name=expression.")
         fields = []
@@ -396,12 +507,13 @@ class Grouped:
                 raise DefinitionError(where, f"{name} is a column of the group already.")
             if not ex.is_aggregate(sql, where):
                 raise DefinitionError(where, f"{sql!r} does not fold many rows into one.")
-            if self.window is not None and self.window.kind == "sliding":
+            if self.of_table or (self.window is not None and self.window.kind == "sliding"):
                 parse_fold(sql, where)
         of_group = {field.name: field for field in self.node.schema}
         keys = tuple(of_group.get(name, Field(name, None)) for name in self.keys)
         schema = (*keys, *(WINDOW_FIELDS if self.window else ()), *fields)
-        node = Aggregate(
+        made = TableAggregate if self.of_table else Aggregate
+        node = made(
             where=where,
             schema=schema,
             is_table=True,
@@ -415,12 +527,19 @@ class Grouped:
         return Table(self.app, node)
 
 
-def project(node: Node, columns: Iterable[str], named: dict[str, str], where: Where) -> Project:
+def project(
+    node: Node,
+    columns: "Iterable[Expression]",
+    given: "Mapping[str, Expression]",
+    where: Where,
+) -> Project:
     pairs: list[tuple[str, str]] = []
-    for sql in columns:
+    named = {name: ex.text_of(one, where) for name, one in given.items()}
+    texts = (ex.text_of(one, where) for one in columns)
+    for sql in (one for text in texts for one in ex.star(text, node.schema, where) or [text]):
         name = ex.name_of(sql, where)
         if name is None:
-            raise DefinitionError(where, f"{sql!r} needs a name: write {sql!r} AS name.")
+            raise DefinitionError(where, f"{sql!r} needs a name: write '{sql} AS name'.")
         pairs.append((name, ex.without_alias(sql, where)))
     pairs += named.items()
     if len({name for name, _ in pairs}) < len(pairs):
@@ -431,7 +550,8 @@ def project(node: Node, columns: Iterable[str], named: dict[str, str], where: Wh
     )
 
 
-def extend(node: Node, named: dict[str, str], where: Where) -> Project:
+def extend(node: Node, given: "Mapping[str, Expression]", where: Where) -> Project:
+    named = {name: ex.text_of(one, where) for name, one in given.items()}
     kept = [(field.name, f"`{field.name}`") for field in node.schema if field.name not in named]
     added = [ex.typed(name, sql, node.schema, where) for name, sql in named.items()]
     schema = (*(field for field in node.schema if field.name not in named), *added)

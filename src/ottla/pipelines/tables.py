@@ -1,6 +1,7 @@
 """The fluent API over tables: the latest row of each key, as updates come."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import (
@@ -14,14 +15,18 @@ from ottla.pipelines.definitions import (
     TableJoin,
     here,
 )
-from ottla.pipelines.streams import Flow, Stream, extend, joined, project
+from ottla.pipelines.streams import Flow, Grouped, Stream, extend, joined, project
+
+if TYPE_CHECKING:
+    from ottla.pipelines.expressions import Expression
 
 
 class Table(Flow):
     """The latest row by key. A row that a filter rejects is deleted from the filtered table."""
 
-    def filter(self, condition: str) -> "Table":
+    def filter(self, condition: "Expression") -> "Table":
         where = here()
+        condition = ex.text_of(condition, where)
         ex.check_condition(condition, self.node.schema, where)
         return self._then(
             Filter(
@@ -33,10 +38,10 @@ class Table(Flow):
             )
         )
 
-    def select(self, *columns: str, **named: str) -> "Table":
+    def select(self, *columns: "Expression", **named: "Expression") -> "Table":
         return self._then(project(self.node, columns, named, here()))
 
-    def with_columns(self, **named: str) -> "Table":
+    def with_columns(self, **named: "Expression") -> "Table":
         return self._then(extend(self.node, named, here()))
 
     def drop(self, *names: str) -> "Table":
@@ -84,8 +89,22 @@ class Table(Flow):
     def outer_join(self, other: "Table") -> "Table":
         return self._join(other, "outer", None)
 
+    def group_by(self, *columns: str) -> Grouped:
+        """The latest rows with the same values in these columns belong together.
+
+        A row that changes its group, is changed or deleted takes back what it gave before.
+        """
+        where = here()
+        if not columns:
+            raise DefinitionError(where, "group_by needs a column.")
+        ex.check_columns(columns, self.node.schema, where)
+        return Grouped(self.app, self.node, columns, of_table=True)
+
     def changes(self) -> Stream:
-        """The updates of the table as a stream; deletions are left out."""
+        """The updates of the table as a stream; deletions are left out.
+
+        Whoever counts them counts updates: `group_by` of the table itself counts its rows.
+        """
         node = Changes(where=here(), schema=self.node.schema, input=self.node)
         return Stream(self.app, node)
 
@@ -106,11 +125,6 @@ class Table(Flow):
                 )
             )
         ex.type_of(on, self.node.schema, where)
-        for field in self.node.schema:
-            if field.type is None:
-                raise DefinitionError(
-                    where, f"a join by foreign key must know the type of {field.name}: cast it."
-                )
         return self._then(
             ForeignKeyJoin(
                 where=where,

@@ -1,15 +1,19 @@
 """The application's topics: what must be there, what is made. A client of the broker, no more."""
 
+import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.definitions import Aggregate, Application, DefinitionError, walk
-from ottla.pipelines.plan import Plan, Stage, renamed
+from ottla.pipelines.definitions import Application, DefinitionError, Sink
+from ottla.pipelines.plan import Plan, renamed, written_topics
+from ottla.pipelines.windows import in_words
 
 TIMEOUT_S = 30.0
+KNOCK_S = 5.0
+FOREVER = {"retention.ms": "-1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +44,42 @@ def connect(application: Application) -> Any:
     )
 
 
-def describe(application: Application) -> Cluster:
+def describe(application: Application, say: Callable[[str], None] | None = None) -> Cluster:
+    """Asks the brokers; what keeps them from answering is said at once, then tried again."""
     from confluent_kafka import KafkaException
 
+    if (reason := _unreachable(application.bootstrap)) and say is not None:
+        say(f"No broker answers at {application.bootstrap} ({reason}): trying for {TIMEOUT_S:g} s.")
     try:
         said = connect(application).list_topics(timeout=TIMEOUT_S)
     except KafkaException as error:
         raise OttlaError(
-            f"No broker answers at {application.bootstrap}: start one with ottla start, or name "
-            "another with --bootstrap."
+            f"No broker answers at {application.bootstrap} ({reason or error}): start one with "
+            "ottla start, or name another with --bootstrap."
         ) from error
     topics = {name: len(topic.partitions) for name, topic in said.topics.items() if not topic.error}
     return Cluster(said.cluster_id or "unknown", topics)
+
+
+def _unreachable(bootstrap: str) -> str | None:
+    """Why none of the addresses takes a connection, which the client would keep to itself."""
+    reasons = []
+    for place in bootstrap.split(","):
+        host, _, port = place.strip().rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S).close()
+        except (OSError, ValueError) as error:
+            reasons.append(f"{place.strip()}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return None
+    return "; ".join(reasons)
 
 
 def topic_names(plan: Plan, generation: int) -> dict[str, str]:
     """What each topic the plan writes is really called in this generation."""
     names = {}
     for stage in plan.stages:
-        for source in stage.dead:
+        for source in stage.letters:
             assert source.dead_letters is not None
             names[source.dead_letters] = renamed(source.dead_letters, generation)
         names[stage.sink.topic] = renamed(stage.sink.topic, generation)
@@ -66,47 +87,68 @@ def topic_names(plan: Plan, generation: int) -> dict[str, str]:
 
 
 def wanted(
-    plan: Plan,
-    cluster: Cluster,
-    generation: int,
-    *,
-    history: bool = False,
-    names: Mapping[str, str] | None = None,
+    plan: Plan, cluster: Cluster, generation: int, *, names: Mapping[str, str] | None = None
 ) -> list[NewTopic]:
     """The topics to make. Pure. A topic that is read and not there is an error with its line.
 
-    `history`: stage after stage takes all there is, each once the one before it has ended.
     `names`: what topics are really called, where it is not their name in this generation.
     """
     for source in plan.read_topics():
-        if source.topic not in cluster.partitions:
+        if source.topic not in {*cluster.partitions, *written_topics(plan)}:
             raise DefinitionError(source.where, f"the topic {source.topic} does not exist.")
     names = topic_names(plan, generation) | dict(names or {})
     known = dict(cluster.partitions)
     made: dict[str, NewTopic] = {}
     for stage in plan.stages:
-        read = [known.get(names.get(source.topic, source.topic), 1) for source in stage.sources]
-        widest = max(read, default=plan.application.parallelism)
-        for letters in {names[source.dead_letters or ""] for source in stage.dead}:
+        read = [known.get(names.get(source.topic, source.topic), 0) for source in stage.sources]
+        widest = max(read, default=0) or plan.application.parallelism
+        for letters in {names[source.dead_letters or ""] for source in stage.letters}:
             if letters not in known:
-                made[letters] = NewTopic(letters, 1)
+                made[letters] = NewTopic(letters, 1, FOREVER)
         name = names[stage.sink.topic]
         if stage.only_dead or name in known:
             continue
-        config = {"cleanup.policy": _policy(stage)} if stage.sink.compacted else {}
-        if generation > 1 or (history and stage.internal):
-            # A replay keeps old timestamps, and retention by time would empty the topic at once,
-            # an intermediate one before the next stage has read it.
-            config["retention.ms"] = "-1"
-        made[name] = NewTopic(name, stage.sink.partitions or widest, config)
+        made[name] = NewTopic(name, stage.sink.partitions or widest, _config(stage.sink))
         known[name] = made[name].partitions
     return list(made.values())
 
 
-def _policy(stage: Stage) -> str:
-    """A table by window never sees its old keys again, so time may remove them."""
-    windowed = any(isinstance(n, Aggregate) and n.window is not None for n in walk(stage.node))
-    return "compact,delete" if windowed else "compact"
+def _config(sink: Sink) -> dict[str, str]:
+    """Records bear event times, and a broker's retention would delete those of last month."""
+    config = dict(FOREVER)
+    if sink.retention_ms is not None:
+        config["retention.ms"] = str(sink.retention_ms)
+    if sink.compacted:
+        config["cleanup.policy"] = "compact" if sink.retention_ms is None else "compact,delete"
+    return config
+
+
+def forgetful(plan: Plan, cluster: Cluster, names: Mapping[str, str]) -> list[str]:
+    """A sentence for each topic that was there already and will delete what is written to it."""
+    from confluent_kafka.admin import ConfigResource, ResourceType
+
+    asked = {
+        names[stage.sink.topic]: stage.sink
+        for stage in plan.stages
+        if names[stage.sink.topic] in cluster.partitions and not stage.only_dead
+    }
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in asked]
+    if not resources:
+        return []
+    client = connect(plan.application)  # it must outlive its answers
+    answers = client.describe_configs(resources, request_timeout=10)
+    found = []
+    for resource, answer in answers.items():
+        config = {name: entry.value for name, entry in answer.result(TIMEOUT_S).items()}
+        kept_ms = int(config.get("retention.ms", -1))
+        deletes = "delete" in config.get("cleanup.policy", "") and kept_ms >= 0
+        if deletes and kept_ms != asked[resource.name].retention_ms:
+            found.append(
+                f"{resource.name} was there already and deletes records whose time is more than "
+                f"{in_words(kept_ms)} ago (retention.ms={kept_ms}); results bear event times. "
+                f"To keep them: ottla topic alter {resource.name} --set retention.ms=-1"
+            )
+    return found
 
 
 def wait_until_stable(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LINE_EVERY_S = 5.0
+HISTORY_MS = 3_600_000  # what is older than this is history, not late
 
 
 class Lines:
@@ -41,6 +42,7 @@ class Lines:
                 f"latency {latency_of(status, stage) or '?'}, "
                 f"lag {lag_of(status, stage.name):,}, "
                 f"state {progress.state_rows:,}, late {progress.late_rows:,}, "
+                f"{_keyless(progress.keyless_rows)}"
                 f"dead {dead_of(status, stage):,}"
             )
         if status.phase == "catch-up":
@@ -85,9 +87,11 @@ def render(status: Status) -> "RenderableType":
 
     application = status.plan.application
     table = Table(title=f"{application.name} · {application.bootstrap}", expand=True)
-    table.add_column("stage")
+    table.add_column("stage", overflow="fold", min_width=20)
     table.add_column("engine")
-    for name in ("rows", "rows/s", "latency", "lag", "state", "late", "dead"):
+    reports = [status.recorder.of(stage.name) for stage in status.plan.stages]
+    keyless = ("no key",) if any(report.keyless_rows for report in reports) else ()
+    for name in ("rows", "rows/s", "latency", "lag", "state", "late", *keyless, "dead"):
         table.add_column(name, justify="right")
     for stage in status.plan.stages:
         progress = status.recorder.of(stage.name)
@@ -100,7 +104,8 @@ def render(status: Status) -> "RenderableType":
             f"{lag_of(status, stage.name):,}",
             f"{progress.state_rows:,}" if stage.stateful is not None else "",
             f"{progress.late_rows:,}" if stage.stateful is not None else "",
-            f"{dead_of(status, stage):,}" if stage.dead else "",
+            *(f"{progress.keyless_rows:,}" for _ in keyless),
+            f"{dead_of(status, stage):,}" if stage.letters else "",
         )
     parts: list[RenderableType] = [table]
     if status.phase == "catch-up":
@@ -148,11 +153,19 @@ def latency_of(status: Status, stage: Stage) -> str:
     ms = status.latencies_ms.get(status.names.get(stage.sink.topic, stage.sink.topic))
     if ms is None:
         return ""
-    return f"{ms:,.0f} ms" if ms < 10_000 else f"{ms / 1000:,.0f} s"
+    if ms < 10_000:
+        return f"{ms:,.0f} ms"
+    if ms < HISTORY_MS:
+        return f"{ms / 1000:,.0f} s"
+    return "history"  # event times of long ago tell nothing about how quick the application is
+
+
+def _keyless(rows: int) -> str:
+    return f"without a key {rows:,}, " if rows else ""
 
 
 def dead_of(status: Status, stage: Stage) -> int:
-    topics = {status.names.get(s.dead_letters or "", "") for s in stage.dead}
+    topics = {status.names.get(s.dead_letters or "", "") for s in stage.letters}
     return sum(status.dead.get(topic, 0) for topic in topics)
 
 

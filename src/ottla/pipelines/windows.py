@@ -20,18 +20,33 @@ SHORT = {
 }
 
 
-def tumbling(size: Duration, *, grace: Duration = "0 seconds") -> Window:
-    """Windows of one size, side by side: each record falls into exactly one."""
-    return Window("tumbling", _positive(size), milliseconds(size), milliseconds(grace))
+def tumbling(
+    size: Duration, *, grace: Duration = "0 seconds", offset: Duration = "0 seconds"
+) -> Window:
+    """Windows of one size, side by side: each record falls into exactly one.
+
+    They start at multiples of the size since 1970 (UTC), or so much later as `offset` says.
+    """
+    ms = _positive(size)
+    return Window("tumbling", ms, ms, milliseconds(grace), milliseconds(offset) % ms)
 
 
-def hopping(size: Duration, *, every: Duration, grace: Duration = "0 seconds") -> Window:
-    """Windows of one size that start `every` so often and overlap."""
+def hopping(
+    size: Duration,
+    *,
+    every: Duration,
+    grace: Duration = "0 seconds",
+    offset: Duration = "0 seconds",
+) -> Window:
+    """Windows of one size that start `every` so often and overlap. `offset` as in `tumbling`."""
     if milliseconds(every) > milliseconds(size):
         raise DefinitionError(
             here(), "a hopping window that starts less often than it is long misses records."
         )
-    return Window("hopping", _positive(size), _positive(every), milliseconds(grace))
+    step = _positive(every)
+    return Window(
+        "hopping", _positive(size), step, milliseconds(grace), milliseconds(offset) % step
+    )
 
 
 def sliding(size: Duration, *, grace: Duration = "0 seconds") -> Window:
@@ -40,7 +55,7 @@ def sliding(size: Duration, *, grace: Duration = "0 seconds") -> Window:
 
 
 def session(gap: Duration, *, grace: Duration = "0 seconds") -> Window:
-    """Records of a key that follow each other with less than `gap` between them."""
+    """Records of a key that follow each other with at most `gap` between them."""
     return Window("session", _positive(gap), 0, milliseconds(grace))
 
 

@@ -22,6 +22,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Application, Plain, walk
 from ottla.pipelines.plan import Plan, Stage, make_plan, written_topics
+from ottla.pipelines.progress import Recorder
 from ottla.pipelines.topics import NewTopic, create, topic_names, wait_until_stable
 from ottla.pipelines.windows import Duration, milliseconds
 from ottla.testing.node import Node
@@ -118,6 +119,7 @@ class Driver:
         )
         self._waiting = 0  # records that were sent since all was settled
         self._starter: Starter | None = None
+        self._recorder = Recorder()
         self._read: dict[str, dict[int, int]] = {}
 
     def advance(self, duration: Duration) -> None:
@@ -159,6 +161,8 @@ class Driver:
         for stage in self.plan.stages:
             query = starter.start(stage, "catch-up")
             query.awaitTermination()
+            for progress in query.recentProgress:
+                self._recorder.note(stage.name, json.loads(progress.json))
             wait_until_stable(self.application, self._written(stage))
 
     def read(self, topic: str) -> list[tuple[Any, Any]]:
@@ -180,11 +184,17 @@ class Driver:
         """What could not be decoded since the last call."""
         return self.records(f"{self.application.name}-dead-letters")
 
+    def dropped_rows(self) -> dict[str, int]:
+        """By topic, the rows that belong to no group or join because they have no key."""
+        self.settle()
+        rows = {s.sink.topic: self._recorder.of(s.name).keyless_rows for s in self.plan.stages}
+        return {topic: count for topic, count in rows.items() if count}
+
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _written(self, stage: Stage) -> dict[str, int]:
-        topics = {stage.sink.topic, *(source.dead_letters or "" for source in stage.dead)}
+        topics = {stage.sink.topic, *(source.dead_letters or "" for source in stage.letters)}
         return {self._names[topic]: self._partitions[topic] for topic in topics}
 
     def _spark(self) -> "Starter":

@@ -20,6 +20,7 @@ from ottla.errors import OttlaError
 from ottla.ports.network import free_ports
 
 _TAIL_LINES = 20
+STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # as in `ottla.cli.start`, which nothing here imports
 
 
 class Node:
@@ -78,9 +79,10 @@ class Node:
         with self.log_file.open("ab") as log:
             process = subprocess.Popen(
                 self._command(),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # it ends with us, however we end
                 stdout=subprocess.PIPE,
                 stderr=log,
+                env=os.environ | {STOP_AT_EOF: "1"},
                 process_group=0,  # Ctrl-C is for the caller, who stops the node in good order
             )
         self._process = process
@@ -156,8 +158,9 @@ class Node:
             return []
 
     def _forget(self) -> None:
-        if self._process is not None and self._process.stdout is not None:
-            self._process.stdout.close()
+        for pipe in (self._process.stdin, self._process.stdout) if self._process else ():
+            if pipe is not None:
+                pipe.close()
         self._process = None
 
 

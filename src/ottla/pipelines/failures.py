@@ -1,0 +1,51 @@
+"""Exceptions of the user's own code, told by the lines that are theirs. Also runs in workers."""
+
+import os
+import traceback
+
+from ottla.pipelines.definitions import PACKAGE
+
+INSTALLED = f"{os.sep}site-packages{os.sep}"  # what others wrote
+
+
+class UserCodeError(Exception):
+    """A function of the application failed, and nothing was said about what to do then."""
+
+
+def told(error: BaseException) -> str:
+    """One sentence, and below it the user's lines that led to it, the nearest first."""
+    frames = user_frames(error)
+    said = _sentence(error)
+    if not frames:
+        return said
+    *outer, last = frames
+    lines = [f"{last.filename}:{last.lineno}: {said}", f"  {last.line}"]
+    lines += [f"  from {f.filename}:{f.lineno}, in {f.name}: {f.line}" for f in reversed(outer)]
+    return "\n".join(lines)
+
+
+def told_in_a_line(error: BaseException) -> str:
+    """The exception and the line of the user's that raised it."""
+    frames = user_frames(error)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    line = f": {frames[-1].line}" if frames and frames[-1].line else ""
+    return f"{_sentence(error)}{where}{line}"
+
+
+def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(("<frozen", PACKAGE)) and INSTALLED not in frame.filename
+    ]
+
+
+def _sentence(error: BaseException) -> str:
+    inner = traceback.extract_tb(error.__traceback__)[-1:]
+    if isinstance(error, AssertionError) and inner and "pyspark" in inner[0].filename:
+        return (
+            "pyspark's functions work once Spark runs, and it starts when the file has been read: "
+            "write the expression as text, like 'at > 3'."
+        )
+    first = str(error).split("\n\n")[0].strip()
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -20,7 +20,18 @@ class Mutant(NamedTuple):
     module: str
     patches: tuple[tuple[str, str], ...]
     """What is replaced, and by what; each is there once."""
+    also: "tuple[Mutant, ...]" = ()
+    """Patches of other modules, without which this one would do no harm."""
 
+    def of(self, module: str) -> "Mutant | None":
+        return next((one for one in (self, *self.also) if one.module == module), None)
+
+
+MARKERS_END_EVERY_VERIFICATION = Mutant(
+    "transactions",
+    "ottla.log.producers",
+    ((" and not verification.outlives_marker_of(header.producer_epoch)", ""),),
+)
 
 MUTANTS = {
     "a_poison_record_takes_its_batch_with_it": Mutant(
@@ -53,6 +64,18 @@ MUTANTS = {
                 "partition, Asked(leader, verification))",
             ),
         ),
+        (MARKERS_END_EVERY_VERIFICATION,),
+    ),
+    "guards_of_offsets_are_taken_once": Mutant(
+        "transactions",
+        "ottla.broker.handlers.txn_offset_commit",
+        (
+            (
+                "verification = producers.verify(",
+                "first = verification = locals().get('first') or producers.verify(",
+            ),
+        ),
+        (MARKERS_END_EVERY_VERIFICATION,),
     ),
     "the_other_end_is_refused_while_markers_are_written": Mutant(
         "transactions",
@@ -153,7 +176,7 @@ def patched(mutant: Mutant, source: str) -> str:
 
 
 class Patching(MetaPathFinder):
-    """Finds one module, and reads it as the mutant has it."""
+    """Finds the modules that a mutant changes, and reads them as it has them."""
 
     def __init__(self, mutant: Mutant) -> None:
         self.mutant = mutant
@@ -161,12 +184,13 @@ class Patching(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: object = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != self.mutant.module:
+        mutant = self.mutant.of(fullname)
+        if mutant is None:
             return None
         spec = PathFinder.find_spec(fullname, path)  # type: ignore[arg-type]
         assert spec is not None
         assert spec.origin is not None
-        spec.loader = PatchedLoader(fullname, spec.origin, self.mutant)
+        spec.loader = PatchedLoader(fullname, spec.origin, mutant)
         return spec
 
 

@@ -4,15 +4,31 @@ import pytest
 
 from differential.areas import area
 from differential.brokers import serving
+from differential.comparable import Comparable
+from differential.comparing import first_difference
 from differential.mutants import MUTANTS, patched, source_of
-from differential.recording import differs, path_of, recorded
-from differential.running import run
+from differential.recording import path_of, recorded
+from differential.running import patient, run
+from differential.steps import Area, Sequence
+
+TRIES = 6
+
+
+def is_found(one: Area, drawn: Sequence, kafka: list[Comparable], bootstrap: str) -> bool:
+    """The same difference at least twice: some depend on who is quicker."""
+
+    def kind() -> str | None:
+        found = first_difference(drawn, "patient", kafka, run(one, drawn, bootstrap, patient))
+        return None if found is None else found.kind
+
+    first = kind()
+    return first is not None and any(kind() == first for _ in range(TRIES - 1))
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_still_fits_its_source(name: str) -> None:
-    mutant = MUTANTS[name]
-    assert patched(mutant, source_of(mutant.module)) != source_of(mutant.module)
+    for mutant in (MUTANTS[name], *MUTANTS[name].also):
+        assert patched(mutant, source_of(mutant.module)) != source_of(mutant.module)
 
 
 @pytest.mark.long
@@ -24,7 +40,7 @@ def test_a_wrong_answer_that_is_put_back_is_found(name: str) -> None:
     with serving("ottla", one.settings, ("-m", "differential.mutants", name)) as bootstrap:
         for kept in recorded(one):
             drawn = one.sequence(kept.seed, len(kept.answers))
-            if differs(drawn, kept.answers, lambda s, p: run(one, s, bootstrap, p)):
+            if is_found(one, drawn, kept.answers, bootstrap):
                 print(f"{name}: found by seed {kept.seed}")
                 return
     pytest.fail(f"{name} was not found")

@@ -30,6 +30,7 @@ from ottla.wire.messages.txn_offset_commit import (
 )
 
 PRODUCERS = {"A": "x", "B": "x", "C": "y"}  # producer, transactional id
+WIDE = 6
 PARTITIONS = (("t", 0), ("t", 1), ("u", 0))
 STATES = ("Empty", "Ongoing", "CompleteCommit", "CompleteAbort", "PrepareEpochFence", "Odd")
 STEPS = {
@@ -165,6 +166,23 @@ class Producer:
             connection=self.name,
         )
 
+    def produce_widely(self) -> Step:
+        """To many partitions: the more markers, the longer an end takes. Only version 2 adds
+        partitions without being asked to."""
+        number, epoch = self.id, self.epoch
+        batches = {
+            place: batch(
+                [self.name],
+                producer_id=number,
+                epoch=epoch,
+                sequence=self.sequence(("wide", place)),
+                transactional=True,
+            )
+            for place in range(WIDE)
+        }
+        own = self.transactional_id
+        return produce(12, "wide", batches, transactional_id=own, connection=self.name)
+
     def offsets(self) -> Step:
         place = TxnOffsetCommitRequestPartition(
             partition_index=self.rarely(0.08, 9, 0),
@@ -204,8 +222,10 @@ def one_after_another(random: Random, producer: Producer) -> list[Move]:
     answered; some of them end before anything was sent."""
     producer.careful = True
     moves: list[Move] = []
-    for _ in range(random.randint(1, 3)):
+    for _ in range(random.randint(2, 4)):
         parts = random.choice((("produce",), ("offsets", "produce"), ("offsets",), ()))
+        if producer.protocol == 2 and random.random() < 0.6:
+            parts = ("produce_widely", *parts) if random.random() < 0.5 else ("produce_widely",)
         if producer.protocol != 2 and "produce" in parts:
             parts = ("add_partitions", *parts)
         if producer.protocol != 2 and "offsets" in parts:
@@ -286,4 +306,12 @@ def draw(random: Random) -> list[Move]:
     return settled(moves)
 
 
-AREA = Area(name="transactions", draw=draw, topics=(Topic(name="t", partitions=2), Topic(name="u")))
+AREA = Area(
+    name="transactions",
+    draw=draw,
+    topics=(
+        Topic(name="t", partitions=2),
+        Topic(name="u"),
+        Topic(name="wide", partitions=WIDE),
+    ),
+)

@@ -39,10 +39,18 @@ def refusals(
         if one.resource_type == ResourceType.BROKER:
             present = broker.image.config(ResourceType.BROKER, one.resource_name)
             try:
+                _check_name(one.resource_name, broker)
                 _check(one.resource_name, after(one, present), broker)
             except KafkaError as error:
                 refused[at] = error
     return refused
+
+
+def _check_name(name: str, broker: Broker) -> None:
+    if name not in ("", str(broker.node_id)):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
+        )
 
 
 def _check(name: str, after: Mapping[str, str], broker: Broker) -> None:
@@ -51,12 +59,8 @@ def _check(name: str, after: Mapping[str, str], broker: Broker) -> None:
     present = broker.settings.with_dynamic(cluster, own)
     if not name:
         _check_threads(present, broker.settings.with_dynamic(after, own))
-    elif name == str(broker.node_id):
-        _check_threads(present, broker.settings.with_dynamic(cluster, after))
     else:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
-        )
+        _check_threads(present, broker.settings.with_dynamic(cluster, after))
 
 
 def _check_threads(present: Settings, after: Settings) -> None:

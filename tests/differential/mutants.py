@@ -66,17 +66,6 @@ MUTANTS = {
         ),
         (MARKERS_END_EVERY_VERIFICATION,),
     ),
-    "guards_of_offsets_are_taken_once": Mutant(
-        "transactions",
-        "ottla.broker.handlers.txn_offset_commit",
-        (
-            (
-                "verification = producers.verify(",
-                "first = verification = locals().get('first') or producers.verify(",
-            ),
-        ),
-        (MARKERS_END_EVERY_VERIFICATION,),
-    ),
     "the_other_end_is_refused_while_markers_are_written": Mutant(
         "transactions",
         "ottla.transactions.machine",

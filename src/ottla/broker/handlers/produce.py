@@ -208,11 +208,7 @@ class Work:
                 self.broker.durability.ask(leader, outcome.appended.last_offset + 1)
         except KafkaError as error:
             outcome.error = error
-            if (
-                was_asked
-                and error.code not in _WITHOUT_LOG_START
-                and type(error) is not NotOneBatch
-            ):
+            if was_asked and not _hides_log_start(error):
                 outcome.log_start_offset = leader.log.log_start_offset
         except Exception as error:
             outcome.error = self.broker.unexpected(f"appending to {topic.name}", error)

@@ -178,9 +178,10 @@ def test_progress_is_told_once_more_when_the_queries_have_stopped(
             happened.append("published")
 
     monkeypatch.setattr(
-        running, "describe", lambda _: Cluster("id", {"orders": 1, "people": 1, "out": 1})
+        running, "describe", lambda *_: Cluster("id", {"orders": 1, "people": 1, "out": 1})
     )
     monkeypatch.setattr(running, "create", lambda *_: None)
+    monkeypatch.setattr(running, "forgetful", lambda *_: [])
     runner = Ending(a_join(), RunOptions(state=tmp_path), View())
     runner.stop()
     runner.run()

@@ -301,7 +301,7 @@ def test_a_second_stateful_operator_reads_the_first_from_a_topic() -> None:
     per_country = enriched.group_by("country").agg(total="sum(amount)").named("countries")
     per_country.filter("total > 5").to("rich")
     assert [stage.name for stage in _plan(app).stages][:3] == [
-        "chain-1-tablejoin",
+        "chain-orders-with-customers",
         "chain-countries-changelog",
         "rich",
     ]

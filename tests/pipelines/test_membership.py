@@ -87,6 +87,10 @@ def test_a_copy_that_was_killed_on_this_machine_is_replaced_at_once(
         first.wait()
         assert second.claim(threading.Event())
         assert held(second)
+        third = membership(application)
+        third.own = Copy("another-host", 1, 1)
+        with pytest.raises(OttlaError, match=f"runs already: process {os.getpid()} on "):
+            third.claim(threading.Event())  # not the dead one is named, and nobody is fenced
 
 
 def test_a_standby_waits_for_the_end_of_the_first(application: Application) -> None:
@@ -111,7 +115,8 @@ def test_a_copy_that_slept_through_its_session_is_fenced_and_stays_out(
 ) -> None:
     with holder(application) as first, contextlib.closing(membership(application)) as second:
         first.send_signal(signal.SIGSTOP)
-        assert held(second)  # as a standby does once the session of the first is over
+        assert second.claim(threading.Event(), standby=True)  # once the first's session is over
+        assert held(second)
         first.send_signal(signal.SIGCONT)
         assert first.stdout is not None
         said = first.stdout.readline()

@@ -3,8 +3,9 @@
 Who runs an application is a member of its consumer group, always under the same instance id. The
 coordinator knows one member of that id: a newer one fences the older, whose commits and heartbeats
 are refused from then on, and one that is killed is forgotten after its session. The member's client
-id says who it is, so that the next copy can name it. Progress is committed by the member, so a
-fenced copy cannot move the group's offsets either.
+id says who it is, so that the next copy can name it; it stays what it was when another takes the
+member's place, so a dead member is taken out before anybody joins. Progress is committed by the
+member, so a fenced copy cannot move the group's offsets either.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.definitions import Application
+from ottla.pipelines.eviction import evict
 from ottla.pipelines.topics import connect
 
 INSTANCE = "ottla-application"
@@ -42,17 +44,19 @@ class Copy:
     process: int
     since_s: int
     role: str = "run"
+    member_id: str = field(default="", compare=False)  # as the group knows it
 
     @classmethod
     def of_this_process(cls, role: str = "run") -> "Copy":
         return cls(socket.gethostname(), os.getpid(), int(time.time()), role)
 
     @classmethod
-    def from_client_id(cls, client_id: str) -> "Copy | None":
+    def from_client_id(cls, client_id: str, member_id: str = "") -> "Copy | None":
         found = CLIENT_ID.fullmatch(client_id)
         if found is None:
             return None
-        return cls(found["host"], int(found["process"]), int(found["at"]), found["role"])
+        process, since_s = int(found["process"]), int(found["at"])
+        return cls(found["host"], process, since_s, found["role"], member_id)
 
     @property
     def client_id(self) -> str:
@@ -102,8 +106,8 @@ class Membership:
         told = False
         while (other := self._other()) is not None:
             alive = self._alive(other)
-            if alive is False:
-                return True  # it has died or ended; joining takes its place at once
+            if alive is False and self._evict(other.member_id):
+                continue
             if not standby and (alive or time.monotonic() > until):
                 raise OttlaError(
                     f"{self.application.name} runs already: {other}. Stop it first, or wait for "
@@ -123,19 +127,19 @@ class Membership:
     def take_over(self, stopping: threading.Event) -> bool:
         """Ask whoever runs the application to end cleanly, and wait until it has."""
         other = self._other()
-        if other is None or self._alive(other) is False:
-            return True
-        self.say(f"Asking {other} to hand over.")
-        asking = _consumer(self.application, self.group, Copy.of_this_process("successor"), None)
-        try:
-            asking.subscribe([next(iter(self.topics))])
-            while (other := self._other()) is not None and self._alive(other) is not False:
-                asking.poll(POLL_S)
-                if stopping.wait(LOOK_S):
-                    return False
-        finally:
-            asking.close()
-        return True
+        if other is not None and self._alive(other) is not False:
+            self.say(f"Asking {other} to hand over.")
+            successor = Copy.of_this_process("successor")
+            asking = _consumer(self.application, self.group, successor, None)
+            try:
+                asking.subscribe([next(iter(self.topics))])
+                while (other := self._other()) is not None and self._alive(other) is not False:
+                    asking.poll(POLL_S)
+                    if stopping.wait(LOOK_S):
+                        return False
+            finally:
+                asking.close()
+        return other is None or self.claim(stopping)
 
     def join(self) -> None:
         """Become the member, in the background; `wait_until_held` says when it is done."""
@@ -166,7 +170,10 @@ class Membership:
             self._thread.join(10)
             self._watching.join(10)
         if self.consumer is not None:
+            member_id = self.consumer.memberid()
             self.consumer.close()
+            if member_id and self.lost is None:
+                self._evict(member_id)
 
     def _poll(self) -> None:
         from confluent_kafka import KafkaException
@@ -220,6 +227,9 @@ class Membership:
         who = f": {other}" if other is not None else ""
         self.lost = f"another copy of {self.application.name} has taken over{who}"
 
+    def _evict(self, member_id: str) -> bool:
+        return evict(self.application.bootstrap, self.group, INSTANCE, member_id)
+
     def _alive(self, other: Copy) -> bool | None:
         if other.host == self.own.host and other.process == self.own.process:
             return (self.application.bootstrap, self.group) in _here
@@ -242,7 +252,7 @@ class Membership:
             raise OttlaError(f"The group {self.group} cannot be looked at: {error}") from error
         except TimeoutError as error:
             raise OttlaError(f"Nobody tells who is in the group {self.group}.") from error
-        found = (Copy.from_client_id(member.client_id) for member in members)
+        found = (Copy.from_client_id(member.client_id, member.member_id) for member in members)
         return [copy for copy in found if copy is not None]
 
 

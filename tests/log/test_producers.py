@@ -210,6 +210,18 @@ def test_in_version_2_the_marker_of_the_transaction_before_leaves_the_guard(
     assert write(log, 1, epoch=1).first_offset == 2
 
 
+@pytest.mark.parametrize("adds", [False, True])
+def test_a_late_marker_of_an_older_epoch_leaves_the_guard(open_orders: Open, adds: bool) -> None:
+    """A coordinator repeats markers whose answers were lost; another producer has begun since."""
+    log = open_orders()
+    write(log, 1)
+    end(log, 1, commit=False, epoch=1)
+    guard = verify(log, 2, adds=adds)
+    assert guard is not None
+    end(log, 1, commit=False, epoch=1)
+    assert is_verified(log, 2, guard)
+
+
 def test_in_version_1_the_next_question_after_a_marker_has_a_guard_of_its_own(
     open_orders: Open,
 ) -> None:

@@ -76,8 +76,9 @@ class Verification:
     (Kafka: VerificationStateEntry; this object is the guard too).
 
     A marker takes it away, for it may have ended the very transaction; so does the first batch.
-    From version 2 of transactions on each has an epoch of its own: the marker with the epoch that
-    is asked about ended the transaction before.
+    But a marker of an older epoch ended one before: coordinators repeat markers, and some come late.
+    From version 2 of transactions on a marker has the epoch after its transaction's: then one with
+    the epoch that is asked about ended one before, too.
     """
 
     __slots__ = ("adds", "epoch", "lowest_sequence", "since_ms")
@@ -97,7 +98,7 @@ class Verification:
             self.lowest_sequence = min(self.lowest_sequence, sequence)
 
     def outlives_marker_of(self, epoch: int) -> bool:
-        return self.adds and self.epoch == epoch
+        return epoch < self.epoch or (self.adds and epoch == self.epoch)
 
 
 def is_expired(state: ProducerState, oldest_ms: int) -> bool:

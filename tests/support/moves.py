@@ -25,11 +25,13 @@ def create_on(cluster: Cluster, topic: str, replicas: list[int]) -> None:
 
 
 def configure(cluster: Cluster, kind: int, resource: str, name: str, value: str | None) -> None:
-    """Set an option; without a value, take it back."""
+    """Set an option; without a value, take it back. A broker's own is told to that broker."""
     operation = DELETE if value is None else SET
     change = {"name": name, "config_operation": operation, "value": value}
     asked = {"resource_type": kind, "resource_name": resource, "configs": [change]}
-    [done] = ask(cluster, "incremental_alter_configs", 1, resources=[asked]).responses
+    own = cluster.nodes[int(resource)] if kind == BROKER and resource else cluster.alive()[0]
+    with Connection(own.bootstrap, timeout=30) as connection:
+        [done] = connection.ask("incremental_alter_configs", 1, resources=[asked]).responses
     assert done.error_code == ErrorCode.none, done.error_message
 
 

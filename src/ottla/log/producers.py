@@ -76,7 +76,7 @@ class Verification:
     (Kafka: VerificationStateEntry; this object is the guard too).
 
     A marker takes it away, for it may have ended the very transaction; so does the first batch.
-    But a marker of an older epoch ended one before: coordinators repeat markers, and some come late.
+    But a marker of an older epoch ended one before: coordinators repeat markers, some come late.
     From version 2 of transactions on a marker has the epoch after its transaction's: then one with
     the epoch that is asked about ended one before, too.
     """

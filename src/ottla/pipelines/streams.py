@@ -1,120 +1,45 @@
 """The fluent API over streams: each call checks what it was given and answers with a new stream."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import (
     STATEFUL,
-    Aggregate,
     Changes,
     Deduplicate,
     DefinitionError,
     Explode,
     Field,
     Filter,
-    Format,
-    GlobalJoin,
-    JoinKind,
     Merge,
     Node,
     OnError,
     Process,
-    Project,
     PythonMap,
     Rekey,
     Schema,
-    Sink,
     StatefulTransform,
-    StreamJoin,
-    TableAggregate,
-    TableJoin,
-    Where,
-    Window,
     check_on_error,
     here,
 )
-from ottla.pipelines.folds import parse_fold
 from ottla.pipelines.formats import parse_schema
+from ottla.pipelines.grouping import Grouped
+from ottla.pipelines.joining import Joining
 from ottla.pipelines.processors import Processor
+from ottla.pipelines.projections import extend, project, same_types
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ottla.pipelines.app import App
     from ottla.pipelines.expressions import Expression
-    from ottla.pipelines.tables import GlobalTable, Table
-
-WINDOW_FIELDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
+    from ottla.pipelines.tables import Table
 
 
-@dataclass(frozen=True, eq=False)
-class Flow:
-    """What streams and tables share: the application they belong to, their node, and writing."""
-
-    app: "App"
-    node: Node
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(field.name for field in self.node.schema)
-
-    @property
-    def df(self) -> "DataFrame":
-        """This point of the application as a plain streaming DataFrame (starts Spark)."""
-        return self.app.frame(self.node)
-
-    def to(
-        self,
-        topic: str,
-        *,
-        value: Format | None = None,
-        key: str | None = None,
-        headers: dict[str, str] | None = None,
-        partition: str | None = None,
-        timestamp: str | None = None,
-        partitions: int | None = None,
-        retention: Duration | None = None,
-    ) -> None:
-        """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions.
-
-        A topic that is not there is made with so many `partitions`; it keeps what is written, or
-        for as long as `retention` says, counted from the time that each record bears.
-        """
-        where = here()
-        schema = self.node.schema
-        for expression in (key, *(headers or {}).values()):
-            if expression is not None:
-                ex.type_of(expression, schema, where)
-        if partition is not None:
-            ex.check_type(partition, ex.WHOLE_NUMBERS, "the number of a partition", schema, where)
-        if timestamp is not None:
-            ex.check_type(timestamp, ex.TIMES, "a TIMESTAMP", schema, where)
-        if value is not None and value.name != "json":
-            ex.check_columns([value.column], schema, where)
-        if value is not None and value.name == "json":
-            ex.check_columns([field.name for field in value.schema], schema, where)
-        self.app.add(
-            Sink(
-                where=where,
-                input=self.node,
-                topic=topic,
-                value=value,
-                key=key,
-                headers=tuple((headers or {}).items()),
-                partition=partition,
-                timestamp=timestamp,
-                compacted=self.node.is_table,
-                partitions=partitions,
-                retention_ms=None if retention is None else milliseconds(retention),
-            )
-        )
-
-
-class Stream(Flow):
+class Stream(Joining):
     """Records as they come. Every method answers with a new stream and changes nothing."""
 
     def filter(self, condition: "Expression") -> "Stream":
@@ -276,7 +201,7 @@ class Stream(Flow):
                 raise DefinitionError(
                     where, f"streams to merge need the same columns; these differ: {odd}."
                 )
-            _same_types(self.node.schema, other.node.schema, where)
+            same_types(self.node.schema, other.node.schema, where)
         parts = (self.node, *(other.node for other in others))
         return self._then(Merge(where=where, schema=self.node.schema, parts=parts))
 
@@ -303,49 +228,6 @@ class Stream(Flow):
         if "key" in self.columns:
             raise DefinitionError(where, "the stream has a column key: group_by('key') or rename.")
         return Grouped(self.app, extend(self.node, {"key": "_key"}, where), ("key",))
-
-    def join(
-        self,
-        other: "Stream | Table | GlobalTable",
-        *,
-        within: Duration | None = None,
-        before: Duration | None = None,
-        after: Duration | None = None,
-        grace: Duration = "0 seconds",
-        on: str | None = None,
-    ) -> "Stream":
-        """Each row with the rows of the other side that have its key.
-
-        With a stream: those whose timestamps are `within` a time of each other (or, looking from
-        this side, between `before` and `after` it). With a table: its latest row. With a global
-        table: the row whose key is `on`.
-        """
-        return self._join(other, "inner", within, before, after, grace, on)
-
-    def left_join(
-        self,
-        other: "Stream | Table | GlobalTable",
-        *,
-        within: Duration | None = None,
-        before: Duration | None = None,
-        after: Duration | None = None,
-        grace: Duration = "0 seconds",
-        on: str | None = None,
-    ) -> "Stream":
-        """As `join`, but a row without a partner passes with nulls."""
-        return self._join(other, "left", within, before, after, grace, on)
-
-    def outer_join(
-        self,
-        other: "Stream",
-        *,
-        within: Duration | None = None,
-        before: Duration | None = None,
-        after: Duration | None = None,
-        grace: Duration = "0 seconds",
-    ) -> "Stream":
-        """As `join` of two streams, but rows of both sides pass without a partner."""
-        return self._join(other, "outer", within, before, after, grace, None)
 
     def process(
         self,
@@ -392,61 +274,6 @@ class Stream(Flow):
         node = Changes(where=here(), schema=self.node.schema, input=self.node, is_table=True)
         return Table(self.app, node)
 
-    def _join(
-        self,
-        other: "Stream | Table | GlobalTable",
-        kind: JoinKind,
-        within: Duration | None,
-        before: Duration | None,
-        after: Duration | None,
-        grace: Duration,
-        on: str | None,
-    ) -> "Stream":
-        from ottla.pipelines.tables import GlobalTable, Table
-
-        where = here()
-        schema = joined(self.node, other.node, kind, where)
-        if isinstance(other, GlobalTable):
-            expression = on or "_key"
-            ex.type_of(expression, self.node.schema, where)
-            if kind == "outer":
-                raise DefinitionError(where, "a global table cannot be joined from its side too.")
-            return self._then(
-                GlobalJoin(
-                    where=where,
-                    schema=schema,
-                    left=self.node,
-                    right=other.node,
-                    kind=kind,
-                    on=expression,
-                )
-            )
-        if on is not None:
-            raise DefinitionError(where, "only a global table is joined on=; key_by() comes first.")
-        if isinstance(other, Table):
-            if kind == "outer" or within or before or after:
-                raise DefinitionError(
-                    where, "a stream joins a table's latest row: inner or left, without a time."
-                )
-            node: Node = TableJoin(
-                where=where, schema=schema, left=self.node, right=other.node, kind=kind
-            )
-            return self._then(node)
-        if within is None and before is None and after is None:
-            raise DefinitionError(where, "two streams are joined within a time: within='1 minute'.")
-        return self._then(
-            StreamJoin(
-                where=where,
-                schema=schema,
-                left=self.node,
-                right=other.node,
-                kind=kind,
-                before_ms=milliseconds(before or within or "0 ms"),
-                after_ms=milliseconds(after or within or "0 ms"),
-                grace_ms=milliseconds(grace),
-            )
-        )
-
     def _python(
         self, function: Callable[..., Any], kind: Any, schema: Schema, on_error: OnError | None
     ) -> "Stream":
@@ -464,121 +291,3 @@ class Stream(Flow):
 
     def _then(self, node: Node) -> "Stream":
         return Stream(self.app, node)
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped:
-    """Rows that belong together, over all time or by window, waiting for an aggregate."""
-
-    app: "App"
-    node: Node
-    keys: tuple[str, ...]
-    window: Window | None = None
-    of_table: bool = False  # the latest rows of a table, not every row that comes
-
-    def windowed(self, window: Window) -> "Grouped":
-        """Cut each group by event time: `tumbling`, `hopping`, `sliding` or `session`."""
-        if self.of_table:
-            raise DefinitionError(here(), "a table has no windows: changes() comes first.")
-        if not isinstance(window, Window):
-            raise DefinitionError(
-                here(), f"{window!r} is no window: write it like tumbling('1 minute')."
-            )
-        return Grouped(self.app, self.node, self.keys, window)
-
-    def count(self, name: str = "count") -> "Table":
-        return self.agg(**{name: "count(*)"})
-
-    def sum(self, column: str, name: str | None = None) -> "Table":
-        return self.agg(**{name or f"sum_{column}": f"sum(`{column}`)"})
-
-    def agg(self, **folds: "Expression") -> "Table":
-        """Fold the rows of each group: `total="sum(amount)"`, any of Spark's aggregates."""
-        from ottla.pipelines.tables import Table
-
-        where = here()
-        aggregates = {name: ex.text_of(fold, where) for name, fold in folds.items()}
-        if not aggregates:
-            raise DefinitionError(where, "agg() needs at least one name=expression.")
-        fields = []
-        for name, sql in aggregates.items():
-            fields.append(ex.typed(name, sql, self.node.schema, where))
-            if name in self.keys:
-                raise DefinitionError(where, f"{name} is a column of the group already.")
-            if not ex.is_aggregate(sql, where):
-                raise DefinitionError(where, f"{sql!r} does not fold many rows into one.")
-            if self.of_table or (self.window is not None and self.window.kind == "sliding"):
-                parse_fold(sql, where)
-        of_group = {field.name: field for field in self.node.schema}
-        keys = tuple(of_group.get(name, Field(name, None)) for name in self.keys)
-        schema = (*keys, *(WINDOW_FIELDS if self.window else ()), *fields)
-        made = TableAggregate if self.of_table else Aggregate
-        node = made(
-            where=where,
-            schema=schema,
-            is_table=True,
-            input=self.node,
-            keys=self.keys,
-            aggregates=tuple(aggregates.items()),
-            window=self.window,
-            final=self.window is not None and self.window.kind == "session",
-            name=None,
-        )
-        return Table(self.app, node)
-
-
-def project(
-    node: Node,
-    columns: "Iterable[Expression]",
-    given: "Mapping[str, Expression]",
-    where: Where,
-) -> Project:
-    pairs: list[tuple[str, str]] = []
-    named = {name: ex.text_of(one, where) for name, one in given.items()}
-    texts = (ex.text_of(one, where) for one in columns)
-    for sql in (one for text in texts for one in ex.star(text, node.schema, where) or [text]):
-        name = ex.name_of(sql, where)
-        if name is None:
-            raise DefinitionError(where, f"{sql!r} needs a name: write '{sql} AS name'.")
-        pairs.append((name, ex.without_alias(sql, where)))
-    pairs += named.items()
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise DefinitionError(where, "two of the selected columns have the same name.")
-    schema = tuple(ex.typed(name, sql, node.schema, where) for name, sql in pairs)
-    return Project(
-        where=where, schema=schema, is_table=node.is_table, input=node, columns=tuple(pairs)
-    )
-
-
-def extend(node: Node, given: "Mapping[str, Expression]", where: Where) -> Project:
-    named = {name: ex.text_of(one, where) for name, one in given.items()}
-    kept = [(field.name, f"`{field.name}`") for field in node.schema if field.name not in named]
-    added = [ex.typed(name, sql, node.schema, where) for name, sql in named.items()]
-    schema = (*(field for field in node.schema if field.name not in named), *added)
-    return Project(
-        where=where,
-        schema=schema,
-        is_table=node.is_table,
-        input=node,
-        columns=(*kept, *named.items()),
-    )
-
-
-def joined(left: Node, right: Node, kind: JoinKind, where: Where) -> Schema:
-    both = {field.name for field in left.schema} & {field.name for field in right.schema}
-    if both:
-        raise DefinitionError(
-            where, f"both sides of the join have {', '.join(sorted(both))}: rename or drop one."
-        )
-    return (*left.schema, *right.schema)
-
-
-def _same_types(left: Schema, right: Schema, where: Where) -> None:
-    types = {field.name: field.type for field in left}
-    for field in right:
-        if None not in (field.type, types[field.name]) and field.type != types[field.name]:
-            raise DefinitionError(
-                where,
-                f"streams to merge need the same types; {field.name} is {types[field.name]} in "
-                f"one and {field.type} in another.",
-            )

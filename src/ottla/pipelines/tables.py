@@ -15,7 +15,10 @@ from ottla.pipelines.definitions import (
     TableJoin,
     here,
 )
-from ottla.pipelines.streams import Flow, Grouped, Stream, extend, joined, project
+from ottla.pipelines.flows import Flow
+from ottla.pipelines.grouping import Grouped
+from ottla.pipelines.projections import extend, joined, project
+from ottla.pipelines.streams import Stream
 
 if TYPE_CHECKING:
     from ottla.pipelines.expressions import Expression

@@ -1,0 +1,81 @@
+"""What streams and tables share: the application they belong to, their node, and writing."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ottla.pipelines import expressions as ex
+from ottla.pipelines.definitions import (
+    Format,
+    Node,
+    Sink,
+    here,
+)
+from ottla.pipelines.windows import Duration, milliseconds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ottla.pipelines.app import App
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What streams and tables share: the application they belong to, their node, and writing."""
+
+    app: "App"
+    node: Node
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.node.schema)
+
+    @property
+    def df(self) -> "DataFrame":
+        """This point of the application as a plain streaming DataFrame (starts Spark)."""
+        return self.app.frame(self.node)
+
+    def to(
+        self,
+        topic: str,
+        *,
+        value: Format | None = None,
+        key: str | None = None,
+        headers: dict[str, str] | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+        partitions: int | None = None,
+        retention: Duration | None = None,
+    ) -> None:
+        """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions.
+
+        A topic that is not there is made with so many `partitions`; it keeps what is written, or
+        for as long as `retention` says, counted from the time that each record bears.
+        """
+        where = here()
+        schema = self.node.schema
+        for expression in (key, *(headers or {}).values()):
+            if expression is not None:
+                ex.type_of(expression, schema, where)
+        if partition is not None:
+            ex.check_type(partition, ex.WHOLE_NUMBERS, "the number of a partition", schema, where)
+        if timestamp is not None:
+            ex.check_type(timestamp, ex.TIMES, "a TIMESTAMP", schema, where)
+        if value is not None and value.name != "json":
+            ex.check_columns([value.column], schema, where)
+        if value is not None and value.name == "json":
+            ex.check_columns([field.name for field in value.schema], schema, where)
+        self.app.add(
+            Sink(
+                where=where,
+                input=self.node,
+                topic=topic,
+                value=value,
+                key=key,
+                headers=tuple((headers or {}).items()),
+                partition=partition,
+                timestamp=timestamp,
+                compacted=self.node.is_table,
+                partitions=partitions,
+                retention_ms=None if retention is None else milliseconds(retention),
+            )
+        )

@@ -13,26 +13,27 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, json, running
+from ottla.pipelines import App, json, phases, restarts, running
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import Plan, Stage, make_plan
 from ottla.pipelines.progress import Group
 from ottla.pipelines.queries import Phase
-from ottla.pipelines.running import Runner, RunOptions
+from ottla.pipelines.running import Runner
+from ottla.pipelines.status import RunOptions, Status
 from ottla.pipelines.topics import Cluster
 from ottla.ports.network import free_ports
 
 
 @pytest.fixture(autouse=True)
 def _without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "BACK_OFF_S", (0.01,))
+    monkeypatch.setattr(restarts, "BACK_OFF_S", (0.01,))
 
 
 class View:
     def say(self, sentence: str) -> None:
         pass
 
-    def show(self, status: running.Status) -> None:
+    def show(self, status: Status) -> None:
         pass
 
 
@@ -148,7 +149,7 @@ def test_what_fails_on_its_way_to_the_end_is_tried_again_but_not_for_ever(
     hopeless = Starter(tmp_path, "fail")
     with pytest.raises(OttlaError, match="out failed: the broker went away"):
         runner._finish(hopeless, stage, phase)  # type: ignore[arg-type]
-    assert hopeless.started == [phase] * (1 + running.RETRIES)
+    assert hopeless.started == [phase] * (1 + phases.RETRIES)
 
 
 def test_a_stage_does_not_start_when_its_load_was_stopped(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_progress_is_told_once_more_when_the_queries_have_stopped(
 def test_queries_that_do_not_stop_are_left_after_one_wait_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running, "BATCH_WAIT_S", 0.2)
+    monkeypatch.setattr(phases, "BATCH_WAIT_S", 0.2)
     for_ever = threading.Event()
     runner = Runner(a_join(), RunOptions(), View())
     runner.member = alone()

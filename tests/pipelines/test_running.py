@@ -16,7 +16,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.pipelines import App, string
 from ottla.pipelines import json as json_format
 from ottla.pipelines.plan import make_plan
-from ottla.pipelines.running import Runner, RunOptions
+from ottla.pipelines.running import Runner
+from ottla.pipelines.status import RunOptions
 from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic, create
 from ottla.pipelines.views import Lines

@@ -25,8 +25,9 @@ from ottla.pipelines import json as json_format
 from ottla.pipelines.cleaning import find_leftovers, remove
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.processors import Row
-from ottla.pipelines.running import Runner, RunOptions
+from ottla.pipelines.running import Runner
 from ottla.pipelines.state import Generations, State
+from ottla.pipelines.status import RunOptions
 from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.topics import NewTopic, connect, create, describe

@@ -7,7 +7,7 @@ from rich.console import Console
 from ottla.pipelines import App, json
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.progress import Recorder
-from ottla.pipelines.running import Status
+from ottla.pipelines.status import Status
 from ottla.pipelines.views import Lines, catch_up_line, render
 
 PROGRESS = {

@@ -84,8 +84,9 @@ def run(
         os.environ["OTTLA_BOOTSTRAP"] = bootstrap
     need_extra()
     from ottla.pipelines.handle import Running
-    from ottla.pipelines.running import Runner, RunOptions
+    from ottla.pipelines.running import Runner
     from ottla.pipelines.spark import LOCAL_MASTER, SparkSettings, prepare
+    from ottla.pipelines.status import RunOptions
 
     prepare(SparkSettings(ui=ui))
     definition = load_app(file).definition()
@@ -204,9 +205,9 @@ def get(
 def show_pipeline(rate: int, seconds: float | None) -> None:
     """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
     need_extra()
-    from ottla.pipelines.running import RunOptions
     from ottla.pipelines.showcase import run_showcase
     from ottla.pipelines.spark import stop as stop_spark
+    from ottla.pipelines.status import RunOptions
 
     find_java()  # says what to install before anything has started
     for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script

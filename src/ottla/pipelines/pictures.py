@@ -10,7 +10,7 @@ from typing import Any
 from ottla.pipelines.definitions import walk
 from ottla.pipelines.explain import explain, promise, words
 from ottla.pipelines.plan import Plan, Stage
-from ottla.pipelines.running import Status
+from ottla.pipelines.status import Status
 from ottla.pipelines.views import dead_of, lag_of, latency_of
 
 EVERY_S = 1.0

@@ -16,7 +16,8 @@ from ottla.pipelines.app import App
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
 from ottla.pipelines.plan import make_plan
-from ottla.pipelines.running import Runner, RunOptions, Status
+from ottla.pipelines.running import Runner
+from ottla.pipelines.status import RunOptions, Status
 from ottla.pipelines.topics import NewTopic, create
 from ottla.pipelines.views import Lines, LiveTable, choose_view, render
 from ottla.pipelines.windows import tumbling

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from ottla.pipelines.plan import Stage
 from ottla.pipelines.progress import lag
-from ottla.pipelines.running import Status
+from ottla.pipelines.status import Status
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -47,7 +47,7 @@ class Transport:
         self.closed = True
 
     def get_extra_info(self, name: str) -> Any:
-        return ("127.0.0.1", 1)
+        return ("127.0.0.1", 1) if name == "peername" else None
 
     def set_write_buffer_limits(self, high: int) -> None: ...
 

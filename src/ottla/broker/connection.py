@@ -16,7 +16,8 @@ from typing import cast
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
-from ottla.broker.later import Body, Broken, Buffer, Later
+from ottla.broker.later import Body, Broken, Later
+from ottla.broker.long_writes import drop, own_descriptor, send, senders
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -25,8 +26,8 @@ BACKLOG_FRAMES_MAX = 64
 BACKLOG_BYTES_MAX = 1024 * 1024
 WRITE_BUFFER_BYTES = 1024 * 1024
 PIECE_BYTES = 1024 * 1024
-"""Of a long reply, that much is handed to the socket in one turn of the loop: the kernel copies it
-there and then, and others wait."""
+"""A reply of more is a long one. What no thread can send of it is handed to the socket in pieces of
+that, one in a turn of the loop: the kernel copies it there and then, and others wait."""
 
 
 class Outflow:
@@ -62,7 +63,9 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = closed
         self._transport: asyncio.Transport | None = None
         self._out: Body = []
-        self._rest: deque[Buffer] = deque()  # of long replies, behind what was written
+        self._rest: deque[memoryview] = deque()  # of long replies, behind what was written
+        self._is_sending = False  # a thread, the first of them: nobody else may write
+        self._closes_when_sent = False
         self._pending: deque[_Slot] = deque()  # replies that are awaited, oldest first
         self._only_produce = True  # among the pending ones
         self._backlog: deque[tuple[memoryview, int]] = deque()  # and what it holds of the room
@@ -236,17 +239,44 @@ class Connection(asyncio.BufferedProtocol):
         if self._out and self._transport is not None:
             out, self._out = self._out, []
             size = len(out[0]) if len(out) == 1 else sum(map(len, out))
-            if self._rest:
-                self._rest += out
-            elif size > PIECE_BYTES:
-                self._rest += out
-                self._write_piece()
+            if self._rest or size > PIECE_BYTES:
+                is_first = not self._rest
+                self._rest.extend(memoryview(part) for part in out if len(part))
+                if is_first:
+                    self._write_long()
             elif len(out) == 1:
                 self._transport.write(out[0])
             elif size < 4096:
                 self._transport.write(b"".join(out))
             else:
                 self._transport.writelines(out)
+
+    def _write_long(self) -> None:
+        """By a thread, if there is a socket that is free."""
+        assert self._transport is not None
+        descriptor = own_descriptor(self._transport)
+        if descriptor is None:
+            self._write_piece()
+            return
+        self._is_sending = True
+        loop = asyncio.get_running_loop()
+        sending = loop.run_in_executor(senders(), send, descriptor, tuple(self._rest))
+        sending.add_done_callback(self._was_sent)
+
+    def _was_sent(self, sending: asyncio.Future[int]) -> None:
+        self._is_sending = False
+        if self._transport is None:
+            return
+        if sending.exception() is not None:  # how much went out is not known
+            self._transport.abort()
+            return
+        drop(self._rest, sending.result())
+        if self._closes_when_sent:
+            self.close()
+        elif self._rest:
+            self._write_piece()
+        else:
+            self._continue()
 
     def _write_piece(self) -> None:
         """The next of a long reply; those who wait for the loop come in between."""
@@ -257,9 +287,8 @@ class Connection(asyncio.BufferedProtocol):
         while self._rest and room:
             first = self._rest.popleft()
             if len(first) > room:
-                view = memoryview(first)
-                self._rest.appendleft(view[room:])
-                first = view[:room]
+                self._rest.appendleft(first[room:])
+                first = first[:room]
             piece.append(first)
             room -= len(first)
         self._transport.writelines(piece)
@@ -277,7 +306,9 @@ class Connection(asyncio.BufferedProtocol):
         self.close()
 
     def close(self) -> None:
-        if self._transport is not None:
+        if self._is_sending:
+            self._closes_when_sent = True
+        elif self._transport is not None:
             if self._rest:
                 self._transport.writelines(self._rest)
                 self._rest.clear()

@@ -1,0 +1,70 @@
+"""Long replies are written by a thread: the kernel takes milliseconds to copy megabytes into a
+socket, and an event loop that does it answers nobody meanwhile.
+
+A client that does not read is none of its business: what is left after a moment goes back to the
+loop, which can wait for many at once.
+"""
+
+import os
+import select
+import time
+from asyncio import Transport
+from collections import deque
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import islice
+
+WAIT_S_MAX = 0.05
+"""For a reply as a whole: slow clients must not keep the threads from the others."""
+_BUFFERS_MAX = 512  # in one call
+
+
+def own_descriptor(transport: Transport) -> int | None:
+    """A descriptor of the transport's socket; None where there is none any more, or bytes are
+    queued for it that have to go first."""
+    socket = transport.get_extra_info("socket")
+    if socket is None or transport.is_closing() or transport.get_write_buffer_size():
+        return None
+    return os.dup(socket.fileno())
+
+
+def send(descriptor: int, buffers: Iterable[memoryview]) -> int:
+    """Blocks. How many bytes the socket took; OSError where it is broken."""
+    try:
+        return _send(descriptor, deque(buffers))
+    finally:
+        os.close(descriptor)
+
+
+def _send(descriptor: int, left: deque[memoryview]) -> int:
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    sent, patience_s = 0, WAIT_S_MAX
+    while left and patience_s > 0:
+        try:
+            count = os.writev(descriptor, list(islice(left, _BUFFERS_MAX)))
+        except BlockingIOError:
+            began = time.monotonic()
+            room.poll(patience_s * 1000)
+            patience_s -= time.monotonic() - began
+            continue
+        sent += count
+        drop(left, count)
+    return sent
+
+
+def drop(buffers: deque[memoryview], count: int) -> None:
+    """Take so many bytes off the front; no buffer is empty."""
+    while count:
+        first = buffers.popleft()
+        if len(first) > count:
+            buffers.appendleft(first[count:])
+            return
+        count -= len(first)
+
+
+@cache
+def senders() -> ThreadPoolExecutor:
+    """Threads of their own: nobody's reply stands behind a disk."""
+    return ThreadPoolExecutor(2, "ottla-send")

@@ -413,11 +413,51 @@ def test_the_dirtiest_log_of_a_directory_is_cleaned_in_a_child(
     for n in range(30):
         put(log, (b"a", b"%d" % n))
     compactor = Compactor(directory)
-    assert asyncio.run(compactor.clean_dirtiest(NOW)) == name
-    assert log.cleaned_upto == log.active.base_offset
-    assert asyncio.run(compactor.clean_dirtiest(NOW)) is None
+    with asyncio.Runner() as runner:
+        assert runner.run(compactor.clean_dirtiest(NOW)) == name
+        assert log.cleaned_upto == log.active.base_offset
+        assert runner.run(compactor.clean_dirtiest(NOW)) is None
     assert everything(log)[-1].value == b"29"
     assert len(everything(log)) < 10
+
+
+def test_one_child_cleans_until_nothing_is_left_to_clean(
+    tmp_path: Path, resources: LogResources
+) -> None:
+    directory = LogDirectory(tmp_path, resources)
+    names = [TopicPartition("first", 0), TopicPartition("second", 0)]
+    for name in names:
+        log = directory.create(name, new_uuid(), COMPACTED, now_ms=NOW)
+        for n in range(30):
+            put(log, (b"a", b"%d" % n))
+
+    async def scenario() -> None:
+        compactor, children = Compactor(directory), set()
+        for _ in names:
+            assert await compactor.clean_dirtiest(NOW) in names
+            children.add(compactor.child)
+        (child,) = children
+        assert child is not None
+        assert await compactor.clean_dirtiest(NOW) is None
+        assert compactor.child is None
+
+    asyncio.run(scenario())
+
+
+def test_what_an_earlier_cleaning_set_aside_is_gone_before_the_next_takes_its_place(
+    open_orders: Open,
+) -> None:
+    log = open_orders(COMPACTED)
+    for n in range(10):
+        put(log, (b"a", b"%d" % n))
+    log.roll(NOW)
+    compact(log)
+    aside = list(log.path.glob("*.deleted"))
+    assert aside
+    put(log, (b"a", b"again"))
+    log.roll(NOW)
+    clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
+    assert not any(path.exists() for path in aside if path.name.startswith("0" * 20))
 
 
 def flip_a_bit(log: PartitionLog, offset: int) -> None:
@@ -474,8 +514,10 @@ def test_a_log_that_cannot_be_cleaned_keeps_no_other_from_it(
     flip_a_bit(damaged, 9)
     compactor = Compactor(directory)
 
+    runner = asyncio.Runner()
+
     def turned_to(now_ms: int) -> TopicPartition | None:
-        return asyncio.run(compactor.clean_dirtiest(now_ms))
+        return runner.run(compactor.clean_dirtiest(now_ms))
 
     assert [turned_to(NOW) for _ in names] == names
     assert [turned_to(NOW) for _ in names] == [None, None], "it is not tried over and over"
@@ -490,6 +532,8 @@ def test_a_log_that_cannot_be_cleaned_keeps_no_other_from_it(
         put(damaged, (b"%d" % n, b"%d" % n))
     assert turned_to(NOW + RETRY_MS) == names[0], "and when it is another"
     assert damaged.cleaned_upto == damaged.active.base_offset
+    runner.run(compactor.stop())
+    runner.close()
 
 
 pairs = st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.none() | st.binary(max_size=30))

@@ -18,6 +18,7 @@ from ottla.errors import OttlaError
 from ottla.log.config import LogConfig
 from ottla.log.files import (
     CLEANED,
+    DELETED,
     LOG,
     SEGMENT_SUFFIXES,
     FileHandle,
@@ -31,7 +32,7 @@ from ottla.log.scanning import scan_batches
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
 from ottla.log.transactions_seen import TransactionsSeen
 from ottla.wire.columns import RecordColumns, read_columns
-from ottla.wire.compression import Codec
+from ottla.wire.compression import Buffer, Codec
 from ottla.wire.compression import compress as compressed
 from ottla.wire.record_batch import (
     CODEC_MASK,
@@ -101,7 +102,16 @@ def clean(plan: CleaningPlan) -> CleaningResult:
     for group in grouped(covered, plan):
         groups.append(_clean_group(group, plan, keys, latest, transactions))
     sync_directory(Path(plan.directory))
+    _make_way(covered, Path(plan.directory))
     return CleaningResult(tuple(groups), latest + 1)
+
+
+def _make_way(segments: list[SourceSegment], directory: Path) -> None:
+    """What an earlier cleaning set aside goes now: whoever puts the cleaned segments in place would
+    have to wait for the file system, which takes milliseconds to let go of a large file."""
+    for segment in segments:
+        for suffix in SEGMENT_SUFFIXES:
+            (directory / file_name(segment.base_offset, suffix + DELETED)).unlink(missing_ok=True)
 
 
 def newest_offsets(plan: CleaningPlan) -> tuple[dict[bytes, int], int]:
@@ -125,7 +135,7 @@ def newest_offsets(plan: CleaningPlan) -> tuple[dict[bytes, int], int]:
 
 
 def _note_keys(
-    data: bytes, header: BatchHeader, plan: CleaningPlan, keys: dict[bytes, int]
+    data: Buffer, header: BatchHeader, plan: CleaningPlan, keys: dict[bytes, int]
 ) -> bool:
     """False where there is no room for all of them."""
     columns = read_batch(data, header).columns
@@ -154,7 +164,7 @@ class PlainBatch(NamedTuple):
     columns: RecordColumns
 
 
-def read_batch(data: bytes, header: BatchHeader) -> PlainBatch:
+def read_batch(data: Buffer, header: BatchHeader) -> PlainBatch:
     payload = bytes(payload_of(data, 0, header, OUTPUT_MAX))
     try:
         return PlainBatch(payload, read_columns(payload, header.count))
@@ -234,7 +244,9 @@ def _make_durable(target: Segment, last_source: Path) -> None:
     os.utime(target.log_path, ns=(modified, modified))
 
 
-def _batches(plan: CleaningPlan, segment: SourceSegment) -> Iterator[tuple[bytes, BatchHeader]]:
+def _batches(
+    plan: CleaningPlan, segment: SourceSegment
+) -> Iterator[tuple[memoryview, BatchHeader]]:
     """All of a segment: what cannot be read must not be taken for what is not there."""
     handle = FileHandle(str(Path(plan.directory) / file_name(segment.base_offset, LOG)))
     end, next_offset = 0, segment.base_offset
@@ -249,13 +261,13 @@ def _batches(plan: CleaningPlan, segment: SourceSegment) -> Iterator[tuple[bytes
 
 
 def retained(
-    data: bytes,
+    data: Buffer,
     header: BatchHeader,
     plan: CleaningPlan,
     keys: dict[bytes, int],
     latest: int,
     transactions: TransactionsSeen,
-) -> tuple[BatchHeader, bytes] | None:
+) -> tuple[BatchHeader, Buffer] | None:
     """What stays of a batch: all of it, a smaller batch, an empty one that marks its place."""
     useless = transactions.discards(data, header)
     horizon = header.delete_horizon
@@ -318,8 +330,8 @@ def _emptied(header: BatchHeader) -> tuple[BatchHeader, bytes]:
 
 
 def _retained_marker(
-    header: BatchHeader, data: bytes, horizon: int | None, plan: CleaningPlan
-) -> tuple[BatchHeader, bytes]:
+    header: BatchHeader, data: Buffer, horizon: int | None, plan: CleaningPlan
+) -> tuple[BatchHeader, Buffer]:
     """A marker of nothing stays until its time has come, which begins now."""
     if horizon is not None:
         return header, data

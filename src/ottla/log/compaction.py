@@ -1,13 +1,10 @@
 """When a compacted log is cleaned, and how the cleaned segments take their place.
 
-The cleaning itself runs in a child process (`cleaning_process`), so that appends and reads go on;
-only renames happen here.
+The cleaning itself runs in a child process (`cleaning_child`), so that appends and reads go on;
+only renames happen here. The child stays until nothing is left to clean.
 """
 
-import asyncio
 import os
-import pickle
-import sys
 from logging import getLogger
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +17,7 @@ from ottla.log.cleaning import (
     ProducerEnd,
     SourceSegment,
 )
+from ottla.log.cleaning_child import CleaningChild
 from ottla.log.directory import LogDirectory
 from ottla.log.files import CLEANED, SEGMENT_SUFFIXES, SWAP, file_name
 from ottla.log.partition_log import PartitionLog
@@ -158,12 +156,13 @@ class Compactor:
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
         self._failures: dict[PartitionLog, CleaningPlan] = {}
-        self._child: asyncio.subprocess.Process | None = None
+        self.child: CleaningChild | None = None  # only while there is much to do
 
     async def clean_dirtiest(self, now_ms: int) -> TopicPartition | None:
         """Turn to one log if one is dirty enough; which it was. None: nothing (more) to do."""
         chosen = choose(self._cleanable(now_ms), now_ms)
         if chosen is None:
+            await self.stop()
             return None
         log, found = chosen
         plan = plan_cleaning(log, found, now_ms)
@@ -192,21 +191,15 @@ class Compactor:
 
     async def _run(self, plan: CleaningPlan) -> CleaningResult | Damage | str:
         """What came of it; a text is what the child said before it died."""
-        pipe = asyncio.subprocess.PIPE
-        self._child = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ottla.log.cleaning_process", stdin=pipe, stdout=pipe, stderr=pipe
-        )
-        try:
-            answer, complaint = await self._child.communicate(pickle.dumps(plan))
-            if self._child.returncode != 0:
-                return complaint.decode().strip()
-            result: CleaningResult | Damage = pickle.loads(answer)
-            return result
-        finally:
-            self.stop()
+        if self.child is None:
+            self.child = await CleaningChild.start()
+        result = await self.child.clean(plan)
+        if isinstance(result, str):
+            await self.stop()
+        return result
 
-    def stop(self) -> None:
-        """End a cleaning that is under way; what it wrote is removed at the next start."""
-        if self._child is not None and self._child.returncode is None:
-            self._child.kill()
-        self._child = None
+    async def stop(self) -> None:
+        """End the child; what a cleaning under way wrote is removed at the next start."""
+        child, self.child = self.child, None
+        if child is not None:
+            await child.end()

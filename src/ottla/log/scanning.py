@@ -40,7 +40,7 @@ def scan(
         position += at
 
 
-def scan_batches(handle: FileHandle, stop: int) -> Iterator[tuple[int, BatchHeader, bytes]]:
+def scan_batches(handle: FileHandle, stop: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Whole batches from the beginning on, each checked; ends at the first that is not sound."""
     position, chunk_bytes = 0, CHUNK
     while position + HEADER_SIZE <= stop:
@@ -55,7 +55,7 @@ def scan_batches(handle: FileHandle, stop: int) -> Iterator[tuple[int, BatchHead
                 break  # the next chunk starts with it
             if crc32c(view[at + CRC_START : at + size]) != header.crc:
                 return
-            yield position + at, header, chunk[at : at + size]
+            yield position + at, header, view[at : at + size]
             at += size
         if at == 0 and len(chunk) < size:
             if len(chunk) < min(chunk_bytes, stop - position):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ottla.log.indexes import AbortedTransaction
+from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
     ABORT_MARKER,
     COMMIT_MARKER,
@@ -27,7 +28,7 @@ class TransactionsSeen:
         self._committed: set[int] = set()  # producers with records of a committed transaction
         self._kept_aborts: list[AbortedTransaction] = []
 
-    def discards(self, data: bytes, header: BatchHeader) -> bool:
+    def discards(self, data: Buffer, header: BatchHeader) -> bool:
         while self._upcoming and self._upcoming[-1].first_offset <= header.last_offset:
             one = self._upcoming.pop()
             if one.last_offset >= header.base_offset:  # else it ended before the first batch shown
@@ -43,7 +44,7 @@ class TransactionsSeen:
         self._aborted[header.producer_id] = (begun[0], True)
         return True
 
-    def _discards_marker(self, data: bytes, header: BatchHeader) -> bool:
+    def _discards_marker(self, data: Buffer, header: BatchHeader) -> bool:
         record = next(iterate_records(data, 0, header), None) if header.count else None
         if record is None:
             return True

@@ -74,7 +74,7 @@ class Upkeep:
         # What a thread has begun ends before the directory is closed.
         await asyncio.gather(*self._jobs, return_exceptions=True)
         for compactor in self._compactors or ():
-            compactor.stop()
+            await compactor.stop()
 
     async def _in_thread(self, job: Callable[[], None]) -> None:
         await asyncio.shield(self._begin(job))

@@ -17,7 +17,7 @@ from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
 from ottla.broker.later import Body, Broken, Later
-from ottla.broker.long_writes import drop, own_descriptor, send, senders
+from ottla.broker.long_writes import drop, front, own_descriptor, send, senders
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -282,15 +282,8 @@ class Connection(asyncio.BufferedProtocol):
         """The next of a long reply; those who wait for the loop come in between."""
         if self._transport is None or self._writing_paused or not self._rest:
             return
-        piece: Body = []
-        room = PIECE_BYTES
-        while self._rest and room:
-            first = self._rest.popleft()
-            if len(first) > room:
-                self._rest.appendleft(first[room:])
-                first = first[:room]
-            piece.append(first)
-            room -= len(first)
+        piece = front(self._rest, PIECE_BYTES)
+        drop(self._rest, sum(map(len, piece)))
         self._transport.writelines(piece)
         if self._rest:
             asyncio.get_running_loop().call_soon(self._write_piece)

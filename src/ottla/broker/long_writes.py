@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import islice
 
 WAIT_S_MAX = 0.05
 """For a reply as a whole: slow clients must not keep the threads from the others."""
-_BUFFERS_MAX = 512  # in one call
+CALL_BYTES = 256 * 1024
+"""Handed over in one call: a kernel without preemption lets nobody have the core before it ends."""
 
 
 def own_descriptor(transport: Transport) -> int | None:
@@ -43,7 +43,7 @@ def _send(descriptor: int, left: deque[memoryview]) -> int:
     sent, patience_s = 0, WAIT_S_MAX
     while left and patience_s > 0:
         try:
-            count = os.writev(descriptor, list(islice(left, _BUFFERS_MAX)))
+            count = os.writev(descriptor, front(left, CALL_BYTES))
         except BlockingIOError:
             began = time.monotonic()
             room.poll(patience_s * 1000)
@@ -52,6 +52,17 @@ def _send(descriptor: int, left: deque[memoryview]) -> int:
         sent += count
         drop(left, count)
     return sent
+
+
+def front(buffers: Iterable[memoryview], size: int) -> list[memoryview]:
+    """So many bytes at most, from the first on."""
+    piece: list[memoryview] = []
+    for buffer in buffers:
+        if not size:
+            break
+        piece.append(buffer[:size])
+        size -= len(piece[-1])
+    return piece
 
 
 def drop(buffers: deque[memoryview], count: int) -> None:

@@ -159,11 +159,8 @@ class TailRead(NamedTuple):
     limit: int  # position where the file ended
 
     def run(self) -> Buffer:
-        """In a thread. What never left memory is as it was written; what a disk gave back may
-        not be."""
-        data: Buffer | None = self.handle.read_resident(self.start, self.size)
-        if data is not None:
-            return data
+        """In a thread. Whether it never left memory cannot be told: what is read ahead is there
+        too, and was not looked at."""
         read_ahead(self.handle, self.start + self.size, self.limit)
         data = self.handle.read(self.start, self.size)
         sound = sound_bytes(data)

@@ -7,7 +7,6 @@ connection is closed, as Apache Kafka does. ApiVersions alone is always answered
 import asyncio
 import logging
 from functools import partial
-from inspect import isawaitable
 from typing import TYPE_CHECKING
 
 from ottla.broker.api import Api, Handler, Listeners, apis, load
@@ -93,8 +92,13 @@ class Dispatcher:
             response = handler.handle(request, context, self.broker)
         except Exception as error:
             response = refusal(handler, request, error)
-        if not isawaitable(response):
+        if isinstance(response, Message):
             return written(handler, context, response)
+        if isinstance(response, asyncio.Future):  # coordinators answer with futures: no task
+            answering = response
+        else:
+            answering = asyncio.ensure_future(response)
+            self._tasks.add(answering)
         reply = Later()
 
         def answer(done: "asyncio.Future[Message]") -> None:
@@ -108,10 +112,7 @@ class Dispatcher:
             except (Broken, asyncio.CancelledError):
                 reply.break_off()
 
-        if not isinstance(response, asyncio.Future):  # coordinators answer with futures: no task
-            response = asyncio.ensure_future(response)
-            self._tasks.add(response)
-        response.add_done_callback(answer)
+        answering.add_done_callback(answer)
         return reply
 
     def _too_new(self, api: Api, correlation_id: int) -> Body:

@@ -24,10 +24,18 @@ def main() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.nice(10)
     gc.disable()  # there are no cycles, and columns of millions of fields would be looked through
-    while sys.stdin.buffer.peek(1):
-        result = pickle.dumps(_cleaned(pickle.load(sys.stdin.buffer)))
+    while (plan := _next_plan()) is not None:
+        result = pickle.dumps(_cleaned(plan))
         sys.stdout.buffer.write(RESULT_SIZE.pack(len(result)) + result)
         sys.stdout.buffer.flush()
+
+
+def _next_plan() -> CleaningPlan | None:
+    try:
+        plan: CleaningPlan = pickle.load(sys.stdin.buffer)
+    except EOFError:
+        return None
+    return plan
 
 
 def _cleaned(plan: CleaningPlan) -> CleaningResult | Damage:

@@ -4,7 +4,7 @@ Headers are read without looking at records; records are walked only by those wh
 broker accepts from a producer is decided in `log.validation`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
 from struct import error as StructError
 from typing import NamedTuple
@@ -306,28 +306,19 @@ def build_batch(
 
 
 def encode_record(offset_delta: int, timestamp_delta: int, record: NewRecord | Record) -> bytes:
-    body = b"".join(
-        (
-            b"\x00",
-            varint(timestamp_delta),
-            varint(offset_delta),
-            *_sized(record.key),
-            *_sized(record.value),
-            varint(len(record.headers)),
-            *_encode_headers(record.headers),
-        )
-    )
+    deltas = varint(timestamp_delta) + varint(offset_delta)
+    headers = _encode_headers(record.headers) if record.headers else b"\x00"
+    body = b"\x00" + deltas + _sized(record.key) + _sized(record.value) + headers
     return varint(len(body)) + body
 
 
-def _encode_headers(headers: Headers) -> Iterable[bytes]:
-    for name, value in headers:
-        yield from _sized(name.encode())
-        yield from _sized(value)
+def _encode_headers(headers: Headers) -> bytes:
+    fields = [_sized(name.encode()) + _sized(value) for name, value in headers]
+    return varint(len(headers)) + b"".join(fields)
 
 
-def _sized(field: bytes | None) -> tuple[bytes, ...]:
-    return (b"\x01",) if field is None else (varint(len(field)), field)
+def _sized(field: bytes | None) -> bytes:
+    return b"\x01" if field is None else varint(len(field)) + field
 
 
 def seal_batch(header: BatchHeader, payload: Buffer) -> bytes:

@@ -10,6 +10,8 @@ def varint(value: int) -> bytes:
     value = value << 1 if value >= 0 else (-value << 1) - 1
     if value < 128:
         return _SMALL[value]
+    if value < 1 << 14:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     out = bytearray()
     while value > 127:
         out.append((value & 0x7F) | 0x80)

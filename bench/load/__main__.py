@@ -1,20 +1,27 @@
-"""usage: python -m bench.load [--quick] [--rounds 3] [--only WORDS] [--write FILE]"""
+"""usage: python -m bench.load [--quick] [--rounds 3] [--only WORDS] [--values FILE] [--write FILE]
+
+A full run takes half an hour. With `--values` it can be made in parts: what was measured is kept
+there, load by load, and the table is made of all of it.
+"""
 
 import argparse
+import json
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.load import cold, commits, compaction, idle
+from bench.load import cold, commits, compaction, idle, memory
 from bench.report import Values, compare, number, put, table
 from support.brokers import Kind
 from support.jars import KAFKA_VERSION
 
 TITLE = "Under load"
 KINDS: tuple[Kind, Kind] = ("kafka", "ottla")
+Measured = dict[str, dict[Kind, list[Values]]]
+"""By load and kind: the values of each round."""
 
 
 class Load(NamedTuple):
@@ -31,6 +38,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="rounds in turn (3, quick: 1)")
     parser.add_argument("--only", nargs="+", default=[""], help="loads with one of these words")
     parser.add_argument("--kind", choices=KINDS, help="one of the two alone, without ratios")
+    parser.add_argument("--values", type=Path, help="keep what is measured; go on from there")
     parser.add_argument("--write", type=Path, help="put the table of a full run into this page")
     return parser.parse_args()
 
@@ -44,11 +52,12 @@ def loads(*, quick: bool) -> list[Load]:
         Load("idle 2000", partial(idle.measure, partitions=2000)),
         # Apache Kafka takes minutes to make so many, and ten times the memory of the others.
         Load("idle 10000", partial(idle.measure, partitions=10_000), ("ottla",)),
+        Load("memory", partial(memory.measure, groups=1000, commits=1_000_000 // part), ("ottla",)),
     ]
 
 
 def alone_lines(values: dict[Kind, list[Values]]) -> str:
-    """What was measured of Ottla alone."""
+    """What was measured of Ottla alone, the median of its rounds."""
     rounds = values["ottla"]
     names = dict.fromkeys(name for one in rounds for name in one)
     lines = [
@@ -59,37 +68,56 @@ def alone_lines(values: dict[Kind, list[Values]]) -> str:
     return "\n".join(["\nOttla alone:\n", *lines, ""]) if lines else ""
 
 
-def main() -> int:
-    given = arguments()
-    count = given.rounds or (1 if given.quick else 3)
-    everything = loads(quick=given.quick)
-    selected = [load for load in everything if any(word in load.name for word in given.only)]
-    kinds = [given.kind] if given.kind else KINDS
-    values: dict[Kind, list[Values]] = {kind: [{} for _ in range(count)] for kind in KINDS}
-    for turn in range(count):
+def measure(selected: list[Load], kinds: Sequence[Kind], rounds: int) -> Measured:
+    """Kafka and Ottla in turn, round by round."""
+    measured: Measured = {load.name: {kind: [] for kind in KINDS} for load in selected}
+    for turn in range(rounds):
         for load in selected:
             for kind in [kind for kind in kinds if kind in load.kinds]:
-                print(f"{load.name}, round {turn + 1} of {count}: {kind}", file=sys.stderr)
+                print(f"{load.name}, round {turn + 1} of {rounds}: {kind}", file=sys.stderr)
                 found = load.measure(kind)
                 for name, value in found.items():
                     print(f"  {name}: {value:.4g}", file=sys.stderr)
-                values[kind][turn] |= found
+                measured[load.name][kind].append(found)
+    return measured
+
+
+def by_round(measured: Measured, rounds: int) -> dict[Kind, list[Values]]:
+    values: dict[Kind, list[Values]] = {kind: [{} for _ in range(rounds)] for kind in KINDS}
+    for found in measured.values():
+        for kind in KINDS:
+            for turn, one in enumerate(found[kind][:rounds]):
+                values[kind][turn] |= one
+    return values
+
+
+def main() -> int:
+    given = arguments()
+    rounds = given.rounds or (1 if given.quick else 3)
+    everything = loads(quick=given.quick)
+    selected = [load for load in everything if any(word in load.name for word in given.only)]
+    kept: Measured = {}
+    if given.values and given.values.exists():
+        kept = json.loads(given.values.read_text())
+    kept |= measure(selected, [given.kind] if given.kind else KINDS, rounds)
+    if given.values:
+        given.values.write_text(json.dumps(kept))
     if given.kind:
         return 0
-    alone = alone_lines(values)
+    measured = {load.name: kept[load.name] for load in everything if load.name in kept}
+    values = by_round(measured, rounds)
     lines = compare(values["kafka"], values["ottla"])
-    note = ", a quick run" if given.quick else ""
     text = table(
         lines,
         title=TITLE,
-        rounds=count,
+        rounds=rounds,
         version=KAFKA_VERSION,
-        note=note,
+        note=", a quick run" if given.quick else "",
         command="make load-bench",
     )
-    text += alone
+    text += alone_lines(values)
     print(text, flush=True)
-    if given.write and not given.quick and len(selected) == len(everything):
+    if given.write and not given.quick and len(measured) == len(everything):
         put(TITLE, text, given.write)
     return any(line.behind for line in lines)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from interop.suites.reports import read_go, read_junit, read_librdkafka
 from interop.suites.suite import Command, Place, Results, Suite
+from support.jars import class_path
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 REPORT = "report"
@@ -26,8 +27,9 @@ def go_test(place: Place, package: str, *options: str, **environment: str) -> Co
     """Two tests at a time: more would only wait for two cores."""
     script = 'go test -json -mod=mod -p 1 -parallel 2 "$@" > "$REPORT"'
     report = str(place.work / REPORT)
+    only = ["-run", "|".join(place.only)] if place.only else []
     return Command(
-        arguments=["bash", "-c", script, "go-test", *options, package],
+        arguments=["bash", "-c", script, "go-test", *options, *only, package],
         environment={"REPORT": report, "GOFLAGS": "-buildvcs=false", **environment},
     )
 
@@ -38,6 +40,8 @@ def go_results(place: Place) -> Results:
 
 def pytest_run(place: Place, *tests: str, **environment: str) -> Command:
     options = ["-q", "-p", "no:cacheprovider"]
+    if place.only:
+        options += ["-k", " or ".join(place.only)]
     report = f"--junitxml={place.work / REPORT}"
     return Command(
         arguments=[str(place.python), "-m", "pytest", *options, report, "--timeout=180", *tests],
@@ -90,19 +94,33 @@ def aiokafka(place: Place) -> Command:
 
 
 def librdkafka(place: Place) -> Command:
-    """Built by hand beforehand (`./configure && make && make -C tests build`)."""
-    tests = place.source / "tests"
+    """Built by hand beforehand, by `configure` or in a folder of CMake's. Each test is a process of
+    its own, so that one that hangs or crashes takes no other with it; tests that start a mock
+    broker of librdkafka's (`-L`) say nothing about ours."""
+    runner = next(place.source.glob("**/tests/test-runner"))
     script = (
-        'printf "bootstrap.servers=%s\\n" "$BOOTSTRAP" > test.conf && '
-        'LD_LIBRARY_PATH=../src:../src-cpp ./test-runner -p1 -a "$@"'
+        'for file in $TESTS_CHOSEN; do name=${file%.*}; : > "$REPORTS/$name"; '
+        'TESTS=${name%%-*} TEST_REPORT="$REPORTS/$name" '
+        'timeout "$SECONDS_MAX" "$RUNNER" -p1 -L; done'
     )
+    reports = place.work / REPORT
+    reports.mkdir()
+    configuration = place.work / "test.conf"
+    configuration.write_text(f"bootstrap.servers={place.bootstrap}\n")
     return Command(
-        arguments=["bash", "-c", f"cd {tests} && {script}", "test-runner"],
+        arguments=["bash", "-c", f"cd {place.source / 'tests'} && {script}"],
         environment={
-            "BOOTSTRAP": place.bootstrap,
-            "TEST_REPORT": str(place.work / REPORT),
+            "RUNNER": str(runner),
+            "REPORTS": str(reports),
+            "RDKAFKA_TEST_CONF": str(configuration),
+            "TESTS_CHOSEN": " ".join(f"{start}*.c*" for start in place.only or ("0",)),
+            "SECONDS_MAX": "450",
             "TEST_KAFKA_VERSION": "4.3.1",
             "TEST_CONSUMER_GROUP_PROTOCOL": "consumer",
+            "KAFKA_PATH": str(STAND_INS / "kafka"),
+            "KAFKA_CLASS_PATH": class_path(),
+            "BROKERS": place.bootstrap,
+            "LD_LIBRARY_PATH": f"{place.source / 'src'}:{place.source / 'src-cpp'}",
         },
     )
 
@@ -110,7 +128,7 @@ def librdkafka(place: Place) -> Command:
 def kafkajs(place: Place) -> Command:
     """Its packages are installed by hand beforehand (`npm install`)."""
     return Command(
-        arguments=["npx", "jest", "--ci", "--runInBand", "--forceExit"],
+        arguments=["npx", "jest", "--ci", "--runInBand", "--forceExit", *place.only],
         environment={
             "KAFKA_VERSION": "2.4",
             "KAFKAJS_DEBUG_PROTOCOL_BUFFERS": "1",

@@ -18,6 +18,8 @@ class Place:
     """A folder for what the run leaves behind."""
     python: Path
     """The interpreter that has the suite's packages."""
+    only: tuple[str, ...] = ()
+    """Tests to choose, in the words of the suite's runner; none: all."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -160,7 +160,7 @@ SUITES = {
         command=kafka_python,
         results=junit_results,
         packages=("pytest==9.0.2", "pytest-timeout", "pytest-mock", "crc32c", "lz4", "zstandard"),
-        settings=FOUR_PARTITIONS,
+        settings={**FOUR_PARTITIONS, "group.min.session.timeout.ms": "100"},
     ),
     "aiokafka": Suite(
         source=None,

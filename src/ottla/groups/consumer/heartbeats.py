@@ -56,13 +56,17 @@ def heartbeat(
     member = _updated(before, request, caller)
     other_regex = member.regex != before.regex
     bump = member.topics != before.topics
+    new_regex = ""
     if other_regex:
         bump |= not member.regex or _is_resolved(draft.group, member.regex)
-        _check_regex(draft.group, member.regex)
+        if _is_new(draft.group, member.regex):
+            new_regex = member.regex
+            regex.check(new_regex)
     resubscribed = bump or other_regex
     if member != before or member.id not in draft.group.members:
         draft.write(records.member_metadata(group.id, member))
-    targets.refresh(groups, draft, now, _why(before, member), resubscribed=bump)
+    why = _why(before, member)
+    targets.refresh(groups, draft, now, why, resubscribed=bump, new_regex=new_regex)
     targets.advance(groups, draft, now)
     moved = step(groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed)
     groups.expect_member(group.id, moved.id, now)
@@ -134,10 +138,8 @@ def check_room(groups: "Groups", group: ConsumerGroup, member_id: str) -> None:
         )
 
 
-def _check_regex(group: ConsumerGroup, pattern: str) -> None:
-    """One that others brought has been looked at."""
-    if pattern and all(member.regex != pattern for member in group.members.values()):
-        regex.check(pattern)
+def _is_new(group: ConsumerGroup, pattern: str) -> bool:
+    return bool(pattern) and all(member.regex != pattern for member in group.members.values())
 
 
 def _is_resolved(group: ConsumerGroup, pattern: str) -> bool:
@@ -167,6 +169,7 @@ def _nothing_new(
         and member.classic is None
         and member.is_reconciled_to(group.assignment_epoch)
         and group.topics_seen == groups.topics_version
+        and (not member.regex or member.regex in group.regexes)
         and (group.epoch == group.assignment_epoch or not targets.may_advance(groups, group, now))
         and _updated(member, request, caller) == member
     )

@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 
 
 def refresh(
-    groups: "Groups", draft: Draft, now: Instant, reason: str, *, resubscribed: bool
+    groups: "Groups",
+    draft: Draft,
+    now: Instant,
+    reason: str,
+    *,
+    resubscribed: bool,
+    new_regex: str = "",
 ) -> None:
     """Raise the epoch if a member wants other topics than before, or the topics are others. What
-    else a member says of itself (rack, assignor) counts with the next change of these."""
+    else a member says of itself (rack, assignor) counts with the next change of these.
+
+    A regex that nobody had before (`new_regex`) is resolved after the answer to the heartbeat that
+    brought it: clients see the topics it has by name first, as with Kafka."""
     group = draft.group
     forget_unused_regexes(draft)
-    changed = _resolve_regexes(groups, draft, now) or resubscribed
+    changed = _resolve_regexes(groups, draft, now, new_regex) or resubscribed
     if changed or group.topics_seen != groups.topics_version:
         new_hash = metadata_hash(groups.image(), group.subscribed_topics())
         if changed or new_hash != group.metadata_hash:
@@ -62,11 +71,12 @@ def forget_unused_regexes(draft: Draft) -> None:
         draft.write(records.regex_tombstone(group.id, pattern))
 
 
-def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant) -> bool:
+def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant, new_regex: str) -> bool:
     """Whether one of them stands for other topics than before."""
     group, image = draft.group, groups.image()
     changed = False
-    for pattern in sorted({member.regex for member in group.members.values() if member.regex}):
+    wanted = {member.regex for member in group.members.values()} - {"", new_regex}
+    for pattern in sorted(wanted):
         known = group.regexes.get(pattern)
         if known is not None and group.topics_seen == groups.topics_version:
             continue

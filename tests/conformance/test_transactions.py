@@ -102,6 +102,28 @@ class Transactional:
 
         return self.settled(once) if again else once()
 
+    def batches(self, *places: tuple[int, int]) -> dict[str, Any]:
+        """A request with one batch for each partition and sequence."""
+        data = [
+            {
+                "index": partition,
+                "records": batch(
+                    [b"v"],
+                    attributes=TRANSACTIONAL,
+                    producer_id=self.id,
+                    producer_epoch=self.epoch,
+                    sequence=sequence,
+                ),
+            }
+            for partition, sequence in places
+        ]
+        return {
+            "transactional_id": self.name,
+            "acks": -1,
+            "timeout": 5_000,
+            "topic_data": [{"name": self.topic.name, "partition_data": data}],
+        }
+
     def produce(self, records: bytes, version: int, partition: int = 0) -> Any:
         reply = self.connection.ask(
             "produce",
@@ -183,6 +205,22 @@ def test_the_next_transaction_begins_while_markers_are_written(producer: Transac
     for _ in range(20):
         for partition in range(3):
             assert producer.write(partition=partition).error_code == ErrorCode.none
+        assert producer.end(True).error_code == ErrorCode.none
+
+
+def test_a_batch_does_not_overtake_one_that_is_still_being_verified(
+    producer: Transactional,
+) -> None:
+    """The first request has a partition that is new to the transaction and one that is not; the
+    second, which is read together with it, has only the latter."""
+    for _ in range(10):
+        assert producer.write(partition=0).error_code == ErrorCode.none
+        first = producer.batches((0, 1), (1, 0))
+        producer.connection.send_together("produce", 12, first, producer.batches((0, 2)))
+        for _ in range(2):
+            _, reply = producer.connection.receive("produce", 12)
+            told = {each.error_code for each in reply.responses[0].partition_responses}
+            assert told == {ErrorCode.none}
         assert producer.end(True).error_code == ErrorCode.none
 
 

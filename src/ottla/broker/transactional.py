@@ -7,7 +7,7 @@ late message of a transaction that has ended must not begin one that nobody will
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.later import Body, Later
@@ -66,12 +66,22 @@ class Gate:
         """Requests wait here: those that come after them must not overtake."""
         return transactional_id in self._last_in_turn
 
-    @asynccontextmanager
-    async def in_turn(self, transactional_id: str) -> AsyncIterator[None]:
-        """A producer's batches are appended in the order in which they came."""
+    def take_turn(self, transactional_id: str) -> AbstractAsyncContextManager[None]:
+        """A producer's batches are appended in the order in which they came. The turn is taken by
+        the call, not when somebody begins to wait for it: requests that were read together are
+        served before any task of theirs runs."""
         before = self._last_in_turn.get(transactional_id)
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._last_in_turn[transactional_id] = mine
+        return self._in_turn(transactional_id, before, mine)
+
+    @asynccontextmanager
+    async def _in_turn(
+        self,
+        transactional_id: str,
+        before: asyncio.Future[None] | None,
+        mine: asyncio.Future[None],
+    ) -> AsyncIterator[None]:
         try:
             if before is not None:
                 await asyncio.wait([before])
@@ -219,11 +229,11 @@ class TransactionVerification:
     def then(self, go_on: "Callable[[Codes], Body | Later | None]") -> Later:
         """Ask; then go on with a code for each partition that was asked about."""
         later = Later()
+        turn = self._broker.transaction_gate.take_turn(self._request.transactional_id or "")
 
         async def ask() -> None:
             try:
-                gate = self._broker.transaction_gate
-                async with gate.in_turn(self._request.transactional_id or ""):
+                async with turn:
                     body = go_on(await self._verdicts())
             except Exception:
                 later.break_off()

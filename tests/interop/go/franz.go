@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -205,9 +206,21 @@ func transact(ctx context.Context, client *kgo.Client, partitions int, value str
 		records = append(records, &kgo.Record{Partition: int32(partition), Value: []byte(value)})
 	}
 	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return errors.Join(err, client.EndTransaction(ctx, kgo.TryAbort))
+		return errors.Join(err, endTransaction(ctx, client, kgo.TryAbort))
 	}
-	return client.EndTransaction(ctx, end)
+	return endTransaction(ctx, client, end)
+}
+
+// endTransaction tries again where the client found nobody at an address: it asks a random node for the
+// coordinator, and gives up when that one was killed just now. What a broker answers is not tried again.
+func endTransaction(ctx context.Context, client *kgo.Client, end kgo.TransactionEndTry) error {
+	for {
+		err := client.EndTransaction(ctx, end)
+		var unreachable *net.OpError
+		if !errors.As(err, &unreachable) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 func copyInTransactions(ctx context.Context, bootstrap, name string, more ...kgo.Opt) (any, error) {

@@ -1,4 +1,4 @@
-"""`python -m interop.suites NAME [--on ottla kafka] [--source DIR] [--only …]`: see the package."""
+"""`python -m interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]`."""
 
 import argparse
 import contextlib
@@ -13,7 +13,7 @@ from pathlib import Path
 from interop.suites.clients import SUITES
 from interop.suites.suite import Place, Results, Suite
 from support.brokers import Kind, running
-from support.clusters import Cluster, cluster_of
+from support.clusters import cluster_of
 from support.homes import Home
 from support.jars import PROJECT
 
@@ -40,6 +40,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--on", nargs="+", choices=["ottla", "kafka"], default=["ottla", "kafka"])
     parser.add_argument("--source", type=lambda text: Path(text).resolve())
+    parser.add_argument("--nodes", type=int, help="more than the suite wants of itself")
     parser.add_argument("--only", nargs="+", default=(), help="tests, as the suite's runner names")
     return parser.parse_args()
 
@@ -55,7 +56,7 @@ def in_a_network_of_its_own(arguments: list[str]) -> int:
 def run(arguments: argparse.Namespace, suite: Suite, source: Path, kind: Kind) -> Results:
     name, only = arguments.suite, tuple(arguments.only)
     work = Path(tempfile.mkdtemp(prefix=f"{name}-{kind}-"))
-    with brokers(suite, kind, work) as bootstrap:
+    with brokers(suite, kind, work, arguments.nodes) as bootstrap:
         python = interpreter(name, suite.packages)
         place = Place(
             bootstrap=bootstrap, kind=kind, source=source, work=work, python=python, only=only
@@ -90,16 +91,16 @@ def interpreter(name: str, packages: tuple[str, ...]) -> Path:
 
 
 @contextlib.contextmanager
-def brokers(suite: Suite, kind: Kind, work: Path) -> Iterator[str]:
-    settings = dict(suite.settings)
-    if suite.ports is None or len(suite.ports) == 1:
+def brokers(suite: Suite, kind: Kind, work: Path, nodes: int | None) -> Iterator[str]:
+    settings, path = dict(suite.settings), work / "broker"
+    nodes = nodes or len(suite.ports or (0,))
+    if nodes == 1:
         port = {"port": suite.ports[0]} if suite.ports else {}
-        with running(kind, Home(path=work / "broker", settings=settings, **port)) as broker:
+        with running(kind, Home(path=path, settings=settings, **port)) as broker:
             yield broker.bootstrap
     else:
-        with cluster_of(len(suite.ports), work / "broker", settings, kind, ports=suite.ports) as it:
-            assert isinstance(it, Cluster)
-            yield it.bootstrap
+        with cluster_of(nodes, path, settings, kind, ports=suite.ports) as cluster:
+            yield cluster.bootstrap
 
 
 def summary(results: Results) -> str:

@@ -7,15 +7,11 @@ what plain Python makes of that, each row once, whoever died.
 
 import contextlib
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +28,9 @@ from confluent_kafka import (
 from ottla.pipelines.app import App
 from ottla.pipelines.decoding import COORDINATES
 from ottla.pipelines.topics import NewTopic, create
-from support.brokers import BrokerProcess, Kind
-from support.homes import Home
+from pipelines.struck import Struck
+from support.brokers import Kind
 
-SOURCE = Path(__file__).parents[2] / "src"
 PROGRAM = """
 import ottla
 from ottla.pipelines import json
@@ -57,78 +52,30 @@ KEYS = 50
 PARTITIONS = 2
 WITHIN_S = 240.0
 READ_S = 5.0
-PROCESSES = {
-    "jvm": "SparkSubmit",
-    "worker": "-m ottla.pipelines.daemon",
-    "executor": "CoarseGrainedExecutorBackend",
-}
 
 
-class Fire:
-    """A broker, a feeder and the application, each of which can be struck."""
+class Fire(Struck):
+    """Fed for as long as it runs; every strike is followed by more results."""
 
     def __init__(
         self, kind: Kind, folder: Path, program: str, master: Sequence[str], topics: Sequence[str]
     ) -> None:
-        self.broker = BrokerProcess(kind, Home(path=folder / "node"))
-        self.broker.start()
-        self.bootstrap = self.broker.bootstrap
+        super().__init__(kind, folder, program, master)
         new = [NewTopic(topic, PARTITIONS) for topic in ("numbers", "names", *topics)]
         create(App("fire", bootstrap=self.bootstrap).definition(), new)
-        self.folder = folder
-        (folder / "program.py").write_text(program)
-        self.master = master
         self.readers = {topic: Reader(self.bootstrap, topic) for topic in topics}
         self.sent = 0
         self._refused: list[str] = []  # what the broker did not take of the feeder
         self._stopping = threading.Event()
         self._feeder = threading.Thread(target=self._feed)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "run.log"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "ottla", "run", "--no-ui", *self.master]
-        environment = os.environ | {
-            "PYTHONPATH": str(SOURCE),
-            "OTTLA_BOOTSTRAP": self.bootstrap,
-            "OTTLA_STATE": str(self.folder / "state"),
-        }
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, str(self.folder / "program.py")],
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        super().start()
         if not self._feeder.is_alive():
             self._feeder.start()
 
     def strike(self, victim: str) -> None:
-        """Kill it in the midst of work, and see that work goes on."""
-        assert self._process is not None
-        if victim == "broker":
-            self.broker.kill9()
-            self.broker.start()
-        elif victim == "driver":
-            self._process.kill()
-            self._process.wait(30)
-            self.start()
-        else:
-            struck = [
-                pid for pid, command in below(self._process.pid) if PROCESSES[victim] in command
-            ]
-            assert struck, f"no {victim} to kill"
-            for pid in struck:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            if victim == "jvm":  # the driver is nothing without it
-                self._process.kill()
-                self._process.wait(30)
-                self.start()
+        super().strike(victim)
         self.wait_for_more()
 
     def wait_for_more(self, rows: int = 100) -> None:
@@ -148,9 +95,7 @@ class Fire:
         self._feeder.join()
         assert not self._refused, self._refused[:5]
         self._until(done)
-        assert self._process is not None
-        self._process.terminate()
-        assert self._process.wait(60) == 0, self.log.read_text()[-2000:]
+        self.stop()
         for reader in self.readers.values():
             reader.refresh()
 
@@ -158,10 +103,7 @@ class Fire:
         self._stopping.set()
         if self._feeder.is_alive():
             self._feeder.join()
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self.broker.discard()
+        super().close()
 
     def _until(self, condition: Any) -> None:
         deadline = time.monotonic() + WITHIN_S
@@ -173,8 +115,7 @@ class Fire:
             if time.monotonic() >= deadline:
                 read = {topic: len(reader.rows) for topic, reader in self.readers.items()}
                 last = {topic: reader.rows[-7:] for topic, reader in self.readers.items()}
-                told = self.log.read_text()[-2000:]
-                pytest.fail(f"{self.sent} sent, {read} read, at the end {last}\n{told}")
+                pytest.fail(f"{self.sent} sent, {read} read, at the end {last}\n{self.told}")
             time.sleep(0.1)
 
     def _feed(self) -> None:
@@ -243,20 +184,6 @@ class Reader:
                 self.rows.append(json.loads(message.value() or b""))
                 said: dict[str, Any] = dict(message.headers() or [])
                 self.origins.append(tuple(said.get(name, b"") for name in COORDINATES))
-
-
-def below(pid: int) -> Iterator[tuple[int, str]]:
-    """Every process below this one, with its command."""
-    listed = subprocess.run(
-        ["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    ).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    family = {pid}
-    for _ in range(6):
-        family |= {int(row[0]) for row in rows if int(row[1]) in family}
-    for row in rows:
-        if int(row[0]) in family and int(row[0]) != pid:
-            yield int(row[0]), row[2]
 
 
 def newest(rows: list[Any], key: str) -> dict[Any, tuple[int, int]]:

@@ -1,0 +1,126 @@
+"""An application as a user runs it, in processes of its own, and a broker: each can be killed."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from support.brokers import BrokerProcess, Kind
+from support.homes import Home
+
+SOURCE = Path(__file__).parents[2] / "src"
+WORKS_WITHIN_S = 120.0
+PROCESSES = {
+    "jvm": "SparkSubmit",
+    "worker": "-m ottla.pipelines.daemon",
+    "executor": "CoarseGrainedExecutorBackend",
+}
+
+
+class Struck:
+    """`ottla run` of a program on a broker of its own."""
+
+    def __init__(self, kind: Kind, folder: Path, program: str, master: Sequence[str] = ()) -> None:
+        self.broker = BrokerProcess(kind, Home(path=folder / "node"))
+        self.broker.start()
+        self.folder = folder
+        (folder / "program.py").write_text(program)
+        self._master = master
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
+
+    @property
+    def bootstrap(self) -> str:
+        return self.broker.bootstrap
+
+    @property
+    def told(self) -> str:
+        """The end of what the application said."""
+        return (self.folder / "run.log").read_text()[-2000:]
+
+    def start(self) -> None:
+        self._started = time.time()
+        command = [sys.executable, "-m", "ottla", "run", "--no-ui", *self._master]
+        environment = os.environ | {
+            "PYTHONPATH": str(SOURCE),
+            "OTTLA_BOOTSTRAP": self.bootstrap,
+            "OTTLA_STATE": str(self.folder / "state"),
+        }
+        with (self.folder / "run.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [*command, str(self.folder / "program.py")],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def strike(self, victim: str) -> None:
+        """Kill it in the midst of work, and start it again if nobody else does."""
+        assert self._process is not None
+        if victim == "broker":
+            self.broker.kill9()
+            self.broker.start()
+        elif victim == "driver":
+            self._restart()
+        else:
+            struck = [
+                pid for pid, command in below(self._process.pid) if PROCESSES[victim] in command
+            ]
+            assert struck, f"no {victim} to kill"
+            for pid in struck:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if victim == "jvm":  # the driver is nothing without it
+                self._restart()
+
+    def await_work(self) -> None:
+        """Until it has ended a batch since it was started."""
+        deadline = time.monotonic() + WORKS_WITHIN_S
+        while not any(
+            path.stat().st_mtime > self._started for path in self.folder.glob("state/**/commits/*")
+        ):
+            assert time.monotonic() < deadline, f"it does nothing:\n{self.told}"
+            time.sleep(0.1)
+
+    def change(self, program: str) -> None:
+        """Stop it, and start another program in its place."""
+        self.stop()
+        (self.folder / "program.py").write_text(program)
+        self.start()
+
+    def stop(self) -> None:
+        """A clean stop, which must succeed."""
+        assert self._process is not None
+        self._process.terminate()
+        assert self._process.wait(60) == 0, self.told
+
+    def close(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self.broker.discard()
+
+    def _restart(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(30)
+        self.start()
+
+
+def below(pid: int) -> Iterator[tuple[int, str]]:
+    """Every process below this one, with its command."""
+    listed = subprocess.run(
+        ["ps", "-ewwo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    family = {pid}
+    for _ in range(6):
+        family |= {int(row[0]) for row in rows if int(row[1]) in family}
+    for row in rows:
+        if int(row[0]) in family and int(row[0]) != pid:
+            yield int(row[0]), row[2]

@@ -288,6 +288,8 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.default.parallelism": str(settings.parallelism),
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.ui.showConsoleProgress": "false",
+        # A row waits for so long for others to pass the shuffle with it; 50 ms if nothing is said.
+        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),
     }
     if _is_local(settings.master):

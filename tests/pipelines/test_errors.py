@@ -38,26 +38,27 @@ def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
     assert said_of(tmp_path, "app = ottla.App(\n").startswith("wrong_shop.py:3: '(' was never")
 
 
-def test_a_column_of_pyspark_before_spark_runs_is_one_sentence(tmp_path: Path) -> None:
-    file = tmp_path / "wrong_shop.py"
+def test_a_file_that_uses_pyspark_s_functions_has_spark_started_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
     file.write_text(
         HEAD
         + "from pyspark.sql import functions as F\n"
-        + "s = ottla.App('a').stream('t', value=json('at INT'))\n"
-        + "s.filter(F.col('at') > 3)\n"
+        + "app = ottla.App('a')\n"
+        + "@F.pandas_udf('bigint')\n"
+        + "def double(n): return n * 2\n"
+        + "s = app.stream('t', value=json('at INT'))\n"
+        + "s.filter(F.col('at') > 3).to('late')\n"
     )
-    program = "import sys; from ottla.cli.main import main; sys.argv[1:] = sys.argv[1:]; main()"
     done = subprocess.run(  # a process of its own: here Spark may run
-        [sys.executable, "-c", program, "pipeline", "explain", str(file)],
+        [sys.executable, "-m", "ottla", "pipeline", "explain", str(file)],
         capture_output=True,
         text=True,
         check=False,
         timeout=100,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    first, *others = done.stderr.splitlines()
-    assert first.startswith(f"ottla: {file}:5: pyspark's functions work once Spark runs")
-    assert others == ["  s.filter(F.col('at') > 3)"]
+    assert done.returncode == 0, done.stderr
+    assert "late" in done.stdout
 
 
 def test_distinct_values_are_refused_with_a_way_out() -> None:

@@ -11,6 +11,7 @@ from ottla.pipelines import App, jars, string
 from ottla.pipelines.java import find_java
 from ottla.pipelines.spark import SparkSettings, configuration
 from ottla.pipelines.state import Generations
+from ottla.pipelines.status import RunOptions
 from ottla.pipelines.storage import LocalStorage
 
 
@@ -102,13 +103,16 @@ def test_a_frame_in_the_file_starts_spark_with_the_page_and_the_log_of_the_run(
         asked.append(settings)
         raise OttlaError("enough seen")
 
-    monkeypatch.setenv("OTTLA_STATE", str(tmp_path))
     monkeypatch.setattr("ottla.pipelines.spark.session", session)
-    monkeypatch.setattr("ottla.pipelines.spark.prepared", SparkSettings(ui=True))
-    orders = App("shop", parallelism=3).stream("orders", value=string())
+    said = RunOptions(ui=True, state=tmp_path, conf={"spark.x": "run"})
+    monkeypatch.setattr("ottla.pipelines.choosing._prepared", said)
+    of_app = {"spark.x": "app", "spark.y": "app"}
+    orders = App("shop", parallelism=3, memory="2g", conf=of_app).stream("orders", value=string())
     with pytest.raises(OttlaError, match="enough seen"):
         _ = orders.df
     [settings] = asked
     assert settings.ui
     assert (settings.name, settings.parallelism) == ("shop", 3)
     assert settings.log == tmp_path / "shop" / "spark.log"
+    assert settings.memory == "2g"
+    assert settings.extra == {"spark.x": "run", "spark.y": "app"}

@@ -79,23 +79,16 @@ def run(
     from ottla.pipelines.plan import make_plan
 
     if master:
-        os.environ["OTTLA_MASTER"] = master  # a file that asks for .df starts Spark as it is loaded
+        os.environ["OTTLA_MASTER"] = master
     if bootstrap:
         os.environ["OTTLA_BOOTSTRAP"] = bootstrap
     need_extra()
+    from ottla.pipelines.choosing import prepare
     from ottla.pipelines.handle import Running
     from ottla.pipelines.running import Runner
-    from ottla.pipelines.spark import LOCAL_MASTER, SparkSettings, prepare
+    from ottla.pipelines.spark import LOCAL_MASTER
     from ottla.pipelines.status import RunOptions
 
-    prepare(SparkSettings(ui=ui))
-    definition = load_app(file).definition()
-    if bootstrap:
-        definition = replace(definition, bootstrap=bootstrap)
-    plan = make_plan(definition)
-    from ottla.pipelines.views import LiveTable, choose_view
-
-    view = choose_view()
     options = RunOptions(
         master=master or LOCAL_MASTER,
         replay=replay,
@@ -107,6 +100,14 @@ def run(
         conf=_settings(conf or ()),
         memory=driver_memory,
     )
+    prepare(options)  # the file may start Spark as it is read
+    definition = load_app(file).definition()
+    if bootstrap:
+        definition = replace(definition, bootstrap=bootstrap)
+    plan = make_plan(definition)
+    from ottla.pipelines.views import LiveTable, choose_view
+
+    view = choose_view()
     runner = Runner(plan, options, view)
     with view if isinstance(view, LiveTable) else contextlib.nullcontext():
         Running(runner).wait()

@@ -7,8 +7,9 @@ to Spark where it is not.
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ottla.pipelines.columns import NoText, sql_of
 from ottla.pipelines.definitions import (
     META,
     META_TYPES,
@@ -33,13 +34,16 @@ def text_of(expression: "str | Column", where: Where) -> str:
     """The expression as SQL: as it was written, or as Spark writes a pyspark Column."""
     if isinstance(expression, str):
         return expression
-    column: Any = getattr(expression, "_jc", None)
-    if column is None:
+    if getattr(expression, "_jc", None) is None:
         raise DefinitionError(
             where, f"{expression!r} is no expression: write it as text, like 'amount > 3'."
         )
-    sql: str = column.node().sql()
-    return sql
+    try:
+        return sql_of(expression)
+    except NoText as error:
+        raise DefinitionError(
+            where, f"SQL has no words for {error} in {expression}: use it in transform()."
+        ) from None
 
 
 def star(sql: str, schema: Schema, where: Where) -> list[str] | None:

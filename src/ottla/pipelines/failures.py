@@ -40,11 +40,18 @@ def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
     ]
 
 
-def _sentence(error: BaseException) -> str:
+def lacks_spark(error: BaseException) -> bool:
+    """Whether something of PySpark was called that only works once a session is there."""
     inner = traceback.extract_tb(error.__traceback__)[-1:]
-    if isinstance(error, AssertionError) and inner and "pyspark" in inner[0].filename:
+    if not inner or "pyspark" not in inner[0].filename:
+        return False
+    return isinstance(error, AssertionError) or "SESSION_OR_CONTEXT_NOT_EXISTS" in str(error)
+
+
+def _sentence(error: BaseException) -> str:
+    if lacks_spark(error):
         return (
-            "pyspark's functions work once Spark runs, and it starts when the file has been read: "
+            "pyspark's functions work once Spark runs: begin with ottla.spark_session(), or "
             "write the expression as text, like 'at > 3'."
         )
     first = str(error).split("\n\n")[0].strip()

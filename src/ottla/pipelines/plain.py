@@ -1,7 +1,5 @@
 """`.df`: a point of an application as the user's own DataFrame."""
 
-import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.definitions import (
@@ -15,7 +13,6 @@ from ottla.pipelines.definitions import (
     Where,
     walk,
 )
-from ottla.pipelines.state import state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,10 +36,9 @@ STATE = ("Aggregate", "Join", "Deduplicate", "FlatMapGroups", "TransformWithStat
 def frame_of(application: Application, node: Node) -> "DataFrame":
     """The node's columns and the columns that begin with `_`, as a streaming DataFrame."""
     from ottla.errors import OttlaError
-    from ottla.pipelines import spark as spark_sessions
     from ottla.pipelines.build import Builder, good
+    from ottla.pipelines.choosing import start_spark
     from ottla.pipelines.queries import Reading
-    from ottla.pipelines.spark import LOCAL_MASTER, SparkSettings, session
 
     states = [at for at in walk(node) if isinstance(at, STATEFUL)]
     if len(states) > 1:
@@ -50,15 +46,7 @@ def frame_of(application: Application, node: Node) -> "DataFrame":
             f"{states[1].where}: .df cannot pass two operators with state; write the first to a "
             "topic with to() and read it again."
         )
-    settings = replace(
-        spark_sessions.prepared or SparkSettings(),
-        name=application.name,
-        master=os.environ.get("OTTLA_MASTER", LOCAL_MASTER),
-        parallelism=application.parallelism,
-    )
-    if spark_sessions.prepared is not None:  # by `ottla run`, whose log lies beside the checkpoints
-        settings = replace(settings, log=state_folder() / application.name / "spark.log")
-    spark = session(settings)
+    spark = start_spark(application)
     reading = Reading(spark, application)
     return good(Builder(spark, reading.stream, reading.now).frame(node))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
+from ottla.pipelines.choosing import start_spark
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import Plan, renamed
 from ottla.pipelines.progress import Group, Listener
@@ -208,18 +209,7 @@ class Runner(Rebuilding):
             spark.streams.removeListener(listener)
 
     def _session(self) -> "SparkSession":
-        application = self.plan.application
-        return sessions.session(
-            sessions.SparkSettings(
-                name=application.name,
-                master=self.options.master,
-                parallelism=application.parallelism,
-                ui=self.options.ui,
-                memory=self.options.memory or application.memory,
-                log=self.options.state / application.name / "spark.log",
-                extra={**application.conf, **self.options.conf},
-            )
-        )
+        return start_spark(self.plan.application, self.options)
 
 
 def _topics_to_join(plan: Plan, cluster: Cluster) -> list[str]:

@@ -41,7 +41,6 @@ _current: "SparkSession | None" = None
 _lent = False  # whether somebody else has made it
 _making = threading.Lock()
 _shipped: set[tuple[str | None, Path]] = set()  # by application of Spark's
-prepared: "SparkSettings | None" = None
 
 STREAMING: Mapping[str, str] = {
     "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
@@ -95,12 +94,6 @@ class SparkSettings:
     memory: str = "1g"
     log: Path | None = None  # where Spark's output goes; None: a temporary file
     extra: Mapping[str, str] = field(default_factory=dict)
-
-
-def prepare(settings: SparkSettings) -> None:
-    """What a session gets that an application's file starts while it is read, with `.df`."""
-    global prepared
-    prepared = settings
 
 
 def session(settings: SparkSettings | None = None) -> "SparkSession":

@@ -29,7 +29,7 @@ lines = orders.explode("lines", "line").select(
     cost="line.price * line.qty", colour="tags['colour']",
     trace="CAST(_headers['trace'] AS STRING)",
 )
-home, abroad = lines.branch("country = 'CZ'", "country IS NULL OR country <> 'CZ'")
+home, abroad = lines.branch("country = 'CZ'")
 home.key_by("sku").to("home", headers={"trace": "trace"})
 abroad.key_by("sku").to("abroad", headers={"trace": "trace", "country": "country"})
 """)

@@ -352,7 +352,8 @@ def test_every_operator_gives_what_spark_alone_computes(table: list[Typed]) -> N
                 d.send(topic, {"id": number, "fk": "f"}, key=str(number))
             d.send("later", {"n": 1}, key=str(number))
         for topic in sinks:
-            found = [(row["id"], row["r"]) for _, row in d.read(topic)]
+            # A table may say of a key that it has no row.
+            found = [(row["id"], row["r"]) for _, row in d.read(topic) if row is not None]
             assert {one for one, _ in found} == {0, 1}, topic
             for number, text in found:
                 assert text == expected[number], topic

@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--area", action="append", choices=NAMES)
     parser.add_argument("--seeds", default="0-1000", help="0-1000, or one")
     parser.add_argument("--mode", choices=("patient", "impatient"))
-    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--restarts", action="store_true", help="one in the middle of each")
     parser.add_argument("--kinds", type=int, default=20, help="stop after so many kinds")
     parser.add_argument(
@@ -118,7 +118,9 @@ def judge_seed(
         if found is None or not findings.add(found):
             continue
         print(f"{one.name}, seed {seed}, {mode}: {found.kind}", flush=True)
-        if found.repeated and not asked.whole:
+        if not found.repeated:
+            continue
+        if not asked.whole:
             found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode, asked.past))
         print(report(found) + "\n", flush=True)
 

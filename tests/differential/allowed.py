@@ -33,6 +33,9 @@ ALLOWED = (
     Allowed("… and without the id", "JoinGroup", "member_id", "null", within=UNFORESEEN),
     Allowed("security, quotas, telemetry: to come", "ApiVersions", NOT_SERVED, ottla="null"),
     Allowed("a topic whose id is zero", "Fetch", "responses", "null", within=UNFORESEEN),
+    Allowed(
+        "… fails when it is not told last", "Fetch", "error_code", ottla="null", within=UNFORESEEN
+    ),
     Allowed("a session of 12 goes on in 11, which has no epochs", "Fetch", within="UNSUPPORTED_V"),
     Allowed(
         "who says it has other tasks than it was told is told again: that answer may be lost",

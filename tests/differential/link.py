@@ -10,10 +10,11 @@ from typing import NamedTuple
 from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
 SIZE = struct.Struct(">i")
 SILENT = "no answer"
-UNANSWERED_S = 0.05
+UNANSWERED_S = 6.0
 CLOSED = "connection closed"
 MALFORMED = "malformed answer"
 
@@ -84,9 +85,13 @@ class Link:
             return f"{MALFORMED}: {error}"
 
     def _closed_or_silent(self) -> Answer:
-        """The only answer to acks=0: the connection is closed when something was wrong."""
+        """The only answer to acks=0 is that the connection is closed when something was wrong. A
+        broker reads the next request when it is done with this one: who answers that one has
+        nothing to say to this one."""
         try:
-            if not self._readable(UNANSWERED_S) or self.socket.recv(1, socket.MSG_PEEK):
+            self.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
+            if self._frame(time.monotonic() + UNANSWERED_S) is not None:
+                self.outstanding = None
                 return SILENT
         except OSError:
             pass

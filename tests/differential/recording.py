@@ -80,7 +80,7 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     seeds: list[str] = []
     opened = size = 0
     with ThreadPoolExecutor(workers) as pool:
-        drawn = [area.sequence(seed) for seed in range(area.seeds_in_tests)]
+        drawn = [area.sequence(seed) for seed in (*area.also, *range(area.seeds_in_tests))]
         for one in pool.map(lambda sequence: look(both, sequence), drawn):
             known = len(values.lines)
             row = [None if answer is None else values.number(answer) for answer in one.answers]

@@ -109,6 +109,8 @@ class Area:
     """APIs whose effects go on after their answer: the next observation waits for their end."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
+    also: tuple[int, ...] = ()
+    """Seeds beyond those that once found something: they are recorded first."""
 
     def sequence(self, seed: int, length: int | None = None) -> Sequence:
         """What the seed draws, or only the beginning of it."""

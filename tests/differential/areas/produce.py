@@ -156,4 +156,4 @@ def draw(random: Random) -> list[Move]:
     return moves + [look(random, topic.name, topic.partitions) for topic in TOPICS]
 
 
-AREA = Area(name="produce", draw=draw, topics=TOPICS)
+AREA = Area(name="produce", draw=draw, topics=TOPICS, also=(3042, 3237))

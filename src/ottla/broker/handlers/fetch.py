@@ -10,7 +10,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
-from ottla.broker.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, Asked, Fetching
+from ottla.broker.fetch_sessions import INITIAL_EPOCH, Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
@@ -55,7 +55,7 @@ def serve(
     request, _ = decode(FetchRequest, context.api_version, frame, position)
     by_id = context.api_version >= FIRST_WITH_IDS
     try:
-        begins = request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH)
+        begins = request.session_epoch == INITIAL_EPOCH  # outside a session it is merely unknown
         if by_id and begins and any(topic.topic_id == ZERO_UUID for topic in request.topics):
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has no id.")
         fetching = broker.fetch_sessions.begin(request, broker.now(), by_id=by_id)

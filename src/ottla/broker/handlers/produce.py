@@ -165,7 +165,7 @@ class Work:
         self.may_wait = request.acks == ALL
         self.refusal = refusal_of_all(request)
         if self.version < FIRST_WITH_ZSTD and self.refusal is None:
-            self.refusal = refusal_of_codecs(request)
+            self.refusal = refusal_of_codecs(request, broker)
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -181,6 +181,7 @@ class Work:
             if self.version < FIRST_WITH_ZSTD:
                 self._check_batch(data)
             if self.refused and (code := self.refused.get(leader.topic_partition)):
+                self._check_batch(data)
                 raise KafkaError(code, "The partition is not part of the transaction.")
             if self.request.acks not in (ALL, 0, 1):
                 self._check_batch(data)
@@ -393,15 +394,16 @@ def refusal_of_all(request: ProduceRequest) -> KafkaError | None:
     return None
 
 
-def refusal_of_codecs(request: ProduceRequest) -> KafkaError | None:
+def refusal_of_codecs(request: ProduceRequest, broker: "Broker") -> KafkaError | None:
     """Versions before zstd look at codecs before they append anything; Kafka fails at one that it
-    does not know."""
+    does not know. It does not look at batches of partitions that do not exist."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
             if records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != MAGIC:
                 continue
-            if records[_ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD:
+            is_unknown = records[_ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD
+            if is_unknown and broker.partition_state(topic.name, topic.topic_id, data.index):
                 return KafkaError(ErrorCode.INVALID_RECORD, "A batch has an unknown codec.")
     return None
 

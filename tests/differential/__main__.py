@@ -121,7 +121,9 @@ def judge_seed(
         if not found.repeated:
             continue
         if not asked.whole:
-            found = shrink(found, lambda tried, mode=mode: compare(both, tried, mode, asked.past))
+            found = shrink(
+                found, lambda tried, mode=mode: compare(both, tried, mode, asked.past, again=1)
+            )
         print(report(found) + "\n", flush=True)
 
 

@@ -9,6 +9,8 @@ import re
 from typing import NamedTuple
 
 from differential.comparable import Comparable, Leaf, text
+from differential.steps import Step
+from differential.symbols import told
 
 
 class Allowed(NamedTuple):
@@ -18,6 +20,10 @@ class Allowed(NamedTuple):
     kafka: str = ".*"
     ottla: str = ".*"
     within: str = ""
+    asked: str = ""
+    """What the request must contain, a pattern over it as reports tell it."""
+    ends: bool = False
+    """What comes after it happens in another state: the sequence ends there for the judge."""
 
 
 UNFORESEEN = "UNKNOWN_SERVER_ERROR"
@@ -25,10 +31,21 @@ NOT_SERVED = r"api_keys\[(17|29|30|31|36|38|39|40|41|48|49|50|51|71|72)\]"
 REFUSED = '"[A-Z_]+"'
 
 ALLOWED = (
+    Allowed(
+        "Kafka fails, and puts the member back",
+        "JoinGroup",
+        ".*error_code",
+        f'"{UNFORESEEN}"',
+        ends=True,
+    ),
     Allowed("Kafka: an exception nobody foresaw", ".*", ".*error_code", f'"{UNFORESEEN}"', REFUSED),
     Allowed("… which tells of the log", "Produce", ".*log_start_offset", "0", "null", UNFORESEEN),
     Allowed(
-        "Kafka forgets who asks twice: the first is never answered", "JoinGroup", "", '"no answer"'
+        "Kafka forgets who asks twice: the first is never answered",
+        "JoinGroup",
+        "",
+        '"no answer"',
+        ends=True,
     ),
     Allowed("… and without the id", "JoinGroup", "member_id", "null", within=UNFORESEEN),
     Allowed("security, quotas, telemetry: to come", "ApiVersions", NOT_SERVED, ottla="null"),
@@ -53,23 +70,31 @@ ALLOWED = (
     Allowed(
         "static voters are never turned into dynamic ones here",
         "UpdateFeatures",
-        ".*error_code",
-        "null",
-        '"INVALID_UPDATE_VERSION"',
+        "error_code|results",
+        r'null|\[\{"feature":"[a-z.]+"\}(,\{"feature":"[a-z.]+"\})*\]',
+        r'"INVALID_UPDATE_VERSION"|null',
+        asked=r"feature=kraft\.version max_version_level=1\b",
     ),
     Allowed("a limit or cursor below zero", "DescribeTopicPartitions", within=UNFORESEEN),
 )
 
 
-def is_allowed(api: str, leaf: Leaf, answer: Comparable) -> bool:
-    """`answer` is Kafka's whole one."""
+def is_allowed(step: Step, leaf: Leaf, answer: Comparable) -> bool:
+    return line_of(step, leaf, answer) is not None
+
+
+def line_of(step: Step, leaf: Leaf, answer: Comparable) -> Allowed | None:
+    """The first line that allows it; `answer` is Kafka's whole one."""
     path, kafka, ottla = leaf
     whole = text(answer)
-    return any(
-        re.fullmatch(line.api, api)
-        and re.fullmatch(line.path, path)
-        and re.fullmatch(line.kafka, text(kafka))
-        and re.fullmatch(line.ottla, text(ottla))
-        and line.within in whole
-        for line in ALLOWED
-    )
+    for line in ALLOWED:
+        if (
+            re.fullmatch(line.api, step.api)
+            and re.fullmatch(line.path, path)
+            and re.fullmatch(line.kafka, text(kafka))
+            and re.fullmatch(line.ottla, text(ottla))
+            and line.within in whole
+            and (not line.asked or re.search(line.asked, told(step.request)))
+        ):
+            return line
+    return None

@@ -9,6 +9,7 @@ from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.server import Server
 from ottla.config import Settings
+from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.publisher import Publisher
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
@@ -134,6 +135,19 @@ class Members:
             return next((m for m in leading if m is not other_than), None)
 
         return await eventually(found)
+
+    async def append(self, value: bytes) -> Member:
+        """Who leads commits it; on a busy host that may be deposed before it can, by a member that
+        has not heard of it for an election's time-out."""
+        async with asyncio.timeout(60):
+            while True:
+                leader = await self.leader()
+                try:
+                    await leader.quorum.append([value])
+                except KafkaError as error:
+                    assert error.code is ErrorCode.NOT_CONTROLLER, error
+                else:
+                    return leader
 
 
 async def eventually(question: Callable[[], T | None], seconds: float = 60.0) -> T:

@@ -52,11 +52,9 @@ def test_a_dead_leader_is_replaced_at_once_and_comes_back(tmp_path: Path) -> Non
 def test_a_leader_that_stops_hands_over(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with Members(tmp_path, 3, static=True) as members:
-            leader = await members.leader()
-            await leader.quorum.append([b"before"])
+            leader = await members.append(b"before")
             await leader.stop()
-            successor = await members.leader()
-            await successor.quorum.append([b"after"])
+            successor = await members.append(b"after")
             assert successor.quorum.epoch > leader.quorum.epoch
 
     asyncio.run(scenario())

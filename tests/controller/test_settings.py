@@ -11,7 +11,7 @@ from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 from support.metadata import Cluster
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 
 
 @pytest.fixture
@@ -88,6 +88,10 @@ def test_what_is_so_already_writes_nothing(cluster: Cluster) -> None:
         (GROUP, "", ("consumer.session.timeout.ms", SET, "50000"), ErrorCode.INVALID_REQUEST),
         (GROUP, "g", ("consumer.session.timeout.ms", SET, "1"), ErrorCode.INVALID_CONFIG),
         (GROUP, "g", ("consumer.session.timeout.ms", SET, "50000"), ErrorCode.NONE),
+        (GROUP, "", ("share.isolation.level", APPEND, "odd"), ErrorCode.INVALID_CONFIG),
+        (METRICS, "m", ("match", SET, "client_id=a.*"), ErrorCode.NONE),
+        (METRICS, "m", ("match", SET, "client_id=("), ErrorCode.INVALID_CONFIG),
+        (METRICS, "m", ("match", APPEND, "client_id=a.*"), ErrorCode.INVALID_CONFIG),
         (3, "x", ("a", SET, "b"), ErrorCode.INVALID_REQUEST),
     ],
 )

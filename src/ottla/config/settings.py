@@ -335,10 +335,23 @@ def validate_client_metrics(configs: Mapping[str, str]) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "interval.ms lies between 100 and 3600000.")
     for pattern in subscription.names("match"):
         name, separator, value = map(str.strip, pattern.partition("="))
-        if name not in _MATCHED or not separator or not value or "=" in value:
+        is_pair = separator and value and "=" not in value
+        if name not in _MATCHED or not is_pair or not _is_expression(value):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG, f"match: {pattern} is not of the form NAME=PATTERN."
             )
+
+
+def _is_expression(pattern: str) -> bool:
+    import re2  # native, and wanted by few
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(pattern, options)
+    except re2.error:
+        return False
+    return True
 
 
 def validate_broker_config(name: str, value: str, *, cluster_wide: bool) -> None:

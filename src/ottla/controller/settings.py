@@ -54,6 +54,9 @@ _OPTIONS: Mapping[int, Mapping[str, Option]] = {
     ResourceType.CLIENT_METRICS: CLIENT_METRICS_OPTIONS,
 }
 
+_WITH_LISTS = (ResourceType.TOPIC, ResourceType.BROKER)
+"""Whose lists can be added to and taken from; Kafka's controller knows no others' kinds."""
+
 
 def created_topic_records(image: Image, name: str, configs: Mapping[str, str]) -> list[Record]:
     """The settings a topic is born with."""
@@ -118,9 +121,10 @@ def _alter(
     try:
         if times_named > 1:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
-        _check_name(resource)
+        _check_kind(resource)
         wanted = changes()
         _check_lengths(wanted)
+        _check_name(resource)
         _validate(image, settings, resource, wanted)
         _check_existence(image, resource)
         records += _records(image, resource, wanted)
@@ -129,12 +133,16 @@ def _alter(
     return None
 
 
-def _check_name(resource: Resource) -> None:
-    kind, name = resource
-    if kind not in _OPTIONS:
+def _check_kind(resource: Resource) -> None:
+    if resource[0] not in _OPTIONS:
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here."
+            ErrorCode.INVALID_REQUEST, f"Resources of type {resource[0]} have no settings here."
         )
+
+
+def _check_name(resource: Resource) -> None:
+    """After the changes, as in Apache Kafka: what cannot be done to any resource is told first."""
+    kind, name = resource
     if kind == ResourceType.BROKER:
         if name and not name.isdigit():
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
@@ -161,16 +169,23 @@ def _check_existence(image: Image, resource: Resource) -> None:
 
 
 def _incremental(image: Image, resource: Resource, configs: list[AlterableConfig]) -> Changes:
+    check_entries(configs)
+    return {config.name: _operate(image, resource, config) for config in configs}
+
+
+def check_entries(configs: list[AlterableConfig]) -> None:
+    """What is looked at before anything is looked up."""
     if len({config.name for config in configs}) != len(configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Each setting may be named once.")
-    return {config.name: _operate(image, resource, config) for config in configs}
+    for config in configs:
+        if config.config_operation != DELETE and config.value is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{config.name} was given without a value.")
 
 
 def _operate(image: Image, resource: Resource, config: AlterableConfig) -> str | None:
     if config.config_operation == DELETE:
         return None
-    if config.value is None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{config.name} was given without a value.")
+    assert config.value is not None, "checked before"
     if config.config_operation == SET:
         return config.value
     if config.config_operation not in (APPEND, SUBTRACT):
@@ -178,7 +193,7 @@ def _operate(image: Image, resource: Resource, config: AlterableConfig) -> str |
             ErrorCode.INVALID_REQUEST, f"There is no operation {config.config_operation}."
         )
     option = _OPTIONS[resource[0]].get(config.name)
-    if option is None or option.kind is not Kind.LIST:
+    if resource[0] not in _WITH_LISTS or option is None or option.kind is not Kind.LIST:
         raise KafkaError(
             ErrorCode.INVALID_CONFIG,
             f"{config.name} is not a list: nothing can be added to or taken from it.",

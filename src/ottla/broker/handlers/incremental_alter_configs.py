@@ -8,6 +8,7 @@ from ottla.broker.context import RequestContext
 from ottla.broker.controlling import ask_controller
 from ottla.config import BROKER_OPTIONS
 from ottla.config.options import Kind
+from ottla.controller.settings import check_entries
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -38,6 +39,7 @@ async def handle(
 def _after(resource: AlterConfigsResource, present: Mapping[str, str]) -> Mapping[str, str]:
     """Without what is added to and taken from lists: nothing that is checked here is one."""
     after = dict(present)
+    check_entries(resource.configs)
     if any(config.config_operation not in OPERATIONS for config in resource.configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "There is no such operation.")
     for config in resource.configs:

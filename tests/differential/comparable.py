@@ -80,6 +80,7 @@ OWNED = {
     "MetadataResponse.topics": "name",
     "ListConfigResourcesResponse.config_resources": "resource_name",
     "DescribeTopicPartitionsResponse.topics": "name",
+    "ElectLeadersResponse.replica_election_results": "topic",
 }
 """Lists that show the whole broker, and the name by which a sequence knows its own."""
 

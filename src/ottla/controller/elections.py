@@ -21,6 +21,8 @@ ELECTIONS_PER_ROUND_MAX = 1_000
 def elect_leaders(
     image: Image, settings: Settings, ask: ElectLeadersRequest
 ) -> Decision[ElectLeadersResponse]:
+    if ask.topic_partitions == []:
+        return Decision([], ElectLeadersResponse())  # whatever the election
     election = _ELECTIONS.get(ask.election_type)
     if election is None:
         raise KafkaError(

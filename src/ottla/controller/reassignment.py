@@ -27,6 +27,8 @@ from ottla.wire.records.metadata import PartitionChangeRecord
 def alter_reassignments(
     image: Image, settings: Settings, ask: AlterPartitionReassignmentsRequest
 ) -> Decision[AlterPartitionReassignmentsResponse]:
+    if not ask.topics:
+        return Decision([], AlterPartitionReassignmentsResponse())  # says nothing of what was asked
     rules = Rules(image, settings)
     records: list[Record] = []
     response = AlterPartitionReassignmentsResponse(

@@ -123,6 +123,15 @@ class OffsetIndex(SparseIndex):
         )
         return int(read(entries, slot * 8 - 8)[1]) if slot else 0
 
+    def offset_at_or_after(self, offset: int) -> int | None:
+        """The first offset that has an entry, from this one on."""
+        entries, read = self.entries, self.entry.unpack_from
+        count = len(entries) // 8
+        slot = bisect_left(
+            range(count), offset - self.base_offset, key=lambda n: read(entries, n * 8)[0]
+        )
+        return None if slot == count else self.base_offset + int(read(entries, slot * 8)[0])
+
     def last_position(self) -> int:
         entries = self.entries
         return int(self.entry.unpack_from(entries, len(entries) - 8)[1]) if entries else 0

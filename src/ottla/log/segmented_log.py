@@ -194,6 +194,16 @@ class SegmentedLog:
                     return found
         return found
 
+    def indexed_end(self, start: int, end: int) -> int:
+        """How far [start, end) reaches for one who knows the index alone, as Apache Kafka does when
+        it looks for aborted transactions: to the next entry, or else to the end of the segment."""
+        number = self.segment_number(start)
+        entry = self.segments[number].index.offset_at_or_after(end)
+        if entry is not None:
+            return entry
+        after = self.segments[number + 1 : number + 2]
+        return after[0].base_offset if after else self.log_end_offset
+
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record as late as `timestamp`. May read much: run it in a thread."""
         return find_by_timestamp(self.segments, timestamp, self.log_start_offset)

@@ -314,4 +314,5 @@ AREA = Area(
         Topic(name="u"),
         Topic(name="wide", partitions=WIDE),
     ),
+    also=(3106, 3202),
 )

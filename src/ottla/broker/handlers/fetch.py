@@ -323,8 +323,12 @@ class Work:
         return min(wanted.partition_max_bytes, self.bytes_left)
 
     def _aborted(self, leader: Leader | Standby, offset: int, upto: int, read: Read) -> Aborted:
-        aborted = leader.log.aborted_transactions(offset, upto)
-        return aborted if read.cold else touched(aborted, read.data)
+        if read.cold:
+            return leader.log.aborted_transactions(offset, upto)
+        if not read.data or not leader.log.aborted_transactions(offset, leader.log.log_end_offset):
+            return []
+        bound = leader.log.indexed_end(offset, end_of(read.data))
+        return leader.log.aborted_transactions(offset, bound)
 
     def _diverges(self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""

@@ -90,6 +90,7 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
             size += len(text(line)) + sum(len(new) + 1 for new in list(values.lines)[known:])
             if size > BYTES_MAX:
                 values.lines = dict(list(values.lines.items())[:known])
+                pool.shutdown(wait=False, cancel_futures=True)
                 break
             seeds.append(text(line))
             opened += one.open is not None

@@ -10,11 +10,10 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
-from ottla.broker.fetch_sessions import INITIAL_EPOCH, Asked, Fetching
+from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.later import Body, Buffer, Later
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import ZERO_UUID
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import NO_EPOCH, Leader
@@ -55,9 +54,6 @@ def serve(
     request, _ = decode(FetchRequest, context.api_version, frame, position)
     by_id = context.api_version >= FIRST_WITH_IDS
     try:
-        begins = request.session_epoch == INITIAL_EPOCH  # outside a session it is merely unknown
-        if by_id and begins and any(topic.topic_id == ZERO_UUID for topic in request.topics):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "A topic has no id.")
         fetching = broker.fetch_sessions.begin(request, broker.now(), by_id=by_id)
     except KafkaError as error:
         return write_fetch_response(context.api_version, [], error=error.code)

@@ -132,6 +132,17 @@ def elect(cluster: Cluster, kind: int) -> int:
     return response.replica_election_results[0].partition_result[0].error_code
 
 
+def test_whoever_asks_for_nothing_is_refused_nothing(cluster: Cluster) -> None:
+    unknown = elect_leaders.ElectLeadersRequest(election_type=9, topic_partitions=[])
+    elected = cluster.wait(cluster.controller.elect_leaders(unknown))
+    assert elected == elect_leaders.ElectLeadersResponse()
+    nothing = alter_partition_reassignments.AlterPartitionReassignmentsRequest(
+        allow_replication_factor_change=False
+    )
+    moved = cluster.wait(cluster.controller.alter_partition_reassignments(nothing))
+    assert moved == alter_partition_reassignments.AlterPartitionReassignmentsResponse()
+
+
 def come_back(cluster: Cluster, broker: int) -> None:
     cluster.register(broker, previous_epoch=cluster.image.brokers[broker].epoch)
     cluster.heartbeat(broker)

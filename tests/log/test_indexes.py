@@ -32,6 +32,8 @@ def test_an_offset_leads_to_the_last_entry_not_beyond_it(
     assert index.lookup(BASE + wanted) == (before[-1] if before else 0)
     at = [position for _, position in entries if position <= wanted]
     assert index.position_before(wanted) == (at[-1] if at else 0)
+    later = [offset for offset, _ in entries if offset >= BASE + wanted]
+    assert index.offset_at_or_after(BASE + wanted) == (later[0] if later else None)
     index.truncate_to(BASE + wanted)
     assert len(index) == sum(offset < BASE + wanted for offset, _ in entries)
 

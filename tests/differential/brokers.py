@@ -34,6 +34,8 @@ SETTINGS = {
     "connections.max.idle.ms": "60000",
     "max.incremental.fetch.session.cache.slots": "100000",  # sessions outlive their sequences
 }
+DEFAULT = "default"
+"""What an area says of a setting above that it must not have."""
 SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
 READY_S = 60
 IN_MEMORY = Path("/dev/shm")
@@ -62,7 +64,8 @@ def restartable(
     """The same, and how to stop and start it."""
     within = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix=f"ottla-differential-{kind}-", dir=within))
-    home = Home(path=folder, settings={**SETTINGS, **settings})
+    wanted = {name: value for name, value in {**SETTINGS, **settings}.items() if value != DEFAULT}
+    home = Home(path=folder, settings=wanted)
     broker = BrokerProcess(kind, home, java=SMALL_JAVA, program=program)
     try:
         broker.start()

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from differential.brokers import DEFAULT
 from differential.drawing import batch, produce, rarely, weighted
 from differential.steps import Area, Move, Step, any_version
 from differential.symbols import INVENTED_UUID, Name, topic_id
@@ -259,6 +260,7 @@ def draw(random: Random) -> list[Move]:
 AREA = Area(
     name="topics",
     draw=draw,
+    settings={"log.index.size.max.bytes": DEFAULT},  # CreateTopics tells of every setting
     modes=("patient",),
     lasting=frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"}),
 )

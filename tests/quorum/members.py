@@ -145,7 +145,8 @@ class Members:
                 try:
                     await leader.quorum.append([value])
                 except KafkaError as error:
-                    assert error.code is ErrorCode.NOT_CONTROLLER, error
+                    if error.code is not ErrorCode.NOT_CONTROLLER:
+                        raise
                 else:
                     return leader
 

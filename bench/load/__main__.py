@@ -1,7 +1,7 @@
 """usage: python -m bench.load [--quick] [--rounds 3] [--only WORDS] [--values FILE] [--write FILE]
 
-A full run takes half an hour. With `--values` it can be made in parts: what was measured is kept
-there, load by load, and the table is made of all of it.
+A full run takes half an hour. With `--values` it can be made in parts: the rounds of each load are
+kept there, new ones are added, and the table is made of all.
 """
 
 import argparse
@@ -82,11 +82,21 @@ def measure(selected: list[Load], kinds: Sequence[Kind], rounds: int) -> Measure
     return measured
 
 
-def by_round(measured: Measured, rounds: int) -> dict[Kind, list[Values]]:
+def added(kept: Measured, new: Measured) -> Measured:
+    none: dict[Kind, list[Values]] = {kind: [] for kind in KINDS}
+    return kept | {
+        load: {kind: kept.get(load, none)[kind] + found[kind] for kind in KINDS}
+        for load, found in new.items()
+    }
+
+
+def by_round(measured: Measured) -> dict[Kind, list[Values]]:
+    """All loads together, with a round for as many as there are of any."""
+    rounds = max(len(found) for kinds in measured.values() for found in kinds.values())
     values: dict[Kind, list[Values]] = {kind: [{} for _ in range(rounds)] for kind in KINDS}
-    for found in measured.values():
+    for kinds in measured.values():
         for kind in KINDS:
-            for turn, one in enumerate(found[kind][:rounds]):
+            for turn, one in enumerate(kinds[kind]):
                 values[kind][turn] |= one
     return values
 
@@ -99,18 +109,18 @@ def main() -> int:
     kept: Measured = {}
     if given.values and given.values.exists():
         kept = json.loads(given.values.read_text())
-    kept |= measure(selected, [given.kind] if given.kind else KINDS, rounds)
+    kept = added(kept, measure(selected, [given.kind] if given.kind else KINDS, rounds))
     if given.values:
         given.values.write_text(json.dumps(kept))
     if given.kind:
         return 0
     measured = {load.name: kept[load.name] for load in everything if load.name in kept}
-    values = by_round(measured, rounds)
+    values = by_round(measured)
     lines = compare(values["kafka"], values["ottla"])
     text = table(
         lines,
         title=TITLE,
-        rounds=rounds,
+        rounds=len(values["ottla"]),
         version=KAFKA_VERSION,
         note=", a quick run" if given.quick else "",
         command="make load-bench",

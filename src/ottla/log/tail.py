@@ -1,7 +1,8 @@
 """The newest batches of every log, kept in memory for readers at the head.
 
-One byte budget for all logs: what was appended first leaves first, whichever log it is in. Of large
-batches only the position is kept; reading them from the page cache costs little more.
+One byte budget for all logs: what was appended first leaves first, whichever log it is in, and what
+is old leaves though there is room: who still reads it is not at the head. Of large batches only the
+position is kept; reading them from the page cache costs little more.
 """
 
 from bisect import bisect_right
@@ -10,6 +11,8 @@ from typing import NamedTuple
 
 LARGEST_KEPT = 32 * 1024
 STALE_MIN = 10_000
+AGES = 6  # calls of `age` that a batch sees before it is old
+DROPPED_AT_ONCE = 2_000  # of them: the event loop waits for it
 _BOOKKEEPING = 200  # bytes that an entry costs beside its data
 
 
@@ -29,12 +32,25 @@ class TailCache:
         self.size = 0
         self._order: deque[Tail] = deque()  # one entry for each batch, and some that are stale
         self._stale = 0
+        self._appended = 0  # entries ever: those before the first in order are gone
+        self._ages: deque[int] = deque()  # how many there were at the last calls of `age`
 
     def make_room(self, tail: "Tail", cost: int) -> None:
         self._order.append(tail)
+        self._appended += 1
         self.size += cost
         while self.size > self.budget and self._order:
             self._order.popleft().drop_oldest()
+
+    def age(self) -> int:
+        """Time has passed: let go of what is old; how many bytes that was."""
+        before = self.size
+        self._ages.append(self._appended)
+        if len(self._ages) > AGES:
+            old = self._ages.popleft() - (self._appended - len(self._order))
+            for _ in range(min(old, DROPPED_AT_ONCE)):
+                self._order.popleft().drop_oldest()
+        return before - self.size
 
     def cleared(self, count: int) -> None:
         """So many batches of a tail are gone: where they stood in the order is forgotten once
@@ -49,6 +65,7 @@ class TailCache:
                     kept.appendleft(tail)
                     left[tail] = count - 1
             self._order, self._stale = kept, 0
+            self._ages.clear()  # which of them are old is found out anew
 
 
 class Tail:

@@ -13,6 +13,7 @@ from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
+from ottla.node.process import give_back_memory
 from ottla.ports.recurring import every
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ FLUSH_BYTES = 32 * 1024 * 1024
 FLUSH_CHECK_S = 0.2
 SPACE_CHECK_S = 1.0
 SWEEP_S = 5.0
+GIVEN_BACK_BYTES = 4 * 1024 * 1024
+"""When so much was let go of, its memory is given back; less is soon taken again."""
 CHECKPOINT_S = 5.0
 
 
@@ -46,6 +49,7 @@ class Upkeep:
         self._watched: dict[
             LogDirectory, dict[PartitionLog, None]
         ] = {}  # they may have to be flushed
+        self._let_go_bytes = 0  # of old batches in memory, since that was given back
         self._cuts = 0  # truncations that were seen: what was written down before is too high
         self._jobs: set[asyncio.Future[None]] = set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -138,6 +142,11 @@ class Upkeep:
         self.make_directories()  # that for which there was no room before
         for directory in self._healthy():
             await self._in_thread(directory.sweep(self._now_ms()))
+        for tails in {one.resources.tails for one in self._directories}:
+            self._let_go_bytes += tails.age()
+        if self._let_go_bytes >= GIVEN_BACK_BYTES:
+            self._let_go_bytes = 0
+            await self._in_thread(give_back_memory)
 
     async def _checkpoint(self) -> None:
         for directory in self._healthy():

@@ -1,5 +1,6 @@
 """Who reads much does so off the event loop, and what comes back from a disk is checked."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,3 +93,15 @@ def test_the_disk_is_sent_ahead_of_a_reader_of_cold_pages(
     assert read.cold
     read.fetch_cold()
     assert needed == [(200_000, log.size - 200_000)]
+
+
+def test_what_was_read_ahead_is_checked_though_it_is_in_memory(open_orders: Open) -> None:
+    log = filled(open_orders(), 40)
+    handle = log.active.handle
+    at = log.active.size // 40 * 2 + 1000
+    os.pwrite(handle.fd, bytes([handle.read(at, 1)[0] ^ 1]), at)
+    handle.will_need(0, log.active.size)
+    before = log.read(0, 2 * TAIL_AT_ONCE_BYTES, upto=40).fetch_cold()
+    assert [record.offset for record in records_in(before)] == [0, 1]
+    with pytest.raises(Damage):
+        log.read(2, LARGE, upto=40).fetch_cold()

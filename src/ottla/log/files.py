@@ -28,6 +28,8 @@ UNFINISHED = ".tmp"  # was to replace the file without this ending
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
+PROBED_BYTES = 1024 * 1024
+
 
 def file_name(offset: int, suffix: str) -> str:
     """Twenty digits, so that names sort like offsets."""
@@ -66,10 +68,11 @@ def sync_directory(path: Path) -> None:
 class FileHandle:
     """An open descriptor, closed with its last reference."""
 
-    __slots__ = ("fd",)
+    __slots__ = ("fd", "from_disk_upto")
 
     def __init__(self, path: str, *, create: bool = False) -> None:
         self.fd = -1
+        self.from_disk_upto = 0  # what lies before may have left memory, and come back
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         self.fd = os.open(path, flags, 0o644)
 
@@ -96,7 +99,15 @@ class FileHandle:
 
     def will_need(self, position: int, size: int) -> None:
         """Have it read into memory; nobody waits for that here."""
+        self.from_disk_upto = max(self.from_disk_upto, position + size)
         os.posix_fadvise(self.fd, position, size, os.POSIX_FADV_WILLNEED)
+
+    def never_left_memory(self, position: int, size: int) -> bool:
+        """As far as can be told by one page of each megabyte."""
+        return position >= self.from_disk_upto and all(
+            self.read_resident(at, 1) is not None
+            for at in (*range(position, position + size, PROBED_BYTES), position + size - 1)
+        )
 
 
 class OpenFiles:

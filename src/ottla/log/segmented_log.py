@@ -114,7 +114,7 @@ class SegmentedLog:
         place = TailRead(
             self.active.handle, found.start, found.stop - found.start, self.active.size
         )
-        if place.size <= TAIL_AT_ONCE_BYTES:
+        if place.size <= TAIL_AT_ONCE_BYTES and place.start >= place.handle.from_disk_upto:
             data = place.handle.read_resident(place.start, place.size)
             if data is not None:
                 return Read(data)

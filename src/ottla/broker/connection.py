@@ -17,7 +17,7 @@ from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
 from ottla.broker.later import Body, Broken, Later
-from ottla.broker.long_writes import drop, front, own_descriptor, send, senders
+from ottla.broker.long_writes import drop, front, own_descriptor, send, send_at_once, senders
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -258,6 +258,7 @@ class Connection(asyncio.BufferedProtocol):
         if descriptor is None:
             self._write_piece()
             return
+        drop(self._rest, send_at_once(descriptor, self._rest))
         self._is_sending = True
         loop = asyncio.get_running_loop()
         sending = loop.run_in_executor(senders(), send, descriptor, tuple(self._rest))

@@ -14,9 +14,12 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
+from ottla.ports.threads import threads_behind_the_loop
+
 WAIT_S_MAX = 0.05
 """For a reply as a whole: slow clients must not keep the threads from the others."""
-CALL_BYTES = 256 * 1024
+AT_ONCE_BYTES = 256 * 1024
+CALL_BYTES = 1024 * 1024
 """Handed over in one call: a kernel without preemption lets nobody have the core before it ends."""
 
 
@@ -27,6 +30,14 @@ def own_descriptor(transport: Transport) -> int | None:
     if socket is None or transport.is_closing() or transport.get_write_buffer_size():
         return None
     return os.dup(socket.fileno())
+
+
+def send_at_once(descriptor: int, buffers: Iterable[memoryview]) -> int:
+    """A first bit, so that the client has something to do until a thread goes on."""
+    try:
+        return os.writev(descriptor, front(buffers, AT_ONCE_BYTES))
+    except OSError:  # no room, or broken: the thread will see
+        return 0
 
 
 def send(descriptor: int, buffers: Iterable[memoryview]) -> int:
@@ -78,4 +89,4 @@ def drop(buffers: deque[memoryview], count: int) -> None:
 @cache
 def senders() -> ThreadPoolExecutor:
     """Threads of their own: nobody's reply stands behind a disk."""
-    return ThreadPoolExecutor(2, "ottla-send")
+    return threads_behind_the_loop(2, "ottla-send")

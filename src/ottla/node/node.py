@@ -44,6 +44,7 @@ from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
 from ottla.ports.network import TcpNetwork
 from ottla.ports.recurring import every
+from ottla.ports.threads import threads_behind_the_loop
 from ottla.quorum.driver import Quorum
 from ottla.replication.directories import Directories
 from ottla.replication.fetcher import Fetchers, FetchLimits
@@ -66,7 +67,8 @@ class Node:
         self.settings = settings
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
-        self.broker = Broker(settings, self.threads)
+        self.readers = threads_behind_the_loop(THREADS, "ottla-read")
+        self.broker = Broker(settings, self.readers)
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
@@ -390,6 +392,7 @@ class Node:
                 log.error("no clean stop, the next start recovers: %s", error.message)
         self.homes.unlock()
         self.threads.shutdown()
+        self.readers.shutdown()
 
 
 def shuts_down(image: Image, broker_id: int) -> bool:

@@ -8,7 +8,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -68,26 +68,25 @@ def alone_lines(values: dict[Kind, list[Values]]) -> str:
     return "\n".join(["\nOttla alone:\n", *lines, ""]) if lines else ""
 
 
-def measure(selected: list[Load], kinds: Sequence[Kind], rounds: int) -> Measured:
-    """Kafka and Ottla in turn, round by round."""
-    measured: Measured = {load.name: {kind: [] for kind in KINDS} for load in selected}
+def measure(
+    selected: list[Load], kinds: Sequence[Kind], rounds: int
+) -> Iterator[tuple[str, dict[Kind, Values]]]:
+    """Kafka and Ottla in turn, load by load and round by round."""
     for turn in range(rounds):
         for load in selected:
+            found: dict[Kind, Values] = {}
             for kind in [kind for kind in kinds if kind in load.kinds]:
                 print(f"{load.name}, round {turn + 1} of {rounds}: {kind}", file=sys.stderr)
-                found = load.measure(kind)
-                for name, value in found.items():
+                found[kind] = load.measure(kind)
+                for name, value in found[kind].items():
                     print(f"  {name}: {value:.4g}", file=sys.stderr)
-                measured[load.name][kind].append(found)
-    return measured
+            yield load.name, found
 
 
-def added(kept: Measured, new: Measured) -> Measured:
-    none: dict[Kind, list[Values]] = {kind: [] for kind in KINDS}
-    return kept | {
-        load: {kind: kept.get(load, none)[kind] + found[kind] for kind in KINDS}
-        for load, found in new.items()
-    }
+def add(measured: Measured, load: str, found: dict[Kind, Values]) -> None:
+    rounds = measured.setdefault(load, {kind: [] for kind in KINDS})
+    for kind, values in found.items():
+        rounds[kind].append(values)
 
 
 def by_round(measured: Measured) -> dict[Kind, list[Values]]:
@@ -109,12 +108,13 @@ def main() -> int:
     kept: Measured = {}
     if given.values and given.values.exists():
         kept = json.loads(given.values.read_text())
-    kept = added(kept, measure(selected, [given.kind] if given.kind else KINDS, rounds))
-    if given.values:
-        given.values.write_text(json.dumps(kept))
+    for load, found in measure(selected, [given.kind] if given.kind else KINDS, rounds):
+        add(kept, load, found)
+        if given.values:
+            given.values.write_text(json.dumps(kept))
     if given.kind:
         return 0
-    measured = {load.name: kept[load.name] for load in everything if load.name in kept}
+    measured = {one.name: kept[one.name] for one in everything if one.name in kept}
     values = by_round(measured)
     lines = compare(values["kafka"], values["ottla"])
     text = table(

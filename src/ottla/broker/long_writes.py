@@ -19,7 +19,7 @@ from ottla.ports.threads import threads_behind_the_loop
 WAIT_S_MAX = 0.05
 """For a reply as a whole: slow clients must not keep the threads from the others."""
 AT_ONCE_BYTES = 256 * 1024
-CALL_BYTES = 1024 * 1024
+CALL_BYTES = 512 * 1024
 """Handed over in one call: a kernel without preemption lets nobody have the core before it ends."""
 
 

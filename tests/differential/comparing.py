@@ -1,6 +1,6 @@
 """Whether a sequence is answered alike, and where not.
 
-A difference counts when Kafka gives the same answer nine times over, and we give ours twice. What
+A difference counts when Kafka gives the same answer nine times over, and we give ours five. What
 is retriable is a matter of who was quicker: where one side is told so and the other is not, the
 other must have been told what the first hears once it is patient at that step.
 """
@@ -19,7 +19,8 @@ Runner = Callable[[Sequence, Patience], list[Comparable]]
 MODES: dict[str, Patience] = {"patient": patient, "impatient": impatient}
 NOTHING = "$^"
 KAFKA_AGAIN = 8
-"""Some of its answers hang on the order of a hash of new ids: a coin that may fall alike thrice."""
+"""Some answers hang on the order of new ids, or of their hashes: a coin that may fall alike thrice.
+Ours is asked half as often."""
 _WAITED_OUT = tuple(f'"{code.name}"' for code in RETRIABLE)
 
 
@@ -72,9 +73,11 @@ def compare(
         return None
     if is_racing(found) and is_explained_by_patience(both, found):
         return None
-    repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience), past)
-    steady = repeated is not None and repeated.at == found.at
-    return found if steady else Difference(**{**found.__dict__, "repeated": False})
+    for _ in range(again // 2 or 1):
+        repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience), past)
+        if repeated is None or repeated.at != found.at:
+            return Difference(**{**found.__dict__, "repeated": False})
+    return found
 
 
 def first_difference(

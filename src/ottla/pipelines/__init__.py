@@ -6,6 +6,7 @@ against Ottla. Importing it starts nothing: Spark comes when an application runs
 
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import DefinitionError
+from ottla.pipelines.expressions import expr
 from ottla.pipelines.formats import bytes, json, long, string
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.processors import Context, Processor
@@ -23,6 +24,7 @@ __all__ = [
     "Stream",
     "Table",
     "bytes",
+    "expr",
     "hopping",
     "json",
     "long",

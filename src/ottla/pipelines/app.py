@@ -28,6 +28,7 @@ from ottla.pipelines.extra import need_extra
 from ottla.pipelines.formats import string
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
+from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -95,8 +96,9 @@ class App:
 
     def stream(
         self,
-        topic: "str | Sequence[str]",
+        topic: "str | Sequence[str] | None" = None,
         *,
+        pattern: str | None = None,
         value: Format | None = None,
         key: Format | None = None,
         timestamp: str | None = None,
@@ -104,9 +106,17 @@ class App:
     ) -> Stream:
         """The records of a topic, or of several that have the same schema.
 
-        `timestamp` is their event time, else the record's own.
+        `pattern` is a regular expression over whole names: every topic of such a name, also those
+        that are made while the application runs. `timestamp` is the records' event time, else
+        their own.
         """
-        topics = [topic] if isinstance(topic, str) else list(topic)
+        if (topic is None) == (pattern is None):
+            raise DefinitionError(here(), "a stream reads a topic, a list of them or a pattern=.")
+        if pattern is not None:
+            check_pattern(pattern, here())
+            node = self._source(pattern, value, key, timestamp, dead_letters, is_pattern=True)
+            return Stream(self, node)
+        topics = [topic] if isinstance(topic, str) else list(topic or ())
         if not topics:
             raise DefinitionError(here(), "a stream reads at least one topic.")
         first, *others = (
@@ -140,13 +150,21 @@ class App:
         topic: str,
         *,
         key: str = "_key",
+        value: Format | None = None,
+        headers: dict[str, str] | None = None,
+        partition: str | None = None,
+        timestamp: str | None = None,
+        partitions: int | None = None,
+        retention: Duration | None = None,
         output_mode: OutputMode | None = None,
     ) -> None:
-        """Write a DataFrame of your own: its columns as JSON, `key` (an expression) as the key.
+        """Write a DataFrame of your own: its columns as JSON, and what each row says besides.
 
-        `output_mode` is Spark's; unset, frames that aggregate emit updates and others append.
+        `key`, `headers`, `partition` and `timestamp` are expressions, as in `to()`; a key that is
+        a struct, an array or a map is written as JSON. `output_mode` is Spark's; unset, frames
+        that aggregate emit updates and others append.
         """
-        from ottla.pipelines.plain import output_mode_of
+        from ottla.pipelines.plain import check_expressions, output_mode_of
 
         where = here()
         names = [name for name in frame.columns if not name.startswith("_")]
@@ -158,7 +176,16 @@ class App:
             output_mode=output_mode or output_mode_of(frame),
         )
         chosen = key if key != "_key" or "_key" in frame.columns else None
-        self.add(Sink(where=where, input=node, topic=topic, key=chosen))
+        told = (chosen, partition, timestamp, *(headers or {}).values())
+        check_expressions(frame, [sql for sql in told if sql is not None], where)
+        self.add(
+            Sink(
+                where=where, input=node, topic=topic, key=chosen, value=value,
+                headers=tuple((headers or {}).items()), partition=partition, timestamp=timestamp,
+                partitions=partitions,
+                retention_ms=None if retention is None else milliseconds(retention),
+            )
+        )  # fmt: skip
 
     def definition(self) -> Application:
         """Everything said so far, frozen."""
@@ -243,9 +270,11 @@ class App:
         *,
         is_table: bool = False,
         is_global: bool = False,
+        is_pattern: bool = False,
     ) -> Source:
         where = here()
-        check_topic(topic, where)
+        if not is_pattern:
+            check_topic(topic, where)
         chosen = value or string()
         if chosen.name == "json" and not chosen.schema:
             raise DefinitionError(where, "reading JSON needs a schema: json('name STRING, …').")
@@ -263,6 +292,7 @@ class App:
             timestamp=timestamp,
             dead_letters=dead_letters or f"{self.name}-dead-letters",
             is_global=is_global,
+            is_pattern=is_pattern,
         )
 
 
@@ -273,3 +303,10 @@ def changelog_topic(app: str, table: str) -> str:
 def check_topic(topic: str, where: Where) -> None:
     if not TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise DefinitionError(where, f"{topic!r} is no name for a topic.")
+
+
+def check_pattern(pattern: str, where: Where) -> None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise DefinitionError(where, f"{pattern!r} is no regular expression: {error}.") from error

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ottla.pipelines import joins, stateful, values
+from ottla.pipelines import joins, stateful, values, zoned
 from ottla.pipelines.decoding import (
     LETTER,
     NO_ORIGIN,
@@ -46,12 +46,19 @@ from ottla.pipelines.definitions import (
     TableAggregate,
     TableJoin,
     Transform,
+    Window,
+    walk,
 )
+from ottla.pipelines.plan import buries
+from ottla.pipelines.signatures import signature
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+
+WATERMARK_DELAY = "spark.watermarkDelayMs"  # Spark's own mark of a column of event time
 
 
 @dataclass
@@ -66,6 +73,7 @@ class Builder:
     resolved: "Mapping[str, Sequence[StructType]]" = field(default_factory=dict)  # of what stages
     # write: of this run, then of earlier ones
     frames: dict[int, DataFrame] = field(default_factory=dict)
+    told: frozenset[str] = frozenset()  # what has told of its bad rows in another branch
 
     def frame(self, node: Node) -> DataFrame:
         if id(node) not in self.frames:
@@ -88,7 +96,7 @@ class Builder:
             case Explode():
                 return self._explode(node)
             case PythonMap():
-                return stateful.python_map(node, self.frame(node.input))
+                return self._once(node, stateful.python_map(node, self.frame(node.input)))
             case Transform(function=function):
                 return self._plain(function(good(self.frame(node.input))))
             case Deduplicate():
@@ -191,12 +199,26 @@ class Builder:
         return timed.dropDuplicatesWithinWatermark(list(node.on))
 
     def _merge(self, parts: tuple[Node, ...]) -> DataFrame:
-        """Each part reads its topics by itself: real-time mode refuses to meet a source twice."""
+        """Each part reads its topics by itself: real-time mode refuses to meet a source twice.
+
+        Where branches of one stream come together again, the first tells of its bad rows.
+        """
         names = [f"`{field.name}`" for field in parts[0].schema]
-        frames = [replace(self, frames={}).frame(part) for part in parts]
+        frames = []
+        dead, told = self.dead, self.told
+        for part in parts:
+            frames.append(replace(self, frames={}, dead=dead, told=told).frame(part))
+            dead -= {at.topic for at in walk(part) if isinstance(at, Source)}
+            told |= {identity(at) for at in walk(part) if buries(at)}
         columns = [*names, *(LETTER if any(map(is_carrying, frames)) else ()), *META]
         whole = [frame.selectExpr(*columns) for frame in map(with_letter, frames)]
         return reduce(DataFrame.unionByName, whole)
+
+    def _once(self, node: Node, frame: DataFrame) -> DataFrame:
+        """The node's rows, without the bad ones where another branch has them."""
+        if identity(node) in self.told and is_carrying(frame):
+            return frame.where("_reason IS NULL")
+        return frame
 
     def _aggregate(self, node: Aggregate) -> DataFrame:
         from pyspark.sql import functions as F
@@ -213,7 +235,10 @@ class Builder:
         if window is not None:
             frame = frame.withWatermark("_timestamp", interval(window.grace_ms))
             size = interval(window.size_ms)
-            if window.kind == "session":
+            if window.time_zone is not None:
+                frame = with_zoned_windows(window, frame)
+                keys.append(F.col("_window"))
+            elif window.kind == "session":
                 keys.append(F.session_window("_timestamp", size).alias("_window"))
             else:
                 every = interval(window.every_ms)
@@ -221,6 +246,22 @@ class Builder:
                 keys.append(F.window("_timestamp", size, every, start).alias("_window"))
         grouped = frame.groupBy(*keys).agg(*folds)
         return grouped.selectExpr(*aggregate_columns(node, grouped.schema))
+
+
+def identity(node: Node) -> str:
+    """The same for what was written in one place: cutting a plan copies nodes."""
+    return f"{node.where} {signature(node)}"
+
+
+def with_zoned_windows(window: Window, frame: DataFrame) -> DataFrame:
+    """A row for each window it falls into, in `_window`, which closes as Spark's own windows do."""
+    from pyspark.sql import functions as F
+
+    found = frame.selectExpr("*", f"explode({zoned.windows(window, '_timestamp')}) AS _window")
+    # What tells Spark that a group is over when the watermark has passed its end.
+    marked = F.col("_window").alias("_window", metadata={WATERMARK_DELAY: window.grace_ms})
+    kept = [F.col(values.name(name)) for name in found.columns if name != "_window"]
+    return found.select(*kept, marked)
 
 
 def is_carrying(frame: DataFrame) -> bool:

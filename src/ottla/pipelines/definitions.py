@@ -6,6 +6,7 @@ the columns in `META`, which pass through an operator unless it says otherwise.
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ META_TYPES: Mapping[str, str] = {
     "_offset": "BIGINT",
     "_deleted": "BOOLEAN",
 }
+
+# Fields that came later: while they have their default, a node is described as it was before.
+LATER: Mapping[str, bool] = {"later": True}
 
 OnError = Literal["fail", "dead_letter", "skip"]  # what becomes of a row the user's code fails on
 JoinKind = Literal["inner", "left", "outer"]
@@ -98,6 +102,9 @@ class Window:
     every_ms: int
     grace_ms: int
     offset_ms: int = 0  # how much later than at a multiple of `every_ms` it starts
+    # Whose midnights days begin at; None: sizes are fixed, and days those of UTC.
+    time_zone: str | None = field(default=None, metadata=LATER)
+    growing: bool = field(default=False, metadata=LATER)  # a session is told whenever it changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,13 +121,18 @@ class Node:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Source(Node):
-    topic: str
+    topic: str  # or the pattern of topics
     key: Format
     value: Format
     timestamp: str | None = None  # event time as an expression; None: the record's own
     dead_letters: str | None = None  # where records go that do not decode
     is_global: bool = False
     internal: "Node | None" = None  # the node whose results this intermediate topic carries
+    is_pattern: bool = field(default=False, metadata=LATER)
+
+    def reads(self, topic: str) -> bool:
+        """Whether a topic of the cluster is one of its own."""
+        return bool(re.fullmatch(self.topic, topic)) if self.is_pattern else topic == self.topic
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -308,7 +320,8 @@ STATEFUL = (
 class Sink:
     where: Where
     input: Node
-    topic: str
+    topic: str  # with a route: the stage's name, and no topic
+    route: str | None = None  # an expression that gives each row its topic
     value: Format | None = None  # None: JSON, or the bytes of a lone column called value
     key: str | None = None  # an expression; None: the row's key
     headers: tuple[tuple[str, str], ...] = ()

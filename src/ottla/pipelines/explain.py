@@ -25,7 +25,7 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
-from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.plan import Plan, Stage, buries
 from ottla.pipelines.windows import in_words
 
 
@@ -47,12 +47,18 @@ def _describe(stage: Stage) -> Iterator[str]:
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
     letters = ", ".join(sorted({source.dead_letters or "" for source in stage.letters}))
-    yield f"   writes    {letters if stage.only_dead else stage.sink.topic}{_topic_kind(stage)}"
-    also = "or that your code fails on " if stage.buries else ""
+    yield f"   writes    {letters if stage.only_dead else _written(stage)}{_topic_kind(stage)}"
+    also = "or that your code fails on " if any(map(buries, walk(stage.node))) else ""
+    also += "or whose topic is none " if stage.sink.route is not None else ""
     if stage.letters and not stage.only_dead:
         yield f"             records that do not decode {also}go to {letters}"
     yield f"   engine    {stage.mode}: {stage.why}"
     yield f"   delivers  {promise(stage)}"
+
+
+def _written(stage: Stage) -> str:
+    route = stage.sink.route
+    return stage.sink.topic if route is None else f"each row to the topic {route}"
 
 
 def promise(stage: Stage) -> str:
@@ -79,7 +85,8 @@ def _kind(source: Source) -> str:
         return "an earlier stage"
     if source.is_global:
         return "global table"
-    return f"{'table' if source.is_table else 'stream'} of {source.value.name}"
+    several = "every topic of this pattern, " if source.is_pattern else ""
+    return f"{several}{'table' if source.is_table else 'stream'} of {source.value.name}"
 
 
 def _topic_kind(stage: Stage) -> str:
@@ -147,5 +154,9 @@ def _window_words(window: Window) -> str:
     every = f" every {in_words(window.every_ms)}" if window.kind == "hopping" else ""
     if window.offset_ms:
         every += f", {in_words(window.offset_ms)} later"
+    if window.time_zone is not None:
+        every += f" in {window.time_zone}"
+    if window.growing:
+        every += ", told while they grow"
     grace = f", grace {in_words(window.grace_ms)}" if window.grace_ms else ""
     return f"{window.kind} windows of {in_words(window.size_ms)}{every}{grace}"

@@ -7,6 +7,7 @@ to Spark where it is not.
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.columns import NoText, sql_of
@@ -23,17 +24,34 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from sqlglot import exp
 
-    Expression = str | Column  # in SQL, or as pyspark writes it once Spark runs
-
 UNKNOWN = ("UNKNOWN", "NULL", "")
 WHOLE_NUMBERS = ("TINYINT", "SMALLINT", "INT", "BIGINT", "BYTE", "SHORT", "INTEGER", "LONG")
 TIMES = ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE")
 
 
-def text_of(expression: "str | Column", where: Where) -> str:
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """An expression where plain text would be a name."""
+
+    sql: str
+
+
+if TYPE_CHECKING:
+    # In SQL, as expr() marks it, or as pyspark writes it once Spark runs.
+    Expression = str | Expr | Column
+
+
+def expr(sql: str) -> Expr:
+    """Mark SQL where plain text is a name: `to(expr("concat('orders-', country)"))`."""
+    return Expr(sql)
+
+
+def text_of(expression: "Expression", where: Where) -> str:
     """The expression as SQL: as it was written, or as Spark writes a pyspark Column."""
     if isinstance(expression, str):
         return expression
+    if isinstance(expression, Expr):
+        return expression.sql
     if getattr(expression, "_jc", None) is None:
         raise DefinitionError(
             where, f"{expression!r} is no expression: write it as text, like 'amount > 3'."

@@ -4,18 +4,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import (
-    Format,
-    Node,
-    Sink,
-    here,
-)
+from ottla.pipelines.definitions import DefinitionError, Format, Node, Sink, Where, here
+from ottla.pipelines.routing import routed_name
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ottla.pipelines.app import App
+    from ottla.pipelines.expressions import Expression
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +33,9 @@ class Flow:
 
     def to(
         self,
-        topic: str,
+        topic: "Expression",
         *,
+        name: str | None = None,
         value: Format | None = None,
         key: str | None = None,
         headers: dict[str, str] | None = None,
@@ -48,11 +46,15 @@ class Flow:
     ) -> None:
         """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions.
 
+        With `expr(…)` instead of a name each row says its topic itself; `name` fixes what the
+        stage is called then, so that the expression may change.
+
         A topic that is not there is made with so many `partitions`; it keeps what is written, or
         for as long as `retention` says, counted from the time that each record bears.
         """
         where = here()
         schema = self.node.schema
+        route = None if isinstance(topic, str) else self._route(topic, where)
         for expression in (key, *(headers or {}).values()):
             if expression is not None:
                 ex.type_of(expression, schema, where)
@@ -68,7 +70,8 @@ class Flow:
             Sink(
                 where=where,
                 input=self.node,
-                topic=topic,
+                topic=str(topic) if route is None else routed_name(self.app.name, route, name),
+                route=route,
                 value=value,
                 key=key,
                 headers=tuple((headers or {}).items()),
@@ -79,3 +82,10 @@ class Flow:
                 retention_ms=None if retention is None else milliseconds(retention),
             )
         )
+
+    def _route(self, topic: "Expression", where: Where) -> str:
+        if self.node.is_table:
+            raise DefinitionError(where, "a table has one topic: changes() comes first.")
+        route = ex.text_of(topic, where)
+        ex.check_type(route, ("STRING",), "the name of a topic", self.node.schema, where)
+        return route

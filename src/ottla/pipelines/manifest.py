@@ -200,7 +200,8 @@ def _steps(stage: Stage) -> Iterable[str]:
         elif (text := words(node)) is not None:
             yield text
     sink = stage.sink
-    for name, value in (("partition", sink.partition), ("timestamp", sink.timestamp)):
+    told = (("topic", sink.route), ("partition", sink.partition), ("timestamp", sink.timestamp))
+    for name, value in told:
         if value is not None:
             yield f"{name} {value}"
     for name, sql in sink.headers:

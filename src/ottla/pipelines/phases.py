@@ -97,9 +97,10 @@ class Phases:
             self.status.ends = self.group.ends(self._partitions(stage))
             if self._finish(starter, stage, "catch-up") is None:
                 return
-            written = self.status.names[stage.sink.topic]
-            partitions = {written: self.cluster.partitions.get(written, 1)}
-            wait_until_stable(self.plan.application, partitions)  # the next stage reads all of it
+            if stage.sink.topic in written_topics(self.plan):  # the next stage reads all of it
+                written = self.status.names[stage.sink.topic]
+                partitions = {written: self.cluster.partitions.get(written, 1)}
+                wait_until_stable(self.plan.application, partitions)
             self._publish()
 
     def _finish(self, starter: Starter, stage: Stage, phase: Phase) -> "StreamingQuery | None":
@@ -208,8 +209,15 @@ class Phases:
             self.status.lags = lag(self.group.ends(partitions, 2.0), reached)
 
     def _partitions(self, stage: Stage) -> dict[str, int]:
-        names = (self.status.names.get(s.topic, s.topic) for s in stage.sources if not s.is_global)
-        return {name: self.cluster.partitions.get(name, 1) for name in names}
+        read = [source for source in stage.sources if not source.is_global]
+        names = (self.status.names.get(s.topic, s.topic) for s in read if not s.is_pattern)
+        known = {name: self.cluster.partitions.get(name, 1) for name in names}
+        # Topics that came since the start are known from the batches that have read them.
+        seen = {t: len(places) for t, places in self.recorder.of(stage.name).offsets.items()}
+        for topic, count in {**self.cluster.partitions, **seen}.items():
+            if any(source.is_pattern and source.reads(topic) for source in read):
+                known[topic] = count
+        return known
 
     def _wait(self, blocking: Callable[[], object], query: "StreamingQuery") -> bool:
         """Wait for Spark in a thread, so that signals and the view stay alive.

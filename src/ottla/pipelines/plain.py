@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.pipelines.definitions import (
     STATEFUL,
     Application,
+    DefinitionError,
     Field,
     Node,
     OutputMode,
@@ -77,3 +78,16 @@ def output_mode_of(frame: "DataFrame") -> OutputMode:
     """Updates for what folds rows together: without a watermark Spark has nothing to append."""
     plan = frame._jdf.queryExecution().analyzed().toString()
     return "update" if "Aggregate" in plan or "TransformWithState" in plan else "append"
+
+
+def check_expressions(frame: "DataFrame", expressions: list[str], where: Where) -> None:
+    """Let Spark say at once, with the user's line, what it cannot make of them."""
+    from pyspark.errors import PySparkException
+
+    from ottla.pipelines.build import refusal
+
+    for sql in expressions:
+        try:
+            frame.selectExpr(sql)
+        except PySparkException as error:
+            raise DefinitionError(where, refusal(error)) from error

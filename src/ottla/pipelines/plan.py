@@ -74,8 +74,8 @@ class Stage:
 
     @property
     def buries(self) -> bool:
-        """Whether the user's own code makes dead letters here."""
-        return any(map(buries, walk(self.node)))
+        """Whether the user's own code, or a topic that rows say, makes dead letters here."""
+        return self.sink.route is not None or any(map(buries, walk(self.node)))
 
     @property
     def letters(self) -> tuple[Source, ...]:
@@ -156,6 +156,7 @@ def make_plan(
     if application.latency != "low" and application.delivery is None:
         stages = _without_repeats(stages)
     stages = _with_dead_letters(application, stages, before.dead)
+    _check_patterns(stages)
     return Plan(application=application, stages=tuple(stages), numbered=cutter.numbered)
 
 
@@ -489,6 +490,19 @@ def _dead_letter_stage(application: Application, sources: tuple[Source, ...]) ->
     )
 
 
+def _check_patterns(stages: list[Stage]) -> None:
+    """Refuse a pattern that would read what the application writes, and so never come to an end."""
+    written = {stage.sink.topic for stage in stages if stage.sink.route is None}
+    written |= {source.dead_letters or "" for stage in stages for source in stage.letters}
+    for source in (source for stage in stages for source in stage.sources if source.is_pattern):
+        if mine := sorted(filter(source.reads, written)):
+            raise DefinitionError(
+                source.where,
+                f"the pattern {source.topic} also reads {', '.join(mine)}, which the application "
+                "writes.",
+            )
+
+
 def buries(node: Node) -> bool:
     return isinstance(node, PythonMap | Process) and node.on_error == "dead_letter"
 
@@ -505,4 +519,9 @@ def renamed(topic: str, generation: int) -> str:
 
 
 def written_topics(plan: Plan) -> Mapping[str, Sink]:
-    return {stage.sink.topic: stage.sink for stage in plan.stages if not stage.only_dead}
+    """The topics that stages write, as far as it is not their rows that say them."""
+    return {
+        stage.sink.topic: stage.sink
+        for stage in plan.stages
+        if not stage.only_dead and stage.sink.route is None
+    }

@@ -21,7 +21,7 @@ from ottla.pipelines.definitions import (
 )
 from ottla.pipelines.plan import Plan, Stage
 from ottla.pipelines.rowtypes import row_types
-from ottla.pipelines.sinks import at_least_once, exactly_once, records
+from ottla.pipelines.sinks import at_least_once, exactly_once, make_topics, records
 from ottla.pipelines.spark import ship_modules
 from ottla.pipelines.storage import HadoopPath
 
@@ -66,7 +66,9 @@ class Reading:
         from_start = source.internal is not None or source.is_table
         options = {
             "kafka.bootstrap.servers": self.application.bootstrap,
-            "subscribe": self.names.get(source.topic, source.topic),
+            "subscribePattern" if source.is_pattern else "subscribe": self.names.get(
+                source.topic, source.topic
+            ),
             "startingOffsets": "earliest" if from_start else self.application.start,
             "includeHeaders": "true",
             "kafka.isolation.level": "read_committed",
@@ -86,6 +88,7 @@ class Starter:
     folder: "Path | HadoopPath"
     checkpoints: Mapping[str, str] = field(default_factory=dict)  # by stage; unset: its name
     resolved: "dict[str, Sequence[StructType]]" = field(default_factory=dict)
+    partitions: Mapping[str, int] = field(default_factory=dict)  # of topics that are there
 
     def __post_init__(self) -> None:
         ship_modules(self.spark, Path(self.plan.application.where.file).resolve().parent)
@@ -105,7 +108,7 @@ class Starter:
         )
         application = self.plan.application
         if stage.delivery == "exactly_once":
-            query = exactly_once(query, application, self.names[stage.sink.topic])
+            query = exactly_once(query, application, self.names[marker_topic(stage)])
         else:
             query = at_least_once(query, application)
         if real_time:
@@ -149,7 +152,22 @@ class Starter:
         self.resolved[stage.sink.topic] = row_types(
             self.folder / f"{stage.name}~types", StructType(columns)
         )
+        if stage.sink.route is not None:
+            make_topics(self.spark, stage.sink, self.plan.application, self._width(stage))
         return records(stage, frame, self.names)
+
+    def _width(self, stage: Stage) -> int:
+        """How many partitions a topic gets that a row asks for: as many as the widest it reads."""
+        names = (self.names.get(source.topic, source.topic) for source in stage.sources)
+        widest = max((self.partitions.get(name, 0) for name in names), default=0)
+        return stage.sink.partitions or widest or self.plan.application.parallelism
+
+
+def marker_topic(stage: Stage) -> str:
+    """A topic that is there, for the number of a batch: see `jvm/ExactlyOnceSink.java`."""
+    if stage.sink.route is None:
+        return stage.sink.topic
+    return stage.letters[0].dead_letters or ""
 
 
 def held_topics(stage: Stage) -> frozenset[str]:

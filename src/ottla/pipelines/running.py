@@ -133,7 +133,12 @@ class Runner(Rebuilding):
             return True
         check(change)
         whole, rebuilt = change.plan, {verdict.stage for verdict in change.rebuilds}
-        stages = tuple(stage for stage in whole.stages if stage.name in rebuilt)
+        # What rows say about their topics counts again when the stage goes on where it was.
+        stages = tuple(
+            replace(stage, sink=replace(stage.sink, route=None))
+            for stage in whole.stages
+            if stage.name in rebuilt
+        )
         self.plan = self.status.plan = replace(whole, stages=stages)
         self._use(change, rebuilding_names(change, state.generation))
         names = self.status.names
@@ -203,7 +208,10 @@ class Runner(Rebuilding):
         listener = Listener(application.name, self.recorder)
         spark.streams.addListener(listener)
         try:
-            yield Starter(spark, self.plan, self.status.names, folder, self._checkpoints)
+            yield Starter(
+                spark, self.plan, self.status.names, folder, self._checkpoints,
+                partitions=self.cluster.partitions,
+            )  # fmt: skip
         finally:
             self._stop_all()
             spark.streams.removeListener(listener)
@@ -214,5 +222,5 @@ class Runner(Rebuilding):
 
 def _topics_to_join(plan: Plan, cluster: Cluster) -> list[str]:
     """What the application's member subscribes to: topics that are there, else any of its own."""
-    read = [source.topic for source in plan.read_topics() if source.topic in cluster.partitions]
+    read = [t for t in cluster.partitions if any(s.reads(t) for s in plan.read_topics())]
     return read or [stage.sink.topic for stage in plan.stages]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import Field as Attribute
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ def own(node: Node) -> dict[str, Json]:
         return found | {"plan": frame_plan(node.frame)}
     for each in fields(node):
         value = getattr(node, each.name)
-        if each.name in OF_THE_NODE or _is_input(value):
+        if each.name in OF_THE_NODE or _is_input(value) or _as_before(each, value):
             continue
         found[each.name] = plain(value)
     return found
@@ -68,7 +69,8 @@ def own(node: Node) -> dict[str, Json]:
 def plain(value: Any) -> Json:
     """Any setting as JSON: functions by their names, for their code cannot be compared."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        pairs = ((each, getattr(value, each.name)) for each in fields(value))
+        return {each.name: plain(one) for each, one in pairs if not _as_before(each, one)}
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
@@ -165,6 +167,11 @@ def origin(node: Node) -> str:
 
 def _before(node: Node) -> str:
     return min((origin(before) for before in node.inputs), default="frame")
+
+
+def _as_before(field: "Attribute[Any]", value: Any) -> bool:
+    """Whether it says nothing that a description without it would not say."""
+    return "later" in field.metadata and value == field.default
 
 
 def _is_input(value: Any) -> bool:

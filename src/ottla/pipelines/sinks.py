@@ -15,12 +15,15 @@ from ottla.pipelines.decoding import (
     default_format,
     encoded_value,
     header,
+    with_letter,
 )
-from ottla.pipelines.definitions import Application, ForeignKeyJoin, walk
+from ottla.pipelines.definitions import Application, ForeignKeyJoin, Sink, Source, walk
 from ottla.pipelines.plan import Stage
+from ottla.pipelines.routing import maker, topic_of_row, why_not
+from ottla.pipelines.topics import topic_config
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 REASON_HEADER = "ottla.reason"
@@ -29,14 +32,18 @@ REASON_HEADER = "ottla.reason"
 def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
     """The stage's rows as topic, key, value, headers, partition and time (in milliseconds)."""
     sink = stage.sink
+    if sink.route is not None:
+        frame = _routed(sink, with_letter(frame), topics)
     columns = [name for name in frame.columns if not name.startswith("_")]
     types = dict(frame.dtypes)
     format = sink.value or default_format(columns, types)
-    key = f"cast({sink.key} AS string)" if sink.key else "_key"
+    key = key_text(sink.key, frame) if sink.key else "_key"
     if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
         key = "unhex(lpad(hex(_key), 16, '0'))"
     value = f"if(_deleted, NULL, {encoded_value(format, columns, frame.schema)})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
+    if sink.route is not None:
+        topic = f"{maker(sink)}(_route)"
     headers = _headers(stage, _row_beside(stage, frame, columns))
     partition = sink.partition or "NULL"
     time = sink.timestamp or "_timestamp"
@@ -59,6 +66,33 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
         f"unix_millis({time}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )
+
+
+def key_text(sql: str, frame: "DataFrame") -> str:
+    """A key as text: what has parts is JSON."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    type = frame.selectExpr(sql).schema[0].dataType
+    if isinstance(type, StructType | ArrayType | MapType):
+        return f"to_json({values.json_value(sql, type)})"
+    return f"cast({sql} AS string)"
+
+
+def _routed(sink: Sink, frame: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
+    """The frame with each row's topic; a row that has none is a dead letter."""
+    frame = frame.selectExpr("*", f"{topic_of_row(sink, topics)} AS _route")
+    others = [values.name(name) for name in frame.columns if name != "_reason"]
+    return frame.selectExpr(*others, f"coalesce(_reason, {why_not(sink, '_route')}) AS _reason")
+
+
+def make_topics(
+    spark: "SparkSession", sink: Sink, application: Application, partitions: int
+) -> None:
+    """Let the session know the function that makes a routed sink's topics."""
+    settings = {"bootstrap.servers": application.bootstrap, **application.client}
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    jvm.ottla.TopicMaker.register(session, maker(sink), settings, partitions, topic_config(sink))
 
 
 def exactly_once(
@@ -115,9 +149,16 @@ def _dead_headers(stage: Stage) -> str:
     return f"concat(coalesce(_headers, array()), array({', '.join(added)}))"
 
 
+def _is_of(source: Source, topics: Mapping[str, str]) -> str:
+    name = topics.get(source.topic, source.topic)
+    if source.is_pattern:
+        return f"_topic RLIKE {values.quoted(f'^(?:{name})$')}"
+    return f"_topic = '{name}'"
+
+
 def _dead_topics(stage: Stage, topics: Mapping[str, str]) -> str:
     cases = " ".join(
-        f"WHEN _reason IS NOT NULL AND _topic = '{topics.get(source.topic, source.topic)}' "
+        f"WHEN _reason IS NOT NULL AND {_is_of(source, topics)} "
         f"THEN '{topics[source.dead_letters or '']}'"
         for source in stage.letters
     )

@@ -94,26 +94,34 @@ def wanted(
     `names`: what topics are really called, where it is not their name in this generation.
     """
     for source in plan.read_topics():
-        if source.topic not in {*cluster.partitions, *written_topics(plan)}:
+        if not source.is_pattern and source.topic not in {
+            *cluster.partitions,
+            *written_topics(plan),
+        }:
             raise DefinitionError(source.where, f"the topic {source.topic} does not exist.")
     names = topic_names(plan, generation) | dict(names or {})
     known = dict(cluster.partitions)
     made: dict[str, NewTopic] = {}
     for stage in plan.stages:
-        read = [known.get(names.get(source.topic, source.topic), 0) for source in stage.sources]
+        read = [
+            width
+            for source in stage.sources
+            for topic, width in known.items()
+            if source.reads(topic) or topic == names.get(source.topic)
+        ]
         widest = max(read, default=0) or plan.application.parallelism
         for letters in {names[source.dead_letters or ""] for source in stage.letters}:
             if letters not in known:
                 made[letters] = NewTopic(letters, 1, FOREVER)
         name = names[stage.sink.topic]
-        if stage.only_dead or name in known:
+        if stage.only_dead or stage.sink.route is not None or name in known:
             continue
-        made[name] = NewTopic(name, stage.sink.partitions or widest, _config(stage.sink))
+        made[name] = NewTopic(name, stage.sink.partitions or widest, topic_config(stage.sink))
         known[name] = made[name].partitions
     return list(made.values())
 
 
-def _config(sink: Sink) -> dict[str, str]:
+def topic_config(sink: Sink) -> dict[str, str]:
     """Records bear event times, and a broker's retention would delete those of last month."""
     config = dict(FOREVER)
     if sink.retention_ms is not None:
@@ -130,7 +138,8 @@ def forgetful(plan: Plan, cluster: Cluster, names: Mapping[str, str]) -> list[st
     asked = {
         names[stage.sink.topic]: stage.sink
         for stage in plan.stages
-        if names[stage.sink.topic] in cluster.partitions and not stage.only_dead
+        if names[stage.sink.topic] in cluster.partitions
+        and stage.sink.topic in written_topics(plan)
     }
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in asked]
     if not resources:

@@ -172,4 +172,8 @@ def dead_of(status: Status, stage: Stage) -> int:
 def lag_of(status: Status, stage_name: str) -> int:
     stage = next(stage for stage in status.plan.stages if stage.name == stage_name)
     names = {status.names.get(source.topic, source.topic) for source in stage.sources}
-    return sum(records for topic, records in status.lags.items() if topic in names)
+    return sum(
+        records
+        for topic, records in status.lags.items()
+        if topic in names or any(source.reads(topic) for source in stage.sources)
+    )

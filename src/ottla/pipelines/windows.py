@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ottla.pipelines.definitions import DefinitionError, Window, here
 
@@ -21,14 +22,21 @@ SHORT = {
 
 
 def tumbling(
-    size: Duration, *, grace: Duration = "0 seconds", offset: Duration = "0 seconds"
+    size: Duration,
+    *,
+    grace: Duration = "0 seconds",
+    offset: Duration = "0 seconds",
+    time_zone: str | None = None,
 ) -> Window:
     """Windows of one size, side by side: each record falls into exactly one.
 
-    They start at multiples of the size since 1970 (UTC), or so much later as `offset` says.
+    They start at multiples of the size since 1970 (UTC), or so much later as `offset` says. With a
+    `time_zone`, like "Europe/Istanbul", they are its calendar days: from midnight to midnight, also
+    where the clock is changed between them.
     """
     ms = _positive(size)
-    return Window("tumbling", ms, ms, milliseconds(grace), milliseconds(offset) % ms)
+    _check_zone(time_zone, ms, ms)
+    return Window("tumbling", ms, ms, milliseconds(grace), milliseconds(offset) % ms, time_zone)
 
 
 def hopping(
@@ -37,16 +45,17 @@ def hopping(
     every: Duration,
     grace: Duration = "0 seconds",
     offset: Duration = "0 seconds",
+    time_zone: str | None = None,
 ) -> Window:
-    """Windows of one size that start `every` so often and overlap. `offset` as in `tumbling`."""
+    """Windows of one size that start `every` so often and overlap; the rest as in `tumbling`."""
     if milliseconds(every) > milliseconds(size):
         raise DefinitionError(
             here(), "a hopping window that starts less often than it is long misses records."
         )
     step = _positive(every)
-    return Window(
-        "hopping", _positive(size), step, milliseconds(grace), milliseconds(offset) % step
-    )
+    _check_zone(time_zone, _positive(size), step)
+    start = milliseconds(offset) % step
+    return Window("hopping", _positive(size), step, milliseconds(grace), start, time_zone)
 
 
 def sliding(size: Duration, *, grace: Duration = "0 seconds") -> Window:
@@ -54,9 +63,13 @@ def sliding(size: Duration, *, grace: Duration = "0 seconds") -> Window:
     return Window("sliding", _positive(size), 0, milliseconds(grace))
 
 
-def session(gap: Duration, *, grace: Duration = "0 seconds") -> Window:
-    """Records of a key that follow each other with at most `gap` between them."""
-    return Window("session", _positive(gap), 0, milliseconds(grace))
+def session(gap: Duration, *, grace: Duration = "0 seconds", growing: bool = False) -> Window:
+    """Records of a key that follow each other with at most `gap` between them.
+
+    A session is told when it has ended; with `growing` whenever it changes, as Kafka Streams does:
+    one that gets other bounds, or is merged into another, is deleted under its old key.
+    """
+    return Window("session", _positive(gap), 0, milliseconds(grace), growing=growing)
 
 
 def milliseconds(duration: Duration) -> int:
@@ -83,6 +96,17 @@ def in_words(ms: int) -> str:
             number = ms // size
             return f"{number} {name}" + ("s" if number > 1 else "")
     return "0 seconds"
+
+
+def _check_zone(time_zone: str | None, *sizes_ms: int) -> None:
+    if time_zone is None:
+        return
+    try:
+        ZoneInfo(time_zone)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise DefinitionError(here(), f"{time_zone!r} is no time zone.") from error
+    if any(ms % UNITS_MS["day"] for ms in sizes_ms):
+        raise DefinitionError(here(), "windows of a time zone are whole days, like '1 day'.")
 
 
 def _unit(word: str, duration: str) -> int:

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -23,7 +24,14 @@ from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Application, Plain, walk
 from ottla.pipelines.plan import Plan, Stage, make_plan, written_topics
 from ottla.pipelines.progress import Recorder
-from ottla.pipelines.topics import NewTopic, create, topic_names, wait_until_stable
+from ottla.pipelines.topics import (
+    FOREVER,
+    NewTopic,
+    create,
+    describe,
+    topic_names,
+    wait_until_stable,
+)
 from ottla.pipelines.windows import Duration, milliseconds
 from ottla.testing.node import Node
 
@@ -93,7 +101,9 @@ class Driver:
         self.plan: Plan = make_plan(application)
         self._tag = uuid.uuid4().hex[:8]
         self._names = {
-            source.topic: f"{source.topic}-{self._tag}" for source in self.plan.read_topics()
+            source.topic: f"{source.topic}-{self._tag}"
+            for source in self.plan.read_topics()
+            if not source.is_pattern
         }
         self._names |= {
             topic: f"{name}-{self._tag}" for topic, name in topic_names(self.plan, 1).items()
@@ -102,16 +112,21 @@ class Driver:
             if isinstance(stage.node, Plain):
                 self._names |= {source.topic: source.topic for source in stage.sources}
         sinks = written_topics(self.plan)
+        self._patterns = {
+            source.topic: f"(?:{source.topic})-{self._tag}"
+            for source in self.plan.read_topics()
+            if source.is_pattern
+        }
         self._partitions = {
             topic: (sinks[topic].partitions or 1) if topic in sinks else 1 for topic in self._names
         }
         # The test's time is not the broker's: nothing may be too old to keep.
-        forever = {"retention.ms": "-1"}
         create(
             application,
             [
-                NewTopic(name, self._partitions[topic], forever)
+                NewTopic(name, self._partitions[topic], FOREVER)
                 for topic, name in self._names.items()
+                if not self._is_routed(topic)
             ],
         )
         self._producer = Producer(
@@ -121,6 +136,7 @@ class Driver:
         self._starter: Starter | None = None
         self._recorder = Recorder()
         self._read: dict[str, dict[int, int]] = {}
+        self._routed: set[str] = set()
 
     def advance(self, duration: Duration) -> None:
         """Let time pass: the next records are that much younger."""
@@ -136,6 +152,10 @@ class Driver:
         timestamp_ms: int | None = None,
     ) -> None:
         """Write a record: dictionaries and lists as JSON, text as UTF-8, None as a tombstone."""
+        if topic not in self._names and any(re.fullmatch(one, topic) for one in self._patterns):
+            self._names[topic] = f"{topic}-{self._tag}"
+            self._partitions[topic] = 1
+            create(self.application, [NewTopic(self._names[topic], 1, FOREVER)])
         if topic not in self._names:
             raise OttlaError(f"The application does not read {topic}.")
         self._waiting += 1
@@ -195,7 +215,24 @@ class Driver:
 
     def _written(self, stage: Stage) -> dict[str, int]:
         topics = {stage.sink.topic, *(source.dead_letters or "" for source in stage.letters)}
+        if stage.sink.route is not None:
+            topics.remove(stage.sink.topic)
+            self._find_routed()
+            topics |= self._routed
         return {self._names[topic]: self._partitions[topic] for topic in topics}
+
+    def _is_routed(self, topic: str) -> bool:
+        """Whether it is the name of a stage whose rows say their topics."""
+        return any(s.sink.topic == topic and s.sink.route is not None for s in self.plan.stages)
+
+    def _find_routed(self) -> None:
+        """The topics that rows have asked for, by the names that rows know."""
+        for name, count in describe(self.application).partitions.items():
+            topic = name.removesuffix(f"-{self._tag}")
+            if topic != name and topic not in self._names:
+                self._names[topic] = name
+                self._partitions[topic] = count
+                self._routed.add(topic)
 
     def _spark(self) -> "Starter":
         from ottla.pipelines.queries import Starter
@@ -203,7 +240,8 @@ class Driver:
 
         if self._starter is None:
             spark = session(SparkSettings(name="ottla tests", parallelism=1))
-            self._starter = Starter(spark, self.plan, self._names, self.folder)
+            names = self._names | self._patterns
+            self._starter = Starter(spark, self.plan, names, self.folder)
         return self._starter
 
     def _fetch(self, topic: str, *, from_start: bool = False) -> Iterator[Record]:

@@ -177,7 +177,7 @@ SUITES = {
         source=None,
         command=librdkafka,
         results=lambda place: read_librdkafka(place.work / REPORT),
-        settings=FOUR_PARTITIONS,
+        settings={**FOUR_PARTITIONS, "group.share.min.record.lock.duration.ms": "1000"},
         seconds_max=7200,
     ),
     "kafkajs": Suite(

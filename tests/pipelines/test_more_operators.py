@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import UTC, datetime
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from confluent_kafka import Producer
 import ottla
 from ottla.pipelines import App, DefinitionError, json, tumbling
 from ottla.pipelines.plan import make_plan
+from ottla.pipelines.signatures import layout
 from ottla.pipelines.topics import FOREVER, NewTopic, create
 from ottla.testing import drive
 
@@ -48,6 +50,37 @@ def test_a_group_of_a_table_knows_folds_and_no_windows() -> None:
         people.group_by("town").agg(m="median(age)")
 
 
+def test_what_can_be_subtracted_gives_the_digits_that_a_fold_of_all_rows_gives() -> None:
+    app = App("exact")
+    people = app.table("people", value=json("town STRING, age INT, pay DECIMAL(10, 2), id BIGINT"))
+    sums = {
+        "n": "count(*)", "paid": "count(pay)", "ages": "sum(age)", "mean": "avg(age)",
+        "total": "sum(pay)", "pays": "avg(pay)", "half": "sum(pay / 2)", "ids": "sum(id)",
+    }  # fmt: skip
+    people.group_by("town").agg(**{k: v for k, v in sums.items() if k != "half"}).to("subtracted")
+    people.group_by("town").agg(**{**sums, "oldest": "max(age)"}).to("folded")
+    kept = {s.name: (s.stateful and layout(s.stateful)) for s in make_plan(app.definition()).stages}
+    assert kept["subtracted"]["takes"] == "by subtraction"  # type: ignore[index]
+    assert "takes" not in kept["folded"]  # type: ignore[operator]
+    chance = Random(5)
+    with drive(app) as d:
+        for _ in range(4):
+            for _ in range(25):
+                row = {
+                    "town": chance.choice(["Brno", "Izmir", None]),
+                    "age": chance.choice([None, chance.randint(0, 99)]),
+                    "pay": chance.choice([None, round(chance.uniform(-1e6, 1e6), 2)]),
+                    "id": chance.choice([7, 2**62]),
+                }
+                gone = chance.random() < 0.3
+                d.send("people", None if gone else row, key=chance.choice("abcdefgh"))
+            told, model = d.table("subtracted"), d.table("folded")
+            for row in model.values():
+                del row["half"], row["oldest"]
+            assert told == model
+            assert told
+
+
 def taxed(frame: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as F
 
@@ -70,6 +103,8 @@ def test_duplicates_maps_lists_of_topics_and_pyspark_in_the_middle() -> None:
             d.send(topic, value, key=str(second), timestamp_ms=T0 + second * 1000)
         assert sorted(row["id"] for _, row in d.read("once")) == [1, 2]
         assert sorted(row["id"] for _, row in d.read("once-for-all")) == [1, 2]
+        typed = orders.explode("tags", "n", key="tag").node.schema
+        assert [(f.name, f.type) for f in typed[-2:]] == [("tag", "STRING"), ("n", "INT")]
         tags = sorted((row["id"], row["tag"], row["n"]) for _, row in d.read("tags"))
         assert tags == [(1, "a", 1), (1, "b", 2), (2, "a", 1), (2, "b", 2)]
         assert len(d.read("all")) == 5

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, hopping, tumbling
+from ottla.pipelines import App, expr, hopping, tumbling
 from ottla.pipelines import json as json_format
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner
@@ -179,3 +179,24 @@ def expect_tables(world: World, tables: dict[str, dict[str, Any]]) -> None:
     eventually(lambda: world.rows("outer") == both)
     eventually(lambda: world.rows("left-out") == {key: both[key] for key in ls})
     eventually(lambda: world.rows("inner") == {key: both[key] for key in ls.keys() & rs.keys()})
+
+
+def test_rows_say_their_topic_and_topics_are_found_while_it_runs(
+    driven: str, tmp_path: Path
+) -> None:
+    world = World(driven)
+    clicks = world.app.stream(pattern=world.topic("in-[a-z]+"), value=json_format("n INT"))
+    clicks.to(expr(f"concat('{world.topic('out-')}', if(n < 5, 'small', 'large'))"), name="sized")
+    days = clicks.group_by_key().windowed(tumbling("1 day", time_zone="Asia/Tokyo"))
+    days.count("n").to(world.topic("days"))
+    forever = {"retention.ms": "-1"}
+    with world.running(tmp_path, "in-a"):
+        world.send("in-a", "x", {"n": 1})
+        eventually(lambda: world.rows("out-small") == {"x": {"n": 1}})
+        create(world.app.definition(), [NewTopic(world.topic("in-b"), 1, forever)])
+        world.send("in-b", "y", {"n": 9})
+        eventually(lambda: world.rows("out-large") == {"y": {"n": 9}})
+        eventually(lambda: {row["key"] for row in world.rows("days").values()} == {"x", "y"})
+        starts = {row["window_start"] for row in world.rows("days").values()}
+        assert starts == {"2025-12-31T15:00:00.000Z"}
+        assert {row["n"] for row in world.rows("days").values()} == {1}

@@ -22,7 +22,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.errors import OttlaError
 from ottla.pipelines import App, Context, Processor
 from ottla.pipelines import json as json_format
+from ottla.pipelines import manifest as manifests
+from ottla.pipelines.changing import Change, plan_change
 from ottla.pipelines.cleaning import find_leftovers, remove
+from ottla.pipelines.definitions import Application
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.processors import Row
 from ottla.pipelines.running import Runner
@@ -31,11 +34,13 @@ from ottla.pipelines.status import RunOptions
 from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.topics import NewTopic, connect, create, describe
+from ottla.pipelines.upgrading import check, read_order
 from ottla.pipelines.views import Lines
 
 pytestmark = pytest.mark.timeout(900)
 Build = Callable[[Stream, Callable[[str], str]], None]
 WITHIN_S = 400.0
+ROW = "who STRING, town STRING, n BIGINT"
 SOURCE = Path(__file__).parents[2] / "src"
 
 
@@ -56,7 +61,7 @@ class Shop:
 
     def app(self, build: Build) -> App:
         app = App(self.name, bootstrap=self.bootstrap, parallelism=1, delivery="exactly_once")
-        rows = app.stream(self.topic("in"), value=json_format("who STRING, town STRING, n BIGINT"))
+        rows = app.stream(self.topic("in"), value=json_format(ROW))
         build(rows, self.topic)
         return app
 
@@ -228,6 +233,77 @@ def test_a_stream_goes_on_with_a_state_that_was_rebuilt(driven: str, tmp_path: P
             sum(values[: at + 1]) for at in range(before, len(values))
         ]
     assert sum(map(len, found.values())) == 120
+
+
+def numbered_with(*others: str) -> Build:
+    def build(rows: Stream, topic: Callable[[str], str]) -> None:
+        more = [rows.app.stream(topic(name), value=json_format(ROW)) for name in others]
+        (rows.merge(*more) if more else rows).process(Numbering()).to(topic("numbered"))
+
+    return build
+
+
+@pytest.mark.long
+def test_a_stream_goes_on_when_it_reads_one_more_topic(driven: str, tmp_path: Path) -> None:
+    shop = Shop(driven, tmp_path)
+    create(shop.app(lambda *_: None).definition(), [NewTopic(shop.topic("more"), 1)])
+    shop.send(60, seed=1)
+    shop.run(numbered_with())
+    for _ in range(10):  # history of a topic that the old version did not know
+        shop.producer.produce(shop.topic("more"), json.dumps({"who": "z", "n": 1}), key="z")
+    shop.send(60, seed=2)
+    shop.run(numbered_with("more"), upgrade=True)
+    numbers: dict[str, list[int]] = {}
+    for who, row in shop.rows("numbered"):
+        numbers.setdefault(who, []).append(row["number"])
+    expected = Counter(row["who"] for row in shop.sent) + Counter(z=10)
+    assert numbers == {who: list(range(1, count + 1)) for who, count in expected.items()}
+
+
+def test_where_a_stream_goes_on_must_be_known() -> None:
+    def change(old: Build, new: Build) -> Change:
+        def application(build: Build) -> Application:
+            app = App("shop")
+            build(app.stream("in", value=json_format(ROW)), str)
+            return app.definition()
+
+        ran = manifests.describe(make_plan(application(old)))
+        return plan_change(application(new), ran)
+
+    def refused(old: Build, new: Build) -> str:
+        with pytest.raises(OttlaError) as caught:
+            check(change(old, new))
+        return str(caught.value)
+
+    def behind(rows: Stream, topic: Callable[[str], str]) -> None:
+        rows.group_by("who").count().changes().process(Numbering()).to(topic("numbered"))
+
+    def twice(rows: Stream, topic: Callable[[str], str]) -> None:
+        more = rows.app.stream(topic("more"), value=json_format(ROW))
+        low, high = rows.branch("n < 5")
+        low.merge(high, more).process(Numbering()).to(topic("numbered"))
+
+    check(change(numbered_with(), numbered_with("more")))
+    said = refused(numbered_with(), behind)
+    assert (
+        "numbered writes a stream, whose past cannot be taken back, and it reads shop-in-by-who"
+        in said
+    )
+    assert "Give it another topic" in said
+    assert "it reads in more than once" in refused(numbered_with(), twice)
+    assert "its topic was a table's" in refused(
+        lambda rows, topic: rows.group_by("who").count().to(topic("numbered")), numbered_with()
+    )
+
+
+def test_what_a_merge_reads_is_told_in_the_order_of_its_parts() -> None:
+    app = App("order")
+    one, two, three = (app.stream(name, value=json_format(ROW)) for name in ("a", "b", "c"))
+    low, high = one.branch("n < 5")
+    merged = two.merge(low, high, three).join(app.table("t", value=json_format("x INT")))
+    assert [s.topic for s in read_order(merged.node)] == ["b", "a", "a", "c", "t"]
+    joined = one.join(one.select(m="n"), within="1 s")
+    assert [s.topic for s in read_order(joined.node)] == ["a"]
 
 
 @dataclass(frozen=True)

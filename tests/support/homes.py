@@ -59,14 +59,13 @@ class Home:
 
     def write_properties(self) -> Path:
         controller = f"{self.host}:{self.controller_port}"
-        node = self.settings.get("node.id", "1")
         voters = {
-            Quorum.STATIC: {"controller.quorum.voters": f"{node}@{controller}"},
+            Quorum.STATIC: {"controller.quorum.voters": f"1@{controller}"},
             Quorum.STANDALONE: {"controller.quorum.bootstrap.servers": controller},
         }
         properties = {
             "process.roles": "broker,controller",
-            "node.id": node,
+            "node.id": "1",
             **voters[self.quorum],
             "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",

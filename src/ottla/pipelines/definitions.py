@@ -104,7 +104,6 @@ class Window:
     offset_ms: int = 0  # how much later than at a multiple of `every_ms` it starts
     # Whose midnights days begin at; None: sizes are fixed, and days those of UTC.
     time_zone: str | None = field(default=None, metadata=LATER)
-    growing: bool = field(default=False, metadata=LATER)  # a session is told whenever it changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -244,6 +243,8 @@ class TableAggregate(Aggregate):
 
     It runs as two stages: `input` is then the topic of a `Subscribe`, keyed by the group.
     """
+
+    members: Schema = field(default=(), metadata=LATER)  # of the rows that are folded
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -156,7 +156,5 @@ def _window_words(window: Window) -> str:
         every += f", {in_words(window.offset_ms)} later"
     if window.time_zone is not None:
         every += f" in {window.time_zone}"
-    if window.growing:
-        every += ", told while they grow"
     grace = f", grace {in_words(window.grace_ms)}" if window.grace_ms else ""
     return f"{window.kind} windows of {in_words(window.size_ms)}{every}{grace}"

@@ -124,6 +124,15 @@ def type_of(sql: str, schema: Schema, where: Where) -> str | None:
     return None if name in UNKNOWN else name
 
 
+def element_types(found: str | None, count: int) -> list[str | None]:
+    """The types inside an array (one) or a map (two); None where only Spark can tell."""
+    from sqlglot import exp
+
+    inner = exp.DataType.build(found, dialect="spark").expressions if found else []
+    names = [str(one.sql("spark")) for one in inner]
+    return [*names] if len(names) == count else [None] * count
+
+
 def name_of(sql: str, where: Where) -> str | None:
     """What the result is called: its alias, or the column it names."""
     from sqlglot import exp

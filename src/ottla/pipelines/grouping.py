@@ -1,6 +1,7 @@
 """Rows that belong together, waiting for what folds them into a table."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
@@ -69,7 +70,7 @@ class Grouped:
         of_group = {field.name: field for field in self.node.schema}
         keys = tuple(of_group.get(name, Field(name, None)) for name in self.keys)
         schema = (*keys, *(WINDOW_FIELDS if self.window else ()), *fields)
-        made = TableAggregate if self.of_table else Aggregate
+        made = partial(TableAggregate, members=self.node.schema) if self.of_table else Aggregate
         node = made(
             where=where,
             schema=schema,

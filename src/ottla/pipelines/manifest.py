@@ -19,7 +19,11 @@ from ottla.version import VERSION
 
 FORMAT = 1
 Kind = Literal["same", "compatible", "rebuild", "new", "removed"]
-WORDS = {"keys": ("key", "was", "is"), "aggregates": ("aggregates", "were", "are")}
+WORDS = {
+    "keys": ("key", "was", "is"),
+    "aggregates": ("aggregates", "were", "are"),
+    "takes": ("way to take rows back", "was", "is"),
+}
 Columns = tuple[tuple[str, str | None], ...]
 
 
@@ -173,7 +177,7 @@ def _stage_record(stage: Stage) -> StageRecord:
         checkpoint=stage.name,
         internal=stage.internal,
         table=stage.sink.compacted,
-        reads=tuple(source.topic for source in sources),
+        reads=reads_of(stage),
         streams=tuple(source.topic for source in sources if _by_row(source, node)),
         steps=tuple(_steps(stage)),
         state=kept,
@@ -182,6 +186,10 @@ def _stage_record(stage: Stage) -> StageRecord:
         dead=tuple(source.topic for source in stage.dead),
         signature=signature(node) if not stage.only_dead else "",
     )
+
+
+def reads_of(stage: Stage) -> tuple[str, ...]:
+    return tuple(source.topic for source in stage.sources if not source.is_global)
 
 
 def _by_row(source: Source, node: Node) -> bool:

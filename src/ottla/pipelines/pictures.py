@@ -2,16 +2,21 @@
 
 import importlib
 import sys
+import threading
 import time
 from collections.abc import Iterable
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ottla.errors import OttlaError
 from ottla.pipelines.definitions import walk
 from ottla.pipelines.explain import explain, promise, words
 from ottla.pipelines.plan import Plan, Stage
 from ottla.pipelines.status import Status
 from ottla.pipelines.views import dead_of, lag_of, latency_of
+
+if TYPE_CHECKING:
+    from ottla.pipelines.store import TableView
 
 EVERY_S = 1.0
 CELL = "padding:2px 10px;text-align:{align};border-bottom:1px solid #8884"
@@ -113,3 +118,37 @@ def _table(title: str, names: Iterable[str], rows: Iterable[Iterable[str]]) -> s
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return f"<table><caption>{escape(title)}</caption><tr>{cells('th', names)}</tr>{body}</table>"
+
+
+class LiveFrame:
+    """A table in the cell's output that renews itself, from a thread of its own."""
+
+    def __init__(self, view: "TableView", every_s: float, notebook: Any = None) -> None:
+        """`notebook` is IPython's module `display`."""
+        self._view = view
+        self._every_s = every_s
+        self._notebook = notebook or importlib.import_module("IPython.display")
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> "LiveFrame":
+        self._handle = self._notebook.display(self._picture(), display_id=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Leave the picture as it is; the view itself stays open."""
+        self._stopping.set()
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every_s):
+            try:
+                self._view.refresh()
+            except OttlaError as error:
+                self._handle.update(self._notebook.HTML(escape(str(error))))
+                continue  # a broker that is away may be back at the next turn
+            self._handle.update(self._picture())
+
+    def _picture(self) -> Any:
+        return self._notebook.HTML(self._view._repr_html_())

@@ -1,20 +1,19 @@
 """Rebuilding stages from history beside the version that runs, round after round."""
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.changing import Change
+from ottla.pipelines.definitions import Source
+from ottla.pipelines.manifest import StageRecord, reads_of
 from ottla.pipelines.phases import Phases
+from ottla.pipelines.plan import Stage
 from ottla.pipelines.queries import Starter, held_topics, loads_tables
 from ottla.pipelines.state import State
-from ottla.pipelines.upgrading import (
-    is_public_stream,
-    plan_next,
-)
-
-if TYPE_CHECKING:
-    pass
+from ottla.pipelines.upgrading import is_public_stream, plan_next, read_order
 
 REBUILD_ROUNDS = 10
 LITTLE = 10_000  # rows of a round, after which the version that runs may stop for the rest
@@ -55,11 +54,39 @@ class Rebuilding(Phases):
                 self._checkpoints[stage.name],
                 tables if loads_tables(stage) else frozenset(),
                 self._begins,
+                partial(self._as_read_now, stage, before),
             ):
                 if (query := self._finish(starter, stage, "planned")) is None:
                     return False
                 query.stop()
         return not self._stopping.is_set()
+
+    def _as_read_now(
+        self, stage: Stage, before: StageRecord | None, ends: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The ends of what the old version has read, for each source of the new one.
+
+        A topic that the old version did not read has no past in what it wrote: of a stream all
+        rows are still to come, a table is what it is now.
+        """
+        if before is None or before.reads == reads_of(stage):
+            return ends
+        known = {topic: places for end in ends for topic, places in json.loads(end).items()}
+        return tuple(
+            json.dumps(self._places(source, known), separators=(",", ":"))
+            for source in read_order(stage.node)
+        )
+
+    def _places(self, source: Source, known: Mapping[str, Any]) -> dict[str, Any]:
+        topics = {t: n for t, n in self.cluster.partitions.items() if source.reads(t)}
+        now = self.group.ends(topics) if source.is_table else {}
+        return {
+            topic: known.get(topic) or {
+                str(p): now[topic][p] if source.is_table else self.group.begins(topic, p)
+                for p in range(count)
+            }
+            for topic, count in topics.items()
+        }  # fmt: skip
 
     def _begins(self, ends: str) -> str:
         """The same source as Spark writes it, where its topics begin."""

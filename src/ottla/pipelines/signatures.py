@@ -23,13 +23,16 @@ from ottla.pipelines.definitions import (
     Source,
     StreamJoin,
     Subscribe,
+    TableAggregate,
     TableJoin,
     walk,
 )
+from ottla.pipelines.folds import subtracts
 
 Json = Any
 OF_THE_NODE = {
-    "where", "schema", "is_table", "label", "internal", "grace_ms", "dead_letters", "on_error",
+    "where", "schema", "members", "is_table", "label", "internal", "grace_ms", "dead_letters",
+    "on_error",
 }  # fmt: skip
 LONGEST_NAME = 150
 
@@ -101,6 +104,8 @@ def layout(node: Node) -> dict[str, Json]:
                 found["window"].pop("grace_ms")
             found["aggregates"] = [sql for _, sql in node.aggregates]
             found["types"] = _types_used(node)
+            if isinstance(node, TableAggregate) and _subtracts(node):
+                found["takes"] = "by subtraction"
         case StreamJoin():
             found["left"], found["right"] = columns(node.left.schema), columns(node.right.schema)
         case TableJoin():
@@ -118,6 +123,10 @@ def layout(node: Node) -> dict[str, Json]:
         case _:
             found["inputs"] = [columns(before.schema) for before in node.inputs]
     return found
+
+
+def _subtracts(node: TableAggregate) -> bool:
+    return subtracts(node.aggregates, node.members, node.where)
 
 
 def columns(schema: Schema) -> list[list[str | None]]:

@@ -32,8 +32,10 @@ REASON_HEADER = "ottla.reason"
 def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
     """The stage's rows as topic, key, value, headers, partition and time (in milliseconds)."""
     sink = stage.sink
+    if stage.letters:
+        frame = with_letter(frame)
     if sink.route is not None:
-        frame = _routed(sink, with_letter(frame), topics)
+        frame = _routed(sink, frame, topics)
     columns = [name for name in frame.columns if not name.startswith("_")]
     types = dict(frame.dtypes)
     format = sink.value or default_format(columns, types)

@@ -21,7 +21,7 @@ from ottla.pipelines.definitions import (
     Subscribe,
     TableAggregate,
 )
-from ottla.pipelines.folds import parse_fold
+from ottla.pipelines.folds import parse_fold, subtracts
 from ottla.pipelines.formats import ddl, parse_schema
 from ottla.pipelines.keyed import (
     Custom,
@@ -31,6 +31,7 @@ from ottla.pipelines.keyed import (
     TableFolder,
 )
 from ottla.pipelines.processors import uses_timers
+from ottla.pipelines.subtracting import Subtracting, Total, scale_of
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ def table_aggregate(node: TableAggregate, frame: "DataFrame") -> "DataFrame":
 
     row: StructType = frame.schema["row"].dataType  # type: ignore[assignment]
     group = StructType([row[key] for key in node.keys])
+    if subtracts(node.aggregates, node.members, node.where):
+        return _subtracted(node, frame, row, group)
     rows = frame.selectExpr(
         "_key AS _group", "pk AS _pk", f"{values.row_text('row')} AS _row",
         TIME, "_partition", "_offset",
@@ -163,6 +166,43 @@ def table_aggregate(node: TableAggregate, frame: "DataFrame") -> "DataFrame":
     )
     results = folded(members, row, list(node.aggregates))
     whole = results.selectExpr("_g.*", "_result.*", "_latest", "size(_rows) = 0 AS _gone")
+    *columns, _ = aggregate_columns(node, whole.schema)
+    return whole.selectExpr(*columns, "_gone AS _deleted")
+
+
+def _subtracted(
+    node: TableAggregate, frame: "DataFrame", row: "StructType", group: "StructType"
+) -> "DataFrame":
+    """Python keeps totals, and what each row gave to them: a change costs the same in any group."""
+    from pyspark.sql import functions as F
+
+    from ottla.pipelines.build import aggregate_columns
+
+    folds = [(name, parse_fold(sql, node.where)) for name, sql in node.aggregates]
+    empty = frame.sparkSession.createDataFrame([], row)
+    results = empty.groupBy().agg(*(F.expr(f"{s} AS `{n}`") for n, s in node.aggregates)).schema
+    totals, gives = [], []
+    for at, (name, fold) in enumerate(folds):
+        counted = fold.function in ("count_all", "count")
+        argument = f"if({fold.argument} IS NULL, NULL, true)" if counted else fold.argument
+        given = empty.selectExpr(argument).schema[0].dataType.simpleString()
+        told = results[name].dataType.simpleString()
+        scale = scale_of(told) if told.startswith("decimal") else None
+        totals.append(Total(name, fold.function, given, told, scale))
+        gives.append(f"{argument} AS a{at}")
+    rows = frame.selectExpr(
+        "_key AS _group", "pk AS _pk", "row IS NOT NULL AS _there", TIME, "_partition", "_offset",
+        "row.*",
+    ).selectExpr("_group", "_pk", "_there", "_time", "_partition", "_offset", *gives)  # fmt: skip
+    types = ", ".join(f"{values.name(total.name)} {total.result}" for total in totals)
+    made = rows.groupBy("_group").transformWithState(
+        Subtracting(totals), f"_g string, _count bigint, _time bigint, {types}", "Update", "None"
+    )
+    names = [values.name(total.name) for total in totals]
+    whole = made.selectExpr(
+        f"{values.struct_from_text('_g', group)} AS _g", *names,
+        "timestamp_millis(_time) AS _latest", "_count = 0 AS _gone",
+    ).selectExpr("_g.*", *names, "_latest", "_gone")  # fmt: skip
     *columns, _ = aggregate_columns(node, whole.schema)
     return whole.selectExpr(*columns, "_gone AS _deleted")
 

@@ -2,11 +2,17 @@
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.app import changelog_topic
+
+if TYPE_CHECKING:
+    import pandas
+
+    from ottla.pipelines.pictures import LiveFrame
 
 TIMEOUT_S = 15.0
 
@@ -37,6 +43,7 @@ class TableView(Mapping[str, Any]):
             }
         )
         self._rows: dict[str, Any] = {}
+        self._turn = threading.Lock()
         try:
             topics = self._consumer.list_topics(timeout=TIMEOUT_S).topics
         except KafkaException as error:
@@ -48,8 +55,28 @@ class TableView(Mapping[str, Any]):
         self._next = dict.fromkeys(topics[self.topic].partitions, 0)
         self.refresh()
 
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The table as of the last `refresh()`: a row for each key, which is the index."""
+        import pandas
+
+        rows = {key: _fields(value) for key, value in sorted(self._rows.items())}
+        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("key")
+
+    def live(self, every_s: float = 1.0) -> "LiveFrame":
+        """Show the table in a notebook, where it renews itself until `stop()`."""
+        from ottla.pipelines.pictures import LiveFrame
+
+        return LiveFrame(self, every_s).start()
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(max_rows=60))
+
     def refresh(self) -> None:
         """Take in what has been written since."""
+        with self._turn:  # a picture that renews itself asks from a thread of its own
+            self._refresh()
+
+    def _refresh(self) -> None:
         from confluent_kafka import KafkaError, TopicPartition
 
         self._consumer.assign([TopicPartition(self.topic, p, o) for p, o in self._next.items()])
@@ -84,6 +111,10 @@ class TableView(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"value": value}
 
 
 def _text(data: Any) -> str | None:

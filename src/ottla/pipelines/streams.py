@@ -88,8 +88,8 @@ class Stream(Joining):
         kind, wanted = ("ARRAY", "an array") if key is None else ("MAP", "a map")
         if found is not None and not found.startswith(kind):
             raise DefinitionError(where, f"{expression!r} is {found}, not {wanted} to explode.")
-        element = found[6:-1] if found and key is None else None
-        made = (*(() if key is None else (Field(key, None),)), Field(name, element))
+        *of_key, element = ex.element_types(found, 1 if key is None else 2)
+        made = (*(Field(key, one) for one in of_key if key is not None), Field(name, element))
         others = tuple(field for field in self.node.schema if field.name not in (name, key))
         return self._then(
             Explode(

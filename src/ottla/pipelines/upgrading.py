@@ -17,7 +17,7 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.changing import Change
-from ottla.pipelines.definitions import Application
+from ottla.pipelines.definitions import Application, Merge, Node, Source
 from ottla.pipelines.manifest import StageRecord
 from ottla.pipelines.plan import renamed
 from ottla.pipelines.state import State
@@ -51,18 +51,44 @@ def rebuilding_names(change: Change, generation: int) -> dict[str, str]:
 
 def check(change: Change) -> None:
     """Refuse what cannot be rebuilt in place, before anything begins."""
-    internal = {record.name for record in change.manifest.stages.values() if record.internal}
     for verdict in change.rebuilds:
         old, new = verdict.old, verdict.new
         if old is None or new is None or not is_public_stream(new):
             continue
-        if old.reads != new.reads or old.table or internal & set(new.reads):
+        if (why := _untold(change, old, new)) is not None:
             raise OttlaError(
-                f"{verdict.stage} writes a stream, and where the new version would go on in it "
-                f"cannot be told: {', '.join(verdict.changes)}. Give it another topic, which "
-                "begins with the whole history, or write everything anew beside what is there "
-                "with --replay."
+                f"{verdict.stage} writes a stream, whose past cannot be taken back, and {why}, so "
+                f"where the new version would go on cannot be told ({', '.join(verdict.changes)}). "
+                "Give it another topic, which begins with the whole history, or write everything "
+                "anew beside what is there with --replay."
             )
+
+
+def _untold(change: Change, old: StageRecord, new: StageRecord) -> str | None:
+    """Why it cannot be told up to which record of its topics a stage's past reaches."""
+    between = sorted(t for t in new.reads if t in change.manifest.stages
+                     and change.manifest.stages[t].internal)  # fmt: skip
+    if old.table:
+        return "its topic was a table's"
+    if between:
+        return f"it reads {', '.join(between)}, which is written anew with other offsets"
+    if old.reads != new.reads:
+        [stage] = [stage for stage in change.plan.stages if stage.name == new.name]
+        topics = [source.topic for source in read_order(stage.node)]
+        if twice := sorted({topic for topic in topics if topics.count(topic) > 1}):
+            return f"it reads {', '.join(twice)} more than once"
+    return None
+
+
+def read_order(node: Node) -> list[Source]:
+    """What Spark reads for a stage, in the order in which its checkpoint tells it."""
+    if isinstance(node, Source):
+        return [] if node.is_global else [node]
+    found: list[Source] = []
+    for before in node.inputs:
+        # Each part of a merge reads its topics by itself, other operators share what they read.
+        found += [s for s in read_order(before) if isinstance(node, Merge) or s not in found]
+    return found
 
 
 def is_public_stream(record: StageRecord) -> bool:
@@ -71,18 +97,24 @@ def is_public_stream(record: StageRecord) -> bool:
 
 
 def plan_next(
-    state: State, old: str, new: str, first: frozenset[str], begins: Callable[[str], str]
+    state: State,
+    old: str,
+    new: str,
+    first: frozenset[str],
+    begins: Callable[[str], str],
+    as_read_now: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda ends: ends,
 ) -> bool:
     """Let the rebuilt checkpoint's next batch end where the old one stands.
 
     So that all that the old version has read goes into the state, and what comes later into the
     topic. `first` are tables, which are read before the streams that meet them; `begins` is where
-    a topic begins. False when there is nothing left to read.
+    a topic begins; `as_read_now` turns the ends of what the old version read into those of what
+    the new one reads. False when there is nothing left to read.
     """
     reached, mine = state.last_batch(old), state.last_batch(new)
     if reached is None:
         return False
-    ends = reached.ends
+    ends = as_read_now(reached.ends)
     if mine is None and first:
         ends = tuple(end if first & set(json.loads(end)) else begins(end) for end in ends)
     if mine is not None and mine.ends == ends:

@@ -38,14 +38,6 @@ class ProducerIds(Protocol):
     async def next(self) -> int: ...
 
 
-FINAL = {
-    ErrorCode.INVALID_TXN_STATE,
-    ErrorCode.PRODUCER_FENCED,
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-}
-"""After these a producer is dead: only who still coordinates may say so."""
-
-
 class Coordinator:
     """One per broker. Everything happens on the event loop."""
 
@@ -218,16 +210,11 @@ class Coordinator:
         transactional_id: str,
         step: Callable[[Transaction | None, int], machine.Step],
     ) -> tuple[ErrorCode, Transaction | None]:
-        def decide(ledger: Ledger, now: Instant, _: Ticket) -> Decision[Any]:
-            current = ledger.get(transactional_id)
-            try:
-                return ledger.decide(step(current, now.wall_ms), current)
-            except KafkaError as refusal:
-                if current is None or refusal.code not in FINAL:
-                    raise
-                return ledger.refuse(current, refusal)
-
-        code, transaction = await shard.submit(decide)
+        code, transaction = await shard.submit(
+            lambda ledger, now, _: ledger.decide(
+                step(ledger.get(transactional_id), now.wall_ms), ledger.get(transactional_id)
+            )
+        )
         if transaction is not None and transaction.state.is_ending:
             self._send_markers(shard, transaction)
         return code, transaction

@@ -32,14 +32,14 @@ def log(tmp_path: Path) -> PartitionLog:
 
 
 class Lead:
-    """The only replica leads: whatever it appends is committed."""
+    """Where the only replica leads, whatever it appends is committed."""
 
-    def __init__(self, log: PartitionLog) -> None:
+    def __init__(self, log: PartitionLog, replicas: tuple[int, ...] = (1,)) -> None:
         in_sync = InSync(
             0.0,
             node_id=1,
-            replicas=(1,),
-            in_sync=(1,),
+            replicas=replicas,
+            in_sync=replicas,
             end_offset=log.log_end_offset,
             high_watermark=log.log_end_offset,
             min_in_sync=1,
@@ -80,6 +80,18 @@ def test_nothing_counts_as_committed_before_it_is_on_the_disk(log: PartitionLog)
         assert lead.log.high_watermark == 1
 
     asyncio.run(scenario())
+
+
+def test_who_has_just_begun_to_lead_is_not_heard_before_somebody_follows(
+    log: PartitionLog,
+) -> None:
+    """A node that was killed comes back and believes that it leads, by what it knew: it must not
+    refuse a transaction that another coordinator knows by now."""
+    lead = Lead(log, replicas=(1, 2, 3))
+    assert not lead.log.is_heard
+    lead.leader.in_sync.fetched(0.0, 2, 0, broker_epoch=1, eligible=True)
+    assert lead.log.is_heard
+    assert Lead(log).log.is_heard, "who is alone in sync is right"
 
 
 def test_what_a_new_leader_finds_counts_once_it_is_on_its_disk(log: PartitionLog) -> None:

@@ -59,13 +59,14 @@ class Home:
 
     def write_properties(self) -> Path:
         controller = f"{self.host}:{self.controller_port}"
+        node = self.settings.get("node.id", "1")
         voters = {
-            Quorum.STATIC: {"controller.quorum.voters": f"1@{controller}"},
+            Quorum.STATIC: {"controller.quorum.voters": f"{node}@{controller}"},
             Quorum.STANDALONE: {"controller.quorum.bootstrap.servers": controller},
         }
         properties = {
             "process.roles": "broker,controller",
-            "node.id": "1",
+            "node.id": node,
             **voters[self.quorum],
             "listeners": f"PLAINTEXT://{self.bootstrap},CONTROLLER://{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",

@@ -245,6 +245,35 @@ def test_a_partition_is_verified_only_once_its_adding_is_committed() -> None:
     in_a_world(body)
 
 
+def test_who_was_replaced_a_moment_ago_sends_its_client_on_instead_of_refusing_it() -> None:
+    """Leaders have added partitions where the coordinator is now; this one does not know yet."""
+
+    async def body(world: World) -> None:
+        producer = await world.coordinator.init_producer("app", 60_000, None)
+        world.log._replicated = True
+        ending = asyncio.ensure_future(world.end(producer, commit=True))
+        await asyncio.sleep(0.02)
+        assert not ending.done(), "a refusal for good rests on what is committed after it"
+        world.log.depose()
+        with pytest.raises(KafkaError) as caught:
+            await ending
+        assert caught.value.code == ErrorCode.NOT_COORDINATOR
+
+    in_a_world(body)
+
+
+def test_a_refusal_for_good_changes_nothing() -> None:
+    async def body(world: World) -> None:
+        producer = await world.coordinator.init_producer("app", 60_000, None)
+        before = world.coordinator.describe("app")
+        with pytest.raises(KafkaError) as caught:
+            await world.end(producer, commit=True)
+        assert caught.value.code == ErrorCode.INVALID_TXN_STATE
+        assert world.coordinator.describe("app") == before
+
+    in_a_world(body)
+
+
 def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() -> None:
     async def body(world: World) -> None:
         begun = await world.begin(ORDERS)

@@ -30,7 +30,6 @@ class CoordinatorLog:
         self._now = now
         self._flush = flush
         self._heard_s = heard_s
-        self._since = now()
         self._due_upto = 0  # below it only what is on the disk counts
         if leader.log.flush_due:  # of a leader before, who told nobody of it
             self._ask_for_flush(leader.log.log_end_offset)
@@ -68,12 +67,11 @@ class CoordinatorLog:
 
     @property
     def is_heard(self) -> bool:
-        """Followers fetch within this time, records or none; a new leader has its grace."""
-        if self._leader.deposed:
-            return False
-        now = self._now()
-        is_new = now < self._since + self._heard_s
-        return is_new or self._leader.in_sync.is_heard(now, self._heard_s)
+        """Followers fetch within this time, records or none. A new leader has no grace: one that
+        comes back may lead by what it knew when it died, and its log ends there."""
+        return not self._leader.deposed and self._leader.in_sync.is_heard(
+            self._now(), self._heard_s
+        )
 
     def append(self, batch: bytes, now_ms: int) -> int:
         self._check()

@@ -38,6 +38,14 @@ class ProducerIds(Protocol):
     async def next(self) -> int: ...
 
 
+FINAL = {
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+}
+"""After these a producer is dead: only who still coordinates may say so."""
+
+
 class Coordinator:
     """One per broker. Everything happens on the event loop."""
 
@@ -210,11 +218,16 @@ class Coordinator:
         transactional_id: str,
         step: Callable[[Transaction | None, int], machine.Step],
     ) -> tuple[ErrorCode, Transaction | None]:
-        code, transaction = await shard.submit(
-            lambda ledger, now, _: ledger.decide(
-                step(ledger.get(transactional_id), now.wall_ms), ledger.get(transactional_id)
-            )
-        )
+        def decide(ledger: Ledger, now: Instant, _: Ticket) -> Decision[Any]:
+            current = ledger.get(transactional_id)
+            try:
+                return ledger.decide(step(current, now.wall_ms), current)
+            except KafkaError as refusal:
+                if current is None or refusal.code not in FINAL:
+                    raise
+                return ledger.refuse(current, refusal)
+
+        code, transaction = await shard.submit(decide)
         if transaction is not None and transaction.state.is_ending:
             self._send_markers(shard, transaction)
         return code, transaction

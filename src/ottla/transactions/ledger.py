@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.transactions import records
 from ottla.transactions.machine import Step, complete, fence, has_timed_out, may_expire
 from ottla.transactions.states import Transaction
@@ -35,6 +35,12 @@ class Ledger:
         if step.after is None:
             return Decision((), (step.told, current))
         return Decision([self._entry_of(step.after)], (step.told, step.after))
+
+    def refuse(self, current: Transaction, refusal: KafkaError) -> Decision[KafkaError]:
+        """Refuse for good once the state that this rests on is written again: leadership may have
+        moved a moment ago, and leaders add partitions where it is now. Then nothing is committed
+        here any more, and the client is sent there."""
+        return Decision([self._entry_of(current)], refusal)
 
     def fence(
         self, expected: Transaction, now_ms: int, version: int, new_producer_id: Callable[[], int]

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -175,6 +177,7 @@ func franzTransactionLoop(ctx context.Context, bootstrap, name string) (any, err
 		kgo.DefaultProduceTopic(name),
 		kgo.TransactionalID(name),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.Dialer(dialPatiently),
 	)
 	if err != nil {
 		return nil, err
@@ -206,19 +209,23 @@ func transact(ctx context.Context, client *kgo.Client, partitions int, value str
 		records = append(records, &kgo.Record{Partition: int32(partition), Value: []byte(value)})
 	}
 	if err := client.ProduceSync(ctx, records...).FirstErr(); err != nil {
-		return errors.Join(err, endTransaction(ctx, client, kgo.TryAbort))
+		return errors.Join(err, client.EndTransaction(ctx, kgo.TryAbort))
 	}
-	return endTransaction(ctx, client, end)
+	return client.EndTransaction(ctx, end)
 }
 
-// endTransaction tries again where the client found nobody at an address: it asks a random node for the
-// coordinator, and gives up when that one was killed just now. What a broker answers is not tried again.
-func endTransaction(ctx context.Context, client *kgo.Client, end kgo.TransactionEndTry) error {
+// dialPatiently waits for a node that was killed and is being started again. franz-go gives up a commit
+// when the node that it happens to ask for the coordinator is not there, and then nobody knows its outcome.
+func dialPatiently(ctx context.Context, network, address string) (net.Conn, error) {
 	for {
-		err := client.EndTransaction(ctx, end)
-		var unreachable *net.OpError
-		if !errors.As(err, &unreachable) || ctx.Err() != nil {
-			return err
+		connection, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
+			return connection, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -138,6 +138,7 @@ def kafkajs(place: Place) -> Command:
 
 
 FOUR_PARTITIONS = {"num.partitions": "4"}
+FIRST_NODE = {"node.id": "0"}  # some ask it by its number
 SUITES = {
     "kgo": Suite(
         source=lambda: go_module("github.com/twmb/franz-go@v1.22.2"),
@@ -160,7 +161,7 @@ SUITES = {
         command=kafka_python,
         results=junit_results,
         packages=("pytest==9.0.2", "pytest-timeout", "pytest-mock", "crc32c", "lz4", "zstandard"),
-        settings={**FOUR_PARTITIONS, "group.min.session.timeout.ms": "100"},
+        settings={**FOUR_PARTITIONS, **FIRST_NODE, "group.min.session.timeout.ms": "100"},
     ),
     "aiokafka": Suite(
         source=None,
@@ -170,13 +171,13 @@ SUITES = {
             *("pytest==9.0.2", "pytest-asyncio==1.3.0", "pytest-mock==3.15.1", "pytest-timeout"),
             *("async-timeout", "cramjam", "packaging", "typing_extensions"),
         ),
-        settings={"num.partitions": "2"},
+        settings={"num.partitions": "2", **FIRST_NODE},
     ),
     "librdkafka": Suite(
         source=None,
         command=librdkafka,
         results=lambda place: read_librdkafka(place.work / REPORT),
-        settings=FOUR_PARTITIONS,
+        settings={**FOUR_PARTITIONS, "group.share.min.record.lock.duration.ms": "1000"},
         seconds_max=7200,
     ),
     "kafkajs": Suite(

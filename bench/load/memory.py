@@ -18,7 +18,7 @@ SETTINGS = {  # groups without members are forgotten as soon as may be
     "offsets.retention.check.interval.ms": "2000",
 }
 FORGOTTEN_S_MAX = 150.0
-SETTLE_S = 60.0  # old batches leave memory a part at a time
+SETTLE_S = 15.0
 
 
 def measure(kind: Kind, groups: int, commits: int) -> Values:

@@ -223,8 +223,8 @@ class Coordinator:
             try:
                 return ledger.decide(step(current, now.wall_ms), current)
             except KafkaError as refusal:
-                if current is None or refusal.code not in FINAL:
-                    raise
+                if current is None or current.state.is_ending or refusal.code not in FINAL:
+                    raise  # a decision is written once: its markers may be on their way
                 return ledger.refuse(current, refusal)
 
         code, transaction = await shard.submit(decide)

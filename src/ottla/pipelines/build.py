@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ottla.pipelines import joins, stateful, values, zoned
+from ottla.pipelines import folding, joins, stateful, values, zoned
 from ottla.pipelines.decoding import (
     LETTER,
     NO_ORIGIN,
@@ -38,6 +38,7 @@ from ottla.pipelines.definitions import (
     Plain,
     Process,
     Project,
+    PythonAggregate,
     PythonMap,
     Rekey,
     Source,
@@ -227,8 +228,12 @@ class Builder:
         whole = " AND ".join(f"{values.name(key)} IS NOT NULL" for key in node.keys)
         frame = counting_dropped(frame, whole).where(whole)
         window = node.window
+        if isinstance(node, PythonAggregate):
+            return folding.python_aggregate(node, frame)
         if window is not None and window.kind == "sliding":
             return stateful.sliding(node, frame)
+        if window is not None and window.growing and not node.final:
+            return folding.growing_sessions(node, frame)
         folds = [F.expr(f"{sql} AS `{name}`") for name, sql in node.aggregates]
         folds.append(F.expr("max(_timestamp) AS _latest"))
         keys: list[Any] = [F.col(f"`{name}`") for name in node.keys]

@@ -104,6 +104,7 @@ class Window:
     offset_ms: int = 0  # how much later than at a multiple of `every_ms` it starts
     # Whose midnights days begin at; None: sizes are fixed, and days those of UTC.
     time_zone: str | None = field(default=None, metadata=LATER)
+    growing: bool = field(default=False, metadata=LATER)  # a session is told whenever it changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,6 +236,15 @@ class Aggregate(Step):
     window: Window | None
     final: bool  # only when the window has closed
     name: str | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PythonAggregate(Aggregate):
+    """Folds rows with functions of the user's. `aggregates` are its fields with their types."""
+
+    zero: Any  # None: the first row of a group (reduce)
+    function: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
+    merge: Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]] | None  # of two sessions
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

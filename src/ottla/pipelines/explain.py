@@ -15,6 +15,7 @@ from ottla.pipelines.definitions import (
     Plain,
     Process,
     Project,
+    PythonAggregate,
     PythonMap,
     Rekey,
     Source,
@@ -144,6 +145,8 @@ def words(node: Node) -> str | None:
 
 def _aggregate_words(node: Aggregate) -> str:
     folds = ", ".join(f"{name}={sql}" for name, sql in node.aggregates)
+    if isinstance(node, PythonAggregate):
+        folds = f"fold with {getattr(node.function, '__name__', 'function')}"
     text = f"group by {', '.join(node.keys)}"
     if node.window is not None:
         text += f", {_window_words(node.window)}"
@@ -156,5 +159,7 @@ def _window_words(window: Window) -> str:
         every += f", {in_words(window.offset_ms)} later"
     if window.time_zone is not None:
         every += f" in {window.time_zone}"
+    if window.growing:
+        every += ", told while they grow"
     grace = f", grace {in_words(window.grace_ms)}" if window.grace_ms else ""
     return f"{window.kind} windows of {in_words(window.size_ms)}{every}{grace}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import (
@@ -10,16 +10,25 @@ from ottla.pipelines.definitions import (
     DefinitionError,
     Field,
     Node,
+    PythonAggregate,
+    Schema,
     TableAggregate,
+    Where,
     Window,
     here,
 )
 from ottla.pipelines.folds import parse_fold
+from ottla.pipelines.formats import parse_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ottla.pipelines.app import App
     from ottla.pipelines.expressions import Expression
     from ottla.pipelines.tables import Table
+
+if TYPE_CHECKING:
+    Fold = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 
 WINDOW_FIELDS = (Field("window_start", "TIMESTAMP"), Field("window_end", "TIMESTAMP"))
 
@@ -79,7 +88,68 @@ class Grouped:
             keys=self.keys,
             aggregates=tuple(aggregates.items()),
             window=self.window,
-            final=self.window is not None and self.window.kind == "session",
+            final=self._ends(),
             name=None,
         )
         return Table(self.app, node)
+
+    def reduce(self, function: "Fold") -> "Table":
+        """Fold the rows of each group, two into one: `function(folded, row)` in Python.
+
+        Rows are dictionaries, and what comes out has the columns that go in. The first row of a
+        group is itself what is folded. Of sessions that grow together, the earlier comes first.
+        """
+        where = here()
+        fields = tuple(field for field in self.node.schema if field.name not in self.keys)
+        return self._python(None, function, function, fields, where)
+
+    def aggregate(
+        self, zero: Any, function: "Fold", schema: str, *, merge: "Fold | None" = None
+    ) -> "Table":
+        """Fold the rows of each group into something else: `function(folded, row)` in Python.
+
+        `zero` is what a group begins with, a dictionary or a function that makes one; `schema` says
+        its fields. Sessions that grow together need `merge(earlier, later)`, as in Kafka Streams.
+        """
+        where = here()
+        if zero is None:
+            raise DefinitionError(where, "aggregate() begins with a dictionary: reduce() without.")
+        if merge is None and self.window is not None and self.window.kind == "session":
+            raise DefinitionError(where, "sessions grow together: aggregate() needs merge=.")
+        return self._python(zero, function, merge, parse_schema(schema), where)
+
+    def _python(
+        self, zero: Any, function: "Fold", merge: "Fold | None", fields: Schema, where: Where
+    ) -> "Table":
+        from ottla.pipelines.tables import Table
+
+        if self.of_table:
+            raise DefinitionError(
+                where, "Python cannot take back what a row gave: agg(), or changes() first."
+            )
+        if self.window is not None and self.window.kind == "sliding":
+            raise DefinitionError(where, "sliding windows fold with agg() only.")
+        if both := sorted({field.name for field in fields} & set(self.keys)):
+            raise DefinitionError(where, f"{', '.join(both)} is a column of the group already.")
+        of_group = {field.name: field for field in self.node.schema}
+        keys = tuple(of_group.get(name, Field(name, None)) for name in self.keys)
+        node = PythonAggregate(
+            where=where,
+            schema=(*keys, *(WINDOW_FIELDS if self.window else ()), *fields),
+            is_table=True,
+            input=self.node,
+            keys=self.keys,
+            aggregates=tuple((field.name, field.type or "") for field in fields),
+            window=self.window,
+            final=self._ends(),
+            name=None,
+            zero=zero,
+            function=function,
+            merge=merge,
+        )
+        return Table(self.app, node)
+
+    def _ends(self) -> bool:
+        """Whether results are told when a window has ended, and not before."""
+        window = self.window
+        return window is not None and window.kind == "session" and not window.growing

@@ -28,6 +28,7 @@ from ottla.pipelines.definitions import (
     OutputMode,
     Plain,
     Process,
+    PythonAggregate,
     PythonMap,
     Sink,
     Source,
@@ -420,6 +421,8 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
                 return node, f"{kind}() runs a Python function"
             case StreamJoin():
                 return node, "two streams are joined"
+            case PythonAggregate():
+                return node, "it folds with a Python function"
             case TableAggregate():
                 return node, "an aggregate over a table keeps its state in Python"
             case Aggregate(window=window, final=final) if window is not None:

@@ -63,9 +63,13 @@ def sliding(size: Duration, *, grace: Duration = "0 seconds") -> Window:
     return Window("sliding", _positive(size), 0, milliseconds(grace))
 
 
-def session(gap: Duration, *, grace: Duration = "0 seconds") -> Window:
-    """Records of a key that follow each other with at most `gap` between them."""
-    return Window("session", _positive(gap), 0, milliseconds(grace))
+def session(gap: Duration, *, grace: Duration = "0 seconds", growing: bool = False) -> Window:
+    """Records of a key that follow each other with at most `gap` between them.
+
+    A session is told when it has ended; with `growing` whenever it changes, as Kafka Streams does:
+    one that gets other bounds, or is merged into another, is deleted under its old key.
+    """
+    return Window("session", _positive(gap), 0, milliseconds(grace), growing=growing)
 
 
 def milliseconds(duration: Duration) -> int:

@@ -13,7 +13,7 @@ from support.brokers import BrokerProcess, Kind
 from support.homes import Home
 
 SOURCE = Path(__file__).parents[2] / "src"
-WORKS_WITHIN_S = 120.0
+WORKS_WITHIN_S = 240.0
 PROCESSES = {
     "jvm": "SparkSubmit",
     "worker": "-m ottla.pipelines.daemon",

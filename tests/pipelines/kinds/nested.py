@@ -27,7 +27,7 @@ orders = app.stream("orders", value=json(
 lines = orders.explode("lines", "line").select(
     "id", name="buyer.name", country="buyer.home.country", sku="line.sku",
     cost="line.price * line.qty", colour="tags['colour']",
-    trace="CAST(_headers['trace'] AS STRING)",
+    trace="CAST(filter(_headers, h -> h.key = 'trace')[0].value AS STRING)",
 )
 home, abroad = lines.branch("country = 'CZ'")
 home.key_by("sku").to("home", headers={"trace": "trace"})

@@ -301,6 +301,24 @@ def test_decimals_positions_and_microseconds_survive_joins_and_windows() -> None
         }
 
 
+def test_tables_join_though_a_map_of_theirs_has_numbers_for_keys() -> None:
+    app = App("maps")
+    made = {"by_number": "map(id, id / 2)", "pause": "make_dt_interval(0, 0, 0, id)"}
+    rows = app.table("rows", value=json("id INT")).with_columns(**made)
+    prices = app.table("prices", value=json("price INT")).with_columns(
+        twice="map(price, price * 2)"
+    )
+    rows.left_join(prices).select("id", n="by_number[id]", m="twice[price]", s="string(pause)").to(
+        "joined"
+    )
+    with drive(app) as d:
+        d.send("rows", {"id": 1}, key="a")
+        d.settle()
+        d.send("prices", {"price": 3}, key="a")
+        joined = {"id": 1, "n": 0.5, "m": 6, "s": "INTERVAL '0 00:00:01' DAY TO SECOND"}
+        assert d.table("joined") == {"a": joined}
+
+
 @pytest.mark.long
 @pytest.mark.timeout(1800)
 @given(tables(rows=2, columns=3))

@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.decoding import NO_ORIGIN, counting_dropped
 from ottla.pipelines.definitions import GlobalJoin, Node, Schema, StreamJoin, TableJoin
+from ottla.pipelines.values import fits_states, row_bytes, struct_from_bytes
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 TABLE, STREAM = 0, 1  # ranks: at the same time the right side, a table, goes first
 NO_KEY = "'\\0no key\\0'"  # stands for the key of a row that has none
@@ -70,6 +72,7 @@ def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
     there tagged, each side's fields as a struct, and come back joined, in both engines alike.
     """
     from pyspark.sql import DataFrame
+    from pyspark.sql.functions import expr
 
     origin = not node.is_table  # a stream's row keeps where it comes from
     keyless = node.kind == "left" and not node.is_table  # as Kafka Streams has it
@@ -77,8 +80,11 @@ def table_join(node: TableJoin, left: "DataFrame", right: "DataFrame") -> "DataF
     rights = _tagged(node.right, right, TABLE, "r", origin=False, keyless=False)
     union = lefts.unionByName(rights, allowMissingColumns=True)
     jvm: Any = left.sparkSession._jvm
-    joined = jvm.ottla.TableJoiner.join(union._jdf, node.kind, node.left.is_table)
-    return DataFrame(joined, left.sparkSession).selectExpr(
+    made = jvm.ottla.TableJoiner.join(union._jdf, node.kind, node.left.is_table)
+    joined = DataFrame(made, left.sparkSession)
+    for side, frame, of in (("l", left, node.left), ("r", right, node.right)):
+        joined = joined.withColumn(side, expr(_unpacked(side, _row_type(of, frame))))
+    return joined.selectExpr(
         *(f"l.`{field.name}` AS `{field.name}`" for field in node.left.schema),
         *(f"r.`{field.name}` AS `{field.name}`" for field in node.right.schema),
         f"if(startswith(_key, {NO_KEY}), NULL, _key) AS _key" if keyless else "_key",
@@ -98,7 +104,8 @@ def _tagged(
 
     `keyless`: rows without a key pass too, under one that no row of the other side has.
     """
-    row = f"if(_deleted, NULL, struct({', '.join(_names(node.schema))}))"
+    struct = _packed(f"struct({', '.join(_names(node.schema))})", _row_type(node, frame))
+    row = f"if(_deleted, NULL, {struct})"
     headers = "array<struct<key: string, value: binary>>"
     key = "cast(_key AS string)"
     if keyless:  # spread over the tasks, as their partitions are
@@ -115,6 +122,21 @@ def _tagged(
         f"{'_headers' if origin else f'cast(NULL AS {headers})'} AS headers",
         f"{row} AS {side}",
     )
+
+
+def _row_type(node: Node, frame: "DataFrame") -> "StructType":
+    return frame.selectExpr(*_names(node.schema)).schema
+
+
+def _packed(struct: str, type: "StructType") -> str:
+    """The row as a state takes it: as it is, or else as bytes."""
+    return struct if fits_states(type) else f"struct({row_bytes(struct)} AS row)"
+
+
+def _unpacked(side: str, type: "StructType") -> str:
+    if fits_states(type):
+        return side
+    return f"if({side} IS NULL, NULL, {struct_from_bytes(f'{side}.row', type)})"
 
 
 def _names(schema: Schema) -> list[str]:

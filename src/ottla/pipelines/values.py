@@ -38,6 +38,21 @@ def row_bytes(struct: str) -> str:
     return f"ottla_row({struct})"
 
 
+def fits_states(type: "DataType") -> bool:
+    """Whether Spark's states take rows of this type: they describe them in Avro's words, in which
+    a map's keys are text."""
+    from pyspark.sql import types as t
+
+    if isinstance(type, t.StructType):
+        return all(fits_states(field.dataType) for field in type)
+    if isinstance(type, t.ArrayType):
+        return fits_states(type.elementType)
+    if isinstance(type, t.MapType):
+        return isinstance(type.keyType, t.StringType) and fits_states(type.valueType)
+    times = t.DateType | t.TimestampType | t.TimestampNTZType
+    return isinstance(type, t.NumericType | t.StringType | t.BinaryType | t.BooleanType | times)
+
+
 def row_text(struct: str) -> str:
     """The same as text."""
     return f"base64({row_bytes(struct)})"

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import UTC, datetime
+from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import ottla
 from ottla.pipelines import App, DefinitionError, json, tumbling
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.signatures import layout
+from ottla.pipelines.subtracting import Subtracting, Total
 from ottla.pipelines.topics import FOREVER, NewTopic, create
 from ottla.testing import drive
 
@@ -48,6 +50,16 @@ def test_a_group_of_a_table_knows_folds_and_no_windows() -> None:
         people.group_by("town").windowed(tumbling("1 minute"))
     with pytest.raises(DefinitionError, match=r"there are count, sum"):
         people.group_by("town").agg(m="median(age)")
+
+
+def test_totals_keep_all_the_digits_that_spark_has() -> None:
+    most = Decimal("12345678901234567890.123456789012345678")
+    groups = Subtracting([Total("total", "sum", "decimal(38,18)", "decimal(38,18)", 18)])
+    sums: list[Any] = [0, Decimal(0), 0]
+    groups._add(sums, [most], 1)
+    groups._add(sums, [Decimal("0.000000000000000001")], 1)
+    groups._add(sums, [most], -1)
+    assert sums == [1, Decimal("0.000000000000000001"), 1]
 
 
 def test_what_can_be_subtracted_gives_the_digits_that_a_fold_of_all_rows_gives() -> None:

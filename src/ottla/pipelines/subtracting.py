@@ -95,7 +95,10 @@ class Subtracting(StatefulProcessor):
                 continue
             sums[2 + 2 * at] += sign
             if self.totals[at].function in ("sum", "avg"):
-                sums[1 + 2 * at] += sign * Decimal(value)
+                given = EXACT.multiply(
+                    Decimal(sign), Decimal(value)
+                )  # Python alone keeps 28 digits
+                sums[1 + 2 * at] = EXACT.add(sums[1 + 2 * at], given)
 
     def close(self) -> None:
         pass

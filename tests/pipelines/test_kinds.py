@@ -56,6 +56,9 @@ class Written:
                 latest[key.decode()] = read(key, value)
         return latest
 
+    def close(self) -> None:
+        self._consumer.close()
+
     def _read(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
         known = self._consumer.list_topics(topic, timeout=10).topics[topic].partitions
         self._consumer.assign([TopicPartition(topic, partition, 0) for partition in known])
@@ -108,11 +111,13 @@ def test_results_are_those_of_plain_python(
     broker_kind: BrokerKind, tmp_path: Path, kind: Kind, seed: int
 ) -> None:
     application = Struck(broker_kind, tmp_path, kind.program)
-    with contextlib.closing(application):
+    with contextlib.ExitStack() as closing:
+        closing.callback(application.close)
         forever = {"retention.ms": "-1"}
         new = [NewTopic(topic, PARTITIONS, forever) for topic in kind.inputs]
         create(App("kind", bootstrap=application.bootstrap).definition(), new)
         feeder, written = Feeder(application.bootstrap), Written(application.bootstrap)
+        closing.callback(written.close)
         application.start()
         sent: list[Record] = []
         for stage in kind.stages(Random(seed)):

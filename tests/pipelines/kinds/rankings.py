@@ -105,9 +105,7 @@ def percentile(rows: list[dict[str, Any]], of: float) -> float:
     ordered = sorted(float(each["amount"]) for each in rows)
     place = (len(ordered) - 1) * of
     low, high = math.floor(place), math.ceil(place)
-    if low == high or ordered[low] == ordered[high]:
-        return ordered[low]
-    return (high - place) * ordered[low] + (place - low) * ordered[high]
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
 KIND = Kind("rankings", PROGRAM, ("sales",), stages, expected)

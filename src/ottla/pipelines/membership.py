@@ -30,6 +30,7 @@ SESSION_S = 10.0  # how long a killed copy still counts as running
 LOOK_S = 0.5
 POLL_S = 0.1
 JOIN_S = 60.0
+COORDINATOR_SETTLES_S = 30.0
 CLIENT_ID = re.compile(r"ottla-(?P<role>run|successor)~(?P<host>.+)~(?P<process>\d+)~(?P<at>\d+)")
 
 QUIET = logging.Logger("ottla.membership", logging.CRITICAL + 1)
@@ -243,15 +244,28 @@ class Membership:
         from confluent_kafka import KafkaError, KafkaException
 
         client = connect(self.application)  # must live until it has answered
-        try:
-            asked = client.describe_consumer_groups([self.group], request_timeout=10)
-            members = asked[self.group].result(15).members
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                return []
-            raise OttlaError(f"The group {self.group} cannot be looked at: {error}") from error
-        except TimeoutError as error:
-            raise OttlaError(f"Nobody tells who is in the group {self.group}.") from error
+        # A cluster that has just started makes the coordinators' topic when it is first asked.
+        unsettled = (
+            KafkaError.NOT_COORDINATOR,
+            KafkaError.COORDINATOR_NOT_AVAILABLE,
+            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        )
+        deadline = time.monotonic() + COORDINATOR_SETTLES_S
+        while True:
+            try:
+                asked = client.describe_consumer_groups([self.group], request_timeout=10)
+                members = asked[self.group].result(15).members
+                break
+            except KafkaException as error:
+                code = error.args[0].code()
+                if code == KafkaError.GROUP_ID_NOT_FOUND:
+                    return []
+                if code not in unsettled or time.monotonic() > deadline:
+                    said = f"The group {self.group} cannot be looked at: {error}"
+                    raise OttlaError(said) from error
+                time.sleep(0.2)
+            except TimeoutError as error:
+                raise OttlaError(f"Nobody tells who is in the group {self.group}.") from error
         found = (Copy.from_client_id(member.client_id, member.member_id) for member in members)
         return [copy for copy in found if copy is not None]
 

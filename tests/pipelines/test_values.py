@@ -174,7 +174,7 @@ def check_rows(table: list[Typed]) -> None:
     type: Any = frame.selectExpr(*names).schema
     struct = values.struct_of(names)
     ways = {"text": values.struct_from_text(values.row_text(struct), type)}
-    if values.survives_json(type):
+    if values.is_common(type):
         ways["json"] = values.struct_from_json(values.json_of(type), type)
     else:  # at least it can be written, for whoever reads it
         assert all(row[0] for row in frame.selectExpr(values.json_of(type)).collect())

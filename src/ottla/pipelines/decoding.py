@@ -58,7 +58,7 @@ def internal_column(source: Source, types: "Sequence[StructType]") -> str:
         row = values.struct_from_bytes("value", type, types[1:])
         json = _json_of_earlier_versions(source, type)
         return parsed_once(f"if(startswith(value, X'7B'), {json}, {row})" if json else row)
-    if values.survives_json(type):
+    if values.is_common(type):
         return parsed_once(values.struct_from_json("cast(value AS string)", type))
     sent = f"filter(headers, h -> h.key = '{ROW_HEADER}')[0].value"
     return parsed_once(values.struct_from_bytes(sent, type, types[1:]))
@@ -66,7 +66,7 @@ def internal_column(source: Source, types: "Sequence[StructType]") -> str:
 
 def _json_of_earlier_versions(source: Source, type: "StructType") -> str | None:
     """Intermediate topics were JSON once, and what was under way then is still to be read."""
-    if not values.survives_json(type):
+    if not values.is_common(type):
         return None
     if not isinstance(source.internal, Subscribe):
         return values.struct_from_json("cast(value AS string)", type)

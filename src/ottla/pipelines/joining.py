@@ -1,5 +1,6 @@
 """The joins of a stream: with another within a time, with a table, with a global table."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ottla.pipelines.tables import GlobalTable, Table
 
 
-class Joining(Flow):
+class Joining(Flow, ABC):
     """What a stream can be joined with."""
 
     def join(
@@ -122,5 +123,6 @@ class Joining(Flow):
             )
         )
 
+    @abstractmethod
     def _then(self, node: Node) -> "Stream":
-        raise NotImplementedError
+        """The stream that this node makes of it."""

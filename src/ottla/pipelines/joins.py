@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.decoding import NO_ORIGIN, counting_dropped
 from ottla.pipelines.definitions import GlobalJoin, Node, Schema, StreamJoin, TableJoin
-from ottla.pipelines.values import fits_states, row_bytes, struct_from_bytes
+from ottla.pipelines.values import is_common, row_bytes, struct_from_bytes
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
@@ -130,11 +130,11 @@ def _row_type(node: Node, frame: "DataFrame") -> "StructType":
 
 def _packed(struct: str, type: "StructType") -> str:
     """The row as a state takes it: as it is, or else as bytes."""
-    return struct if fits_states(type) else f"struct({row_bytes(struct)} AS row)"
+    return struct if is_common(type) else f"struct({row_bytes(struct)} AS row)"
 
 
 def _unpacked(side: str, type: "StructType") -> str:
-    if fits_states(type):
+    if is_common(type):
         return side
     return f"if({side} IS NULL, NULL, {struct_from_bytes(f'{side}.row', type)})"
 

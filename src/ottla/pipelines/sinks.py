@@ -119,7 +119,7 @@ def at_least_once(query: "DataStreamWriter", application: Application) -> "DataS
 def _row_beside(stage: Stage, frame: "DataFrame", columns: list[str]) -> str | None:
     """The row as it is, for later stages, beside the JSON of a table that others read too."""
     types = [frame.schema[name].dataType for name in columns]
-    if not stage.sink.kept or all(map(values.survives_json, types)):
+    if not stage.sink.kept or all(map(values.is_common, types)):
         return None
     return values.row_bytes(values.struct_of(columns))
 

@@ -110,7 +110,7 @@ def sliding(node: Aggregate, frame: "DataFrame") -> "DataFrame":
     folds = [(name, parse_fold(sql, node.where)) for name, sql in node.aggregates]
     taken = frame.selectExpr(*(f"{fold.argument} AS `{name}`" for name, fold in folds)).schema
     group = StructType([frame.schema[key] for key in node.keys])
-    in_json = values.survives_json(group)
+    in_json = values.is_common(group)
     struct = values.struct_of(node.keys)
     arguments = ", ".join(f"{fold.argument} AS `{name}`" for name, fold in folds)
     rows = frame.selectExpr(

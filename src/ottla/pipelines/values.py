@@ -38,21 +38,6 @@ def row_bytes(struct: str) -> str:
     return f"ottla_row({struct})"
 
 
-def fits_states(type: "DataType") -> bool:
-    """Whether Spark's states take rows of this type: they describe them in Avro's words, in which
-    a map's keys are text."""
-    from pyspark.sql import types as t
-
-    if isinstance(type, t.StructType):
-        return all(fits_states(field.dataType) for field in type)
-    if isinstance(type, t.ArrayType):
-        return fits_states(type.elementType)
-    if isinstance(type, t.MapType):
-        return isinstance(type.keyType, t.StringType) and fits_states(type.valueType)
-    times = t.DateType | t.TimestampType | t.TimestampNTZType
-    return isinstance(type, t.NumericType | t.StringType | t.BinaryType | t.BooleanType | times)
-
-
 def row_text(struct: str) -> str:
     """The same as text."""
     return f"base64({row_bytes(struct)})"
@@ -67,7 +52,7 @@ def struct_from_bytes(sql: str, type: "StructType", before: "Sequence[StructType
 def struct_from_text(sql: str, type: "StructType") -> str:
     """As before; JSON, which earlier versions kept their rows in, is read as well."""
     row = struct_from_bytes(f"unbase64({sql})", type)
-    if not survives_json(type):
+    if not is_common(type):
         return row
     return f"if(startswith({sql}, '{{'), {struct_from_json(sql, type)}, {row})"
 
@@ -116,17 +101,18 @@ def json_value(sql: str, type: "DataType", depth: int = 0) -> str:
     raise AssertionError(type)
 
 
-def survives_json(type: "DataType") -> bool:
-    """Whether `from_json` gives back what `json_of` wrote."""
+def is_common(type: "DataType") -> bool:
+    """Whether JSON, and Avro, in which Spark describes its states, have words for it: in both a
+    map's keys are text. Then `from_json` gives back what `json_of` wrote."""
     from pyspark.sql import types as t
 
     match type:
         case t.ArrayType(elementType=element):
-            return survives_json(element)
+            return is_common(element)
         case t.MapType(keyType=key, valueType=value):
-            return isinstance(key, t.StringType) and survives_json(value)
+            return isinstance(key, t.StringType) and is_common(value)
         case t.StructType(fields=fields):
-            return all(survives_json(field.dataType) for field in fields)
+            return all(is_common(field.dataType) for field in fields)
     return isinstance(
         type,
         t.StringType | t.BinaryType | t.BooleanType | t.DateType | t.DecimalType | t.ByteType

@@ -1,4 +1,6 @@
-"""An application as a user runs it, in processes of its own, and a broker: each can be killed."""
+"""An application as a user runs it, in processes of its own, and a broker: each can be killed.
+
+And the clients that feed such an application and read its results."""
 
 import contextlib
 import os
@@ -6,8 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
 
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
@@ -110,6 +115,33 @@ class Struck:
         self._process.kill()
         self._process.wait(30)
         self.start()
+
+
+def reading(bootstrap: str) -> Consumer:
+    """Sees what is committed and where it ends; waits but little for a broker to be back."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": uuid.uuid4().hex,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+        }
+    )
+
+
+def feeding(bootstrap: str) -> Producer:
+    """What it has sent stands there once, whoever was killed."""
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+        }
+    )
 
 
 def below(pid: int) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import threading
 import time
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,18 +16,16 @@ from typing import Any
 
 import pytest
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicPartition,
 )
 
 from ottla.pipelines.app import App
 from ottla.pipelines.decoding import COORDINATES
 from ottla.pipelines.topics import NewTopic, create
-from pipelines.struck import Struck
+from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind
 
 PROGRAM = """
@@ -119,15 +116,7 @@ class Fire(Struck):
             time.sleep(0.1)
 
     def _feed(self) -> None:
-        producer = Producer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 5,
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        producer = feeding(self.bootstrap)
         for bucket, name in enumerate(NAMES):
             for value in ("an older name", name):
                 row = None if value is None else json.dumps({"name": value})
@@ -155,16 +144,7 @@ class Reader:
         self.origins: list[tuple[bytes, ...]] = []  # where each row says it comes from
         self._next = dict.fromkeys(range(PARTITIONS), 0)
         self._topic = topic
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": uuid.uuid4().hex,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        self._consumer = reading(bootstrap)
 
     def refresh(self) -> None:
         """Up to the ends, or as far as a broker that is away lets us. Where rows keep coming no end

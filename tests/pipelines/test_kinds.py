@@ -3,20 +3,19 @@ they write is what plain Python makes of the same records, digit by digit."""
 
 import contextlib
 import time
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from ottla.pipelines.app import App
 from ottla.pipelines.topics import NewTopic, create
 from pipelines.kinds import days, frames, letters, meeting, nested, rankings, tables
 from pipelines.kinds.script import Expected, Kind, Record, Row, Stage, read
-from pipelines.struck import Struck
+from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind as BrokerKind
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -29,16 +28,7 @@ class Written:
     """What is committed in the topics that an application writes."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": uuid.uuid4().hex,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        self._consumer = reading(bootstrap)
 
     def as_(
         self, shape: Counter[Row] | dict[str, Row], topic: str
@@ -83,15 +73,7 @@ def text(topic: str, key: bytes | None, value: bytes | None) -> Row:
 
 class Feeder:
     def __init__(self, bootstrap: str) -> None:
-        self._producer = Producer(
-            {
-                "bootstrap.servers": bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 5,
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        self._producer = feeding(bootstrap)
 
     def send(self, records: Sequence[Record]) -> None:
         for record in records:

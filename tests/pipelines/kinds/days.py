@@ -57,8 +57,7 @@ def expected(sent: Sequence[Record]) -> Expected:
     used: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
     hours: dict[tuple[str, str], set[int]] = defaultdict(set)
     for record in sent:
-        assert record.value is not None
-        fields = json.loads(record.value, parse_float=Decimal)
+        fields = record.fields
         day = datetime.fromtimestamp(record.at_ms / 1000, PRAGUE).date().isoformat()
         used[fields["house"], day] += fields["kwh"]
         hours[fields["house"], day].add(record.at_ms // HOUR_MS)

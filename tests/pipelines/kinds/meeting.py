@@ -1,6 +1,5 @@
 """Left joins of streams within ten minutes, with records out of order and others too late."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
@@ -93,8 +92,8 @@ def expected(sent: Sequence[Record]) -> Expected:
 
 
 def joined(order: Record, payment: Record | None) -> str:
-    fields = loads(order)
-    paid = None if payment is None else loads(payment)["paid"]
+    fields = order.fields
+    paid = None if payment is None else payment.fields["paid"]
     amount = fields["amount"]
     return row(
         order.key,
@@ -107,12 +106,6 @@ def joined(order: Record, payment: Record | None) -> str:
 def third(amount: Decimal) -> Decimal:
     """DECIMAL(10,2) / 3 is DECIMAL(14,6) to Spark, rounded half up."""
     return (amount / 3).quantize(Decimal("0.000001"), ROUND_HALF_UP)
-
-
-def loads(record: Record) -> dict[str, Any]:
-    assert record.value is not None
-    fields: dict[str, Any] = json.loads(record.value, parse_float=Decimal)
-    return fields
 
 
 KIND = Kind("meeting", PROGRAM, ("orders", "payments"), stages, expected)

@@ -1,10 +1,8 @@
 """The top three, distinct counts and percentiles of each hour, each hour once."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -78,8 +76,7 @@ def expected(sent: Sequence[Record]) -> Expected:
     for record in sent:
         if record.late:
             continue
-        assert record.value is not None
-        fields = json.loads(record.value, parse_float=Decimal)
+        fields = record.fields
         hours[fields["shop"], record.at_ms // HOUR_MS * HOUR_MS].append(fields)
     return {
         "hours": counted(

@@ -27,6 +27,13 @@ class Record:
     headers: tuple[tuple[str, bytes], ...] = ()
     late: bool = False  # sent when time has passed it for good: it must count for nothing
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Of a value that is a JSON object, the digits of its numbers as they were written."""
+        assert self.value is not None
+        found: dict[str, Any] = json.loads(self.value, parse_float=Decimal)
+        return found
+
 
 @dataclass(frozen=True)
 class Stage:

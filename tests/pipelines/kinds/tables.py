@@ -1,6 +1,5 @@
 """Tables with deletes, joined by a foreign key, and an aggregate over what they give."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import Decimal
@@ -52,7 +51,7 @@ def expected(sent: Sequence[Record]) -> Expected:
         if record.value is None:
             latest[record.topic].pop(record.key, None)
         else:
-            latest[record.topic][record.key] = json.loads(record.value, parse_float=Decimal)
+            latest[record.topic][record.key] = record.fields
     placed = {
         key: order | latest["customers"][order["customer"]]
         for key, order in latest["orders"].items()

@@ -7,12 +7,11 @@ import weakref
 from itertools import pairwise
 from typing import Any
 
-from ottla.broker.api import Listeners
-from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
+from ottla.broker.connection import PIECE_BYTES, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.inflow import Inflow
 from ottla.broker.later import Body, Later
-from ottla.wire.framing import FrameAssembler
+from support.connections import connection
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
 
@@ -75,16 +74,7 @@ class Line:
         self.dispatcher.slow = set(slow)
         self.transport = Transport()
         self.outflow = Outflow()
-        share = (inflow or Inflow(1_000_000, lambda: 0.0)).share()
-        self.connection = Connection(
-            self.dispatcher,  # type: ignore[arg-type]
-            FrameAssembler(memoryview(bytearray(4096)), 1_000_000, share),
-            share,
-            self.outflow,
-            lambda host: Peer("PLAINTEXT", Listeners.BROKER, host),
-            lambda connection: True,
-            lambda connection: None,
-        )
+        self.connection = connection(self.dispatcher, self.outflow, inflow=inflow)
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
     def send(self, *requests: tuple[int, int]) -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 import uvloop
 
-from ottla.broker.api import Listeners
 from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
 from ottla.broker.context import Peer
-from ottla.broker.inflow import Inflow
 from ottla.broker.later import Body, Later
-from ottla.wire.framing import FrameAssembler
+from support.connections import connection
 
 FETCH, METADATA = 1, 3
 
@@ -42,16 +40,7 @@ class Served:
         self.client = socket.socket()
 
     def _accept(self) -> Connection:
-        share = Inflow(1_000_000, lambda: 0.0).share()
-        self.connection = Connection(
-            self.dispatcher,  # type: ignore[arg-type]
-            FrameAssembler(memoryview(bytearray(4096)), 1_000_000, share),
-            share,
-            self.outflow,
-            lambda host: Peer("PLAINTEXT", Listeners.BROKER, host),
-            lambda connection: True,
-            lambda connection: self.lost.set(),
-        )
+        self.connection = connection(self.dispatcher, self.outflow, lost=self.lost.set)
         return self.connection
 
     async def __aenter__(self) -> "Served":

@@ -174,7 +174,8 @@ class Work:
                         fetched.error = ErrorCode.KAFKA_STORAGE_ERROR
                     else:
                         fetched.data = found
-                        fetched.aborted = touched(fetched.aborted, found)
+                        if fetched.aborted:
+                            fetched.aborted = begun_before(fetched.aborted, end_of(found))
             later.deliver(self.reply())
 
         self.broker.in_thread(lambda: [read_or_damage(read) for _, read in cold], finished)
@@ -321,10 +322,10 @@ class Work:
     def _aborted(self, leader: Leader | Standby, offset: int, upto: int, read: Read) -> Aborted:
         if read.cold:
             return leader.log.aborted_transactions(offset, upto)
-        if not read.data or not leader.log.aborted_transactions(offset, leader.log.log_end_offset):
+        aborted = leader.log.aborted_transactions(offset, leader.log.log_end_offset)
+        if not aborted or not read.data:
             return []
-        bound = leader.log.indexed_end(offset, end_of(read.data))
-        return leader.log.aborted_transactions(offset, bound)
+        return begun_before(aborted, leader.log.indexed_end(offset, end_of(read.data)))
 
     def _diverges(self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""
@@ -433,11 +434,8 @@ def read_or_damage(read: Read) -> Buffer | Damage:
         return damage
 
 
-def touched(aborted: Aborted, data: Buffer) -> Aborted:
-    """The aborted transactions that begin before the data ends."""
-    if not aborted:
-        return aborted
-    end = end_of(data)
+def begun_before(aborted: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """The aborted transactions whose first offset lies before the end."""
     return [one for one in aborted if one[1] < end]
 
 

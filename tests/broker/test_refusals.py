@@ -9,7 +9,7 @@ from ottla.wire.codec import encode
 SERVED = [*apis(Listeners.BROKER).values(), *apis(Listeners.CONTROLLER).values()]
 
 
-@pytest.mark.parametrize("api", SERVED, ids=lambda api: f"{api.module}")
+@pytest.mark.parametrize("api", SERVED, ids=lambda api: f"{api.name}-{api.listeners.name}")
 def test_every_handler_can_refuse_a_whole_request(api: Api) -> None:
     handler = load(api)
     if handler.serve is not None or "error_code" in handler.response.__struct_fields__:

@@ -127,7 +127,7 @@ def creatable(name: str, partitions: int, **configs: str) -> CreatableTopic:
 
 
 async def register(controller: Controller, home: Home, directory: Uuid) -> int:
-    response = await controller.register_broker(
+    response = await controller.broker_registration(
         BrokerRegistrationRequest(
             broker_id=1,
             cluster_id=CLUSTER_ID,

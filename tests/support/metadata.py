@@ -126,7 +126,7 @@ class Cluster:
             log_dirs=directories or [broker_id.to_bytes(1, "big") * 16],
             previous_broker_epoch=previous_epoch,
         )
-        epoch = self.wait(self.controller.register_broker(ask)).broker_epoch
+        epoch = self.wait(self.controller.broker_registration(ask)).broker_epoch
         self.epochs[broker_id] = epoch
         return epoch
 

@@ -9,9 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.addresses import Addresses
-from ottla.broker.api import Listeners
 from ottla.broker.connection import Outflow
-from ottla.broker.context import RequestContext
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.inflow import Inflow, room_for
 from ottla.broker.nearest import RACK_AWARE
@@ -125,15 +123,6 @@ class Broker:
         """The active controller's; -1 while nobody knows."""
         leader = self.quorum.leader_id
         return -1 if leader is None else leader
-
-    async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
-        """The quorum's answer: this node's own on the controllers' listener, else its leader's."""
-        is_asked_itself = context.peer.listener_kind is Listeners.CONTROLLER
-        if is_asked_itself or self.quorum.is_leader:
-            answer = await self.quorum.handle(request, context.api_version)
-            assert isinstance(answer, response)
-            return answer
-        return await self.active_controller.ask(request, response)
 
     # Made on their first use -----------------------------------------------------------------
 

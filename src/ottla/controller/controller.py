@@ -60,26 +60,6 @@ LATELY_S = 30.0
 """So long after it came a broker is the last choice to take over from one that died."""
 M = TypeVar("M", bound=Message)
 
-ANSWERS = {
-    19: "create_topics",
-    20: "delete_topics",
-    33: "alter_configs",
-    37: "create_partitions",
-    43: "elect_leaders",
-    44: "incremental_alter_configs",
-    45: "alter_partition_reassignments",
-    46: "list_partition_reassignments",
-    56: "alter_partition",
-    57: "update_features",
-    62: "register_broker",
-    63: "broker_heartbeat",
-    64: "unregister_broker",
-    67: "allocate_producer_ids",
-    70: "register_controller",
-    73: "assign_replicas_to_dirs",
-}
-"""The method for each API key."""
-
 
 class Controller:
     def __init__(
@@ -155,14 +135,16 @@ class Controller:
         return {broker_id: at for broker_id, at in self._came.items() if at > since}
 
     async def ask(self, request: Message, response: type[M]) -> M:
-        """Any request that the controller answers; the methods below, by the request's key."""
-        decide = getattr(self, ANSWERS[request.API_KEY])
+        """Any request that the controller answers: the method below that is named after its API."""
+        decide = getattr(self, type(request).__module__.rpartition(".")[2])
         answer: M = await decide(request)
         return answer
 
     # Brokers and controllers ---------------------------------------------------------------
 
-    async def register_broker(self, ask: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+    async def broker_registration(
+        self, ask: BrokerRegistrationRequest
+    ) -> BrokerRegistrationResponse:
         now = self._now()
         image = self._writer.image
         registration.check_registration(image, ask, self.cluster_id)
@@ -212,7 +194,7 @@ class Controller:
             self._fence(broker_id)
             await self._writer.committed()
 
-    async def register_controller(
+    async def controller_registration(
         self, ask: ControllerRegistrationRequest
     ) -> ControllerRegistrationResponse:
         await self._writer.decide(lambda image: registration.register_controller(ask))

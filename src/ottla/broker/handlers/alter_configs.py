@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ottla.broker.broker import Broker
 from ottla.broker.broker_config_changes import refusals
 from ottla.broker.context import RequestContext
-from ottla.broker.controlling import ask_controller
+from ottla.broker.forwarding import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,

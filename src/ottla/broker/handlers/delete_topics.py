@@ -1,8 +1,5 @@
 """DeleteTopics: by name, or by id, each with its own answer."""
 
-from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
-from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.ids import ZERO_UUID
 from ottla.wire.messages.delete_topics import (
@@ -10,12 +7,6 @@ from ottla.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
-
-
-async def handle(
-    request: DeleteTopicsRequest, context: RequestContext, broker: Broker
-) -> DeleteTopicsResponse:
-    return await ask_controller(request, DeleteTopicsResponse, context, broker)
 
 
 def refuse(request: DeleteTopicsRequest, error: KafkaError) -> DeleteTopicsResponse:

@@ -1,8 +1,5 @@
 """ElectLeaders: back to the preferred replica, or unclean where nothing else is left."""
 
-from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
-from ottla.broker.controlling import ask_controller
 from ottla.errors import KafkaError
 from ottla.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -10,12 +7,6 @@ from ottla.wire.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
-
-
-async def handle(
-    request: ElectLeadersRequest, context: RequestContext, broker: Broker
-) -> ElectLeadersResponse:
-    return await ask_controller(request, ElectLeadersResponse, context, broker)
 
 
 def refuse(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:

@@ -16,24 +16,6 @@ from ottla.wire.framing import SIZE, read_request_header, skip_header_tags
 from ottla.wire.message import Message
 from ottla.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
-PASSED_ON = frozenset(
-    (
-        "create_topics",
-        "delete_topics",
-        "alter_configs",
-        "create_partitions",
-        "elect_leaders",
-        "incremental_alter_configs",
-        "alter_partition_reassignments",
-        "list_partition_reassignments",
-        "update_features",
-        "unregister_broker",
-        "describe_quorum",
-        "add_raft_voter",
-        "remove_raft_voter",
-    )
-)
-
 
 async def handle(
     request: EnvelopeRequest, context: RequestContext, broker: Broker
@@ -58,7 +40,7 @@ def _open(frame: memoryview, context: RequestContext) -> tuple[Api, Message, Req
     try:
         key, version, correlation_id, client_id, position = read_request_header(frame)
         api = apis(Listeners.CONTROLLER).get(key)
-        if api is None or api.name not in PASSED_ON:
+        if api is None or not api.is_passed_on:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"API {key} cannot be passed on.")
         if version not in api.versions:
             raise KafkaError(

@@ -11,6 +11,7 @@ from ottla.broker.connection import PIECE_BYTES, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.inflow import Inflow
 from ottla.broker.later import Body, Later
+from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 
 PRODUCE, FETCH, METADATA = 0, 1, 3
@@ -73,7 +74,7 @@ class Line:
         self.dispatcher = Dispatcher()
         self.dispatcher.slow = set(slow)
         self.transport = Transport()
-        self.outflow = Outflow()
+        self.outflow = Outflow(SYSTEM_CLOCK.monotonic)
         self.connection = connection(self.dispatcher, self.outflow, inflow=inflow)
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 

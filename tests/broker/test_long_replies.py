@@ -11,6 +11,7 @@ import uvloop
 from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.later import Body, Later
+from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 
 FETCH, METADATA = 1, 3
@@ -35,7 +36,7 @@ class Served:
 
     def __init__(self) -> None:
         self.dispatcher = Dispatcher()
-        self.outflow = Outflow()
+        self.outflow = Outflow(SYSTEM_CLOCK.monotonic)
         self.lost = asyncio.Event()
         self.client = socket.socket()
 

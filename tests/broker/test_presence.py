@@ -6,6 +6,7 @@ from collections.abc import Callable
 from ottla.broker.presence import Presence
 from ottla.broker.suspects import Suspects
 from ottla.metadata.image import Broker, Delta, Image
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Link, LinkLost
 from ottla.replication.peers import Peers
 
@@ -35,7 +36,8 @@ class World:
         self.link = link
         self.connected = 0
         self.suspects = Suspects()
-        self.presence = Presence(Peers(self, lambda node: ("host", 9092), "me"), self.suspects)
+        peers = Peers(self, lambda node: ("host", 9092), "me")
+        self.presence = Presence(peers, self.suspects, SYSTEM_CLOCK.monotonic)
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
         self.connected += 1

@@ -5,7 +5,6 @@ No broker is involved: the controller is told of one, as a node would tell it.
 
 import asyncio
 import subprocess
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ottla.metadata.features import SUPPORTED, bootstrap_values
 from ottla.metadata.image import Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshotting import Snapshotting
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.snapshots import build_snapshot
@@ -69,7 +69,7 @@ def with_controller(home: Home, work: Work, snapshot_bytes: int = 1 << 20) -> Im
                 [(1, Address("CONTROLLER", "127.0.0.1", home.controller_port))]
             ),
         )
-        quorum = Quorum(config, publisher)
+        quorum = Quorum(config, publisher, SYSTEM_CLOCK)
         controller = Controller(
             quorum,
             publisher,
@@ -77,9 +77,11 @@ def with_controller(home: Home, work: Work, snapshot_bytes: int = 1 << 20) -> Im
             node_id=1,
             cluster_id=CLUSTER_ID,
             bootstrap=bootstrap_values(),
-            now=time.monotonic,
+            now=SYSTEM_CLOCK.monotonic,
         )
-        Snapshotting(publisher, quorum, bytes_max=snapshot_bytes, interval_ms=0, now=time.monotonic)
+        Snapshotting(
+            publisher, quorum, bytes_max=snapshot_bytes, interval_ms=0, now=SYSTEM_CLOCK.monotonic
+        )
         await quorum.start()
         await work(controller)
         await quorum.stop()

@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 from ottla.coordination.lingering import Lingering
+from ottla.ports.clock import SYSTEM_CLOCK
 
 
 def test_all_are_flushed_in_the_first_turn_that_brings_nothing() -> None:
     async def body() -> None:
-        lingering, flushed = Lingering(), []
+        lingering, flushed = Lingering(SYSTEM_CLOCK.monotonic), []
         loop = asyncio.get_running_loop()
         lingering.begin(loop, lambda: flushed.append("one"))
         await asyncio.sleep(0)
@@ -23,7 +24,7 @@ def test_all_are_flushed_in_the_first_turn_that_brings_nothing() -> None:
 
 def test_one_that_breaks_does_not_keep_the_others() -> None:
     async def body() -> None:
-        lingering, flushed, told = Lingering(), asyncio.Event(), []
+        lingering, flushed, told = Lingering(SYSTEM_CLOCK.monotonic), asyncio.Event(), []
         loop = asyncio.get_running_loop()
 
         def note(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

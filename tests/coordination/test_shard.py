@@ -19,6 +19,7 @@ from ottla.coordination.machine import (
 from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.clock import Clock
 from ottla.simulation.virtual_loop import VirtualLoop, run_virtually
 from ottla.wire.message import Message
 from ottla.wire.record_batch import read_header
@@ -79,6 +80,10 @@ def note(name: str, number: int) -> Entry:
     return Entry(OffsetCommitKey(group=name), OffsetCommitValue(offset=number))
 
 
+def virtual_clock() -> Clock:
+    return Clock(asyncio.get_running_loop().time, lambda: 1_000)
+
+
 def in_a_loop(
     body: Callable[[Shard[Notebook], MemoryLog], Awaitable[None]], *, replicated: bool = False
 ) -> None:
@@ -86,7 +91,7 @@ def in_a_loop(
 
     async def run() -> None:
         log = MemoryLog(replicated=replicated)
-        shard = Shard("notes-0", Notebook, lambda: 1_000, commit_timeout_s=0.05)
+        shard = Shard("notes-0", Notebook, virtual_clock(), commit_timeout_s=0.05)
         await shard.load(log)
         await body(shard, log)
         shard.unload()
@@ -260,7 +265,7 @@ def test_what_is_due_waits_until_it_can_be_written(monkeypatch: pytest.MonkeyPat
 def test_a_new_leader_knows_what_the_old_one_wrote() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         await shard.submit(lambda notes, now, _: notes.put("a", 7))
-        other = Shard("notes-0", Notebook, lambda: 1_000)
+        other = Shard("notes-0", Notebook, virtual_clock())
         loading = other.load(log.reopened())
         with pytest.raises(KafkaError) as refusal:
             other.submit(lambda notes, now, _: notes.get("a"))
@@ -285,7 +290,7 @@ def test_a_log_that_could_not_be_read_is_loaded_again_while_it_is_led(
         await shard.submit(lambda notes, now, _: notes.put("a", 7))
         next_log = log.reopened()
         next_log.refuse_reads = code
-        other = Shard("notes-0", Notebook, lambda: 1_000)
+        other = Shard("notes-0", Notebook, virtual_clock())
         loading = other.load(next_log)
         for _ in range(3):
             await asyncio.sleep(0.01)
@@ -304,7 +309,7 @@ def test_a_log_that_is_led_elsewhere_meanwhile_is_not_loaded_again() -> None:
         await shard.submit(lambda notes, now, _: notes.put("a", 7))
         next_log = log.reopened()
         next_log.refuse_reads = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        other = Shard("notes-0", Notebook, lambda: 1_000)
+        other = Shard("notes-0", Notebook, virtual_clock())
         await asyncio.wait_for(other.load(next_log), 10)
         with pytest.raises(KafkaError) as refusal:
             other.submit(lambda notes, now, _: notes.get("a"))
@@ -319,7 +324,7 @@ def test_a_new_leader_shows_nothing_that_is_not_committed_yet() -> None:
         while not log.batches:
             await asyncio.sleep(0)
         next_log = log.reopened()
-        other = Shard("notes-0", Notebook, lambda: 1_000)
+        other = Shard("notes-0", Notebook, virtual_clock())
         await other.load(next_log)
         get = other.submit(lambda notes, now, _: notes.get("a"))
         await asyncio.sleep(0)
@@ -366,7 +371,7 @@ def test_records_of_a_transaction_count_from_its_marker_on() -> None:
         assert shard.machine.numbers == {"b": 1}
         await shard.end_transaction(producer, coordinator_epoch=2, committed=True)
         assert shard.machine.numbers == {"a": 5, "b": 1}
-        other = Shard("notes-0", Notebook, lambda: 1_000)
+        other = Shard("notes-0", Notebook, virtual_clock())
         await other.load(log.reopened())
         assert other.machine.numbers == {"a": 5, "b": 1}
 
@@ -414,7 +419,7 @@ def test_who_asks_a_new_leader_that_cannot_commit_is_refused_in_time() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         put = shard.submit(lambda notes, now, _: notes.put("a", 7))
         await asyncio.sleep(0)
-        other = Shard("notes-0", Notebook, lambda: 1_000, commit_timeout_s=0.05)
+        other = Shard("notes-0", Notebook, virtual_clock(), commit_timeout_s=0.05)
         await other.load(log.reopened())
         with pytest.raises(KafkaError) as refusal:
             await asyncio.wait_for(other.submit(lambda notes, now, _: notes.put("b", 1)), 5)
@@ -435,7 +440,7 @@ def test_a_name_hashes_as_in_java() -> None:
 
 def test_a_name_belongs_to_the_shard_of_its_hash() -> None:
     async def run() -> None:
-        shards: Shards[Notebook] = Shards("notes", lambda partition: Notebook(), lambda: 0)
+        shards: Shards[Notebook] = Shards("notes", lambda partition: Notebook(), virtual_clock())
         with pytest.raises(KafkaError) as refusal:
             shards.partition_of("abc")
         assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE

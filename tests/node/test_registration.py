@@ -6,6 +6,7 @@ from typing import Any, cast
 from ottla.errors import ErrorCode, KafkaError
 from ottla.node.active_controller import ActiveController
 from ottla.node.registration import Registration
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
 
 
@@ -33,6 +34,7 @@ def registration_with(controller: AnswersOnce) -> Registration:
         metadata_offset=lambda: 0,
         lost_directories=list,
         cordoned_directories=list,
+        now=SYSTEM_CLOCK.monotonic,
     )
 
 

@@ -11,6 +11,7 @@ from ottla.broker.server import Server
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.publisher import Publisher
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
@@ -55,7 +56,7 @@ class Member:
 
     async def start(self) -> None:
         self.memory = Memory()
-        self.quorum = Quorum(self.config, self.memory)
+        self.quorum = Quorum(self.config, self.memory, SYSTEM_CLOCK)
         self.server = Server(self._broker(), "CONTROLLER", Listeners.CONTROLLER)
         await self.server.bind("127.0.0.1", self.config.endpoints[0].port)
         await self.quorum.start()
@@ -73,7 +74,8 @@ class Member:
                     "listeners": f"CONTROLLER://{own.host}:{own.port}",
                     "controller.listener.names": "CONTROLLER",
                 }
-            )
+            ),
+            SYSTEM_CLOCK,
         )
         broker.quorum = self.quorum
         broker.publisher = Publisher()

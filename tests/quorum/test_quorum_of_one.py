@@ -7,6 +7,7 @@ import pytest
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import new_uuid
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
@@ -38,7 +39,7 @@ def prepare(log_dir: Path, *, static: bool) -> None:
 
 async def started(settings: QuorumConfig) -> tuple[Quorum, Memory]:
     memory = Memory()
-    quorum = Quorum(settings, memory)
+    quorum = Quorum(settings, memory, SYSTEM_CLOCK)
     await quorum.start()
     return quorum, memory
 

@@ -17,6 +17,7 @@ from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Frame, LinkLost
 from ottla.replication.fetcher import Fetcher, Fetchers, FetchLimits, Flushed, Replica
 from ottla.replication.follower import Follower
@@ -109,8 +110,16 @@ def fetching(
         leader = Leader()
         replica = Replica(2, lambda: 1)
         address = "leader", 1
-        throttle = Throttle("follower")
-        fetcher = kind(replica, lambda _: address, leader, FetchLimits(), leader, flushed, throttle)
+        fetcher = kind(
+            replica,
+            lambda _: address,
+            leader,
+            FetchLimits(),
+            leader,
+            flushed,
+            Throttle("follower"),
+            SYSTEM_CLOCK,
+        )
         try:
             await scenario(leader, fetcher)
         finally:

@@ -7,6 +7,7 @@ import pytest
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.transactions.coordinator import Coordinator, Limits
 from ottla.transactions.machine import EndTransaction
 from ottla.transactions.markers import results
@@ -85,7 +86,7 @@ class World:
         coordinator = Coordinator(
             producer_ids=Ids(),
             leaders=self.cluster,
-            wall_ms=lambda: self.now_ms,
+            clock=SYSTEM_CLOCK._replace(wall_ms=lambda: self.now_ms),
             server_version=lambda: 2,
             limits=Limits(abort_interval_s=0.001),
         )

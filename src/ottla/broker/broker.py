@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor
 from functools import cached_property
@@ -21,6 +20,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, TopicPartition, Uuid
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
+from ottla.ports.clock import Clock
 from ottla.replication.partitions import Partitions
 from ottla.wire.message import Message
 
@@ -90,8 +90,10 @@ class Broker:
     presence: "Presence"
     makers: "Makers"
 
-    def __init__(self, settings: Settings, threads: Executor | None = None) -> None:
+    def __init__(self, settings: Settings, clock: Clock, threads: Executor | None = None) -> None:
         self.settings = settings
+        self.clock = clock
+        self.now, self.now_ms = clock
         self.topology = settings.topology
         self.node_id = settings.topology.node_id
         self.fetch_sessions = FetchSessions(
@@ -102,17 +104,11 @@ class Broker:
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self.reads_nearby = settings.text("replica.selector.class") == RACK_AWARE
         self.inflow = Inflow(room_for(settings.int("queued.max.request.bytes")), self.now)
-        self.outflow = Outflow()
+        self.outflow = Outflow(self.now)
         self.addresses = Addresses()
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads
         self._tasks: set[asyncio.Task[None]] = set()
-
-    now = staticmethod(time.monotonic)
-
-    @staticmethod
-    def now_ms() -> int:
-        return time.time_ns() // 1_000_000
 
     @property
     def image(self) -> Image:

@@ -33,9 +33,10 @@ that, one in a turn of the loop: the kernel copies it there and then, and others
 class Outflow:
     """How much is queued for clients that do not read; shared by all connections."""
 
-    __slots__ = ("stalled_bytes",)
+    __slots__ = ("now", "stalled_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now  # patience with them is limited
         self.stalled_bytes = 0
 
 
@@ -261,7 +262,9 @@ class Connection(asyncio.BufferedProtocol):
         drop(self._rest, send_at_once(descriptor, self._rest))
         self._is_sending = True
         loop = asyncio.get_running_loop()
-        sending = loop.run_in_executor(senders(), send, descriptor, tuple(self._rest))
+        sending = loop.run_in_executor(
+            senders(), send, descriptor, tuple(self._rest), self._outflow.now
+        )
         sending.add_done_callback(self._was_sent)
 
     def _was_sent(self, sending: asyncio.Future[int]) -> None:

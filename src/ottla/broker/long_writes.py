@@ -7,10 +7,9 @@ loop, which can wait for many at once.
 
 import os
 import select
-import time
 from asyncio import Transport
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -40,15 +39,15 @@ def send_at_once(descriptor: int, buffers: Iterable[memoryview]) -> int:
         return 0
 
 
-def send(descriptor: int, buffers: Iterable[memoryview]) -> int:
+def send(descriptor: int, buffers: Iterable[memoryview], now: Callable[[], float]) -> int:
     """Blocks. How many bytes the socket took; OSError where it is broken."""
     try:
-        return _send(descriptor, deque(buffers))
+        return _send(descriptor, deque(buffers), now)
     finally:
         os.close(descriptor)
 
 
-def _send(descriptor: int, left: deque[memoryview]) -> int:
+def _send(descriptor: int, left: deque[memoryview], now: Callable[[], float]) -> int:
     room = select.poll()
     room.register(descriptor, select.POLLOUT)
     sent, patience_s = 0, WAIT_S_MAX
@@ -56,9 +55,9 @@ def _send(descriptor: int, left: deque[memoryview]) -> int:
         try:
             count = os.writev(descriptor, front(left, CALL_BYTES))
         except BlockingIOError:
-            began = time.monotonic()
+            began = now()
             room.poll(patience_s * 1000)
-            patience_s -= time.monotonic() - began
+            patience_s -= now() - began
             continue
         sent += count
         drop(left, count)

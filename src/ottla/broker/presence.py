@@ -7,7 +7,7 @@ millisecond; one that is dead becomes a suspect, and the answer waits for the co
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ottla.broker.suspects import Suspects
 from ottla.ports.network import LinkLost
@@ -25,9 +25,10 @@ ASKED_MAX = 8
 
 
 class Presence:
-    def __init__(self, peers: Peers, suspects: Suspects) -> None:
+    def __init__(self, peers: Peers, suspects: Suspects, now: Callable[[], float]) -> None:
         self._peers = peers
         self._suspects = suspects
+        self._now = now
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._seen: dict[int, float] = {}
 
@@ -36,7 +37,7 @@ class Presence:
         wanted = set(brokers)
         if len(wanted) > ASKED_MAX:
             return
-        lately = asyncio.get_running_loop().time() - FRESH_S
+        lately = self._now() - FRESH_S
         asking = [self._ask_once(one) for one in wanted if self._seen.get(one, 0.0) < lately]
         if asking:
             await asyncio.wait(asking)
@@ -60,7 +61,7 @@ class Presence:
             async with asyncio.timeout(PATIENCE_S):
                 if await self._answers(broker_id) or await self._answers(broker_id):
                     self._suspects.found(broker_id)
-                    self._seen[broker_id] = asyncio.get_running_loop().time()
+                    self._seen[broker_id] = self._now()
                 else:
                     self._suspects.lost(broker_id)
         except TimeoutError:

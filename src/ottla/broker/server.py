@@ -107,7 +107,7 @@ class Server:
             log.warning("refused %s: max.connections.per.ip is reached", host)
             return False
         self._connections.add(connection)
-        connection.active_at = asyncio.get_running_loop().time()
+        connection.active_at = self._broker.now()
         return True
 
     def _closed(self, connection: Connection) -> None:
@@ -122,8 +122,7 @@ class Server:
 
     def _sweep(self) -> None:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = self._broker.now()
         self._broker.inflow.sweep()
         for connection in list(self._connections):
             if connection.was_active:
@@ -133,4 +132,4 @@ class Server:
             connection.forget_buffer()
             if now - connection.active_at > self._idle_s_max and not connection.is_awaiting:
                 connection.abort()  # what it was sent may wait for a reader that never comes
-        self._sweeper = loop.call_later(SWEEP_S, self._sweep)
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)

@@ -68,8 +68,9 @@ class Waiter:
 
 
 class Waiting:
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._loop = asyncio.get_running_loop()
+        self._now = now
         self._moved: dict[Watched, None] = {}
         self._wheel: dict[int, dict[Waiter, None]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -92,7 +93,7 @@ class Waiting:
         waiter = Waiter(self, leaders, try_now, later)
         for leader in waiter._leaders:
             leader.watchers[waiter] = None
-        slot = int((self._loop.time() + timeout_s) / TICK_S) + 1
+        slot = int((self._now() + timeout_s) / TICK_S) + 1
         waiter._slot = slot
         self._wheel.setdefault(slot, {})[waiter] = None
         if self._timer is None or slot < self._timer_slot:
@@ -133,7 +134,7 @@ class Waiting:
 
     def _turn(self) -> None:
         self._timer = None
-        now = int(self._loop.time() / TICK_S)
+        now = int(self._now() / TICK_S)
         for slot in sorted(slot for slot in self._wheel if slot <= now):
             for waiter in list(self._wheel.get(slot, ())):
                 waiter.expire()

@@ -14,9 +14,10 @@ LINGER_S = 0.002
 class Lingering:
     """Shared by the shards of one loop."""
 
-    __slots__ = ("_came", "_flushes", "_loop", "_since")
+    __slots__ = ("_came", "_flushes", "_loop", "_now", "_since")
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._flushes: list[Callable[[], None]] = []
         self._came = False  # something, since the last look
         self._since = 0.0
@@ -26,7 +27,7 @@ class Lingering:
         """A shard has begun a batch: `flush` is called once, when it is time to append it."""
         self._came = True
         if not self._flushes:
-            self._loop, self._since = loop, loop.time()
+            self._loop, self._since = loop, self._now()
             loop.call_soon(self._look)
         self._flushes.append(flush)
 
@@ -35,7 +36,7 @@ class Lingering:
         self._came = True
 
     def _look(self) -> None:
-        if self._came and self._loop.time() - self._since < LINGER_S:
+        if self._came and self._now() - self._since < LINGER_S:
             self._came = False
             self._loop.call_soon(self._look)
             return

@@ -26,6 +26,7 @@ from ottla.coordination.machine import (
 )
 from ottla.coordination.records import encode_entry
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.clock import Clock
 from ottla.wire.record_batch import HEADER_SIZE, NewRecord, build_batch, build_marker
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Shard(Generic[M]):
         self,
         name: str,
         new_machine: Callable[[], M],
-        wall_ms: Callable[[], int],
+        clock: Clock,
         commit_timeout_s: float = 5.0,
         lingering: Lingering | None = None,
     ) -> None:
@@ -78,9 +79,9 @@ class Shard(Generic[M]):
         self.phase = Phase.IDLE
         self._new_machine = new_machine
         self._machine: M | None = None
-        self._wall_ms = wall_ms
+        self._monotonic, self._wall_ms = clock
         self._commit_timeout_s = commit_timeout_s
-        self._lingering = lingering or Lingering()
+        self._lingering = lingering or Lingering(clock.monotonic)
         self._log: ShardLog | None = None
         self._loop: asyncio.AbstractEventLoop
         self._loading: asyncio.Task[None] | None = None
@@ -290,7 +291,7 @@ class Shard(Generic[M]):
         self._settle()
 
     def _commit_deadline(self) -> float:
-        return self._loop.time() + self._commit_timeout_s
+        return self._monotonic() + self._commit_timeout_s
 
     def _settle(self) -> None:
         """Answer what the high watermark has reached; wait for the rest in one task."""
@@ -321,7 +322,7 @@ class Shard(Generic[M]):
                 self._committing = None
 
     def _refuse_late(self) -> None:
-        now = self._loop.time()
+        now = self._monotonic()
         for batch in self._in_flight:
             if batch.answers and batch.deadline <= now:
                 answers, batch.answers = batch.answers, []
@@ -343,7 +344,7 @@ class Shard(Generic[M]):
     # -- time -----------------------------------------------------------------------------
 
     def _now(self) -> Instant:
-        return Instant(self._loop.time(), self._wall_ms())
+        return Instant(self._monotonic(), self._wall_ms())
 
     def _arm(self, machine: M) -> None:
         deadline = machine.deadline()
@@ -370,7 +371,7 @@ class Shard(Generic[M]):
             self._tick_later()
 
     def _tick_later(self) -> None:
-        self._timer_due = self._loop.time() + RETRY_TICK_S
+        self._timer_due = self._monotonic() + RETRY_TICK_S
         self._timer = self._loop.call_at(self._timer_due, self._tick)
 
     # -- loading --------------------------------------------------------------------------
@@ -394,7 +395,7 @@ class Shard(Generic[M]):
             self.phase = Phase.IDLE
             return
         self._machine = machine
-        self._loaded_at = self._loop.time()
+        self._loaded_at = self._monotonic()
         self.phase = Phase.ACTIVE
         if end_offset > log.high_watermark:
             self._sent(end_offset, [])
@@ -423,7 +424,7 @@ class Shard(Generic[M]):
 
     async def _load_again(self, log: ShardLog) -> None:
         """At once, but not over and over where nothing can be appended: a log may be large."""
-        await asyncio.sleep(self._loaded_at + RETRY_LOAD_S - self._loop.time())
+        await asyncio.sleep(self._loaded_at + RETRY_LOAD_S - self._monotonic())
         await self._load(log)
 
     def _drop(self, refusal: KafkaError) -> None:

@@ -10,6 +10,7 @@ from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Machine
 from ottla.coordination.shard import Phase, Shard
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.clock import Clock
 
 M = TypeVar("M", bound=Machine)
 
@@ -21,15 +22,15 @@ class Shards(Generic[M]):
         self,
         topic: str,
         new_machine: Callable[[int], M],
-        wall_ms: Callable[[], int],
+        clock: Clock,
         commit_timeout_s: float = 5.0,
     ) -> None:
         self.topic = topic
         self.partition_count = 0  # 0: the topic does not exist yet
         self._new_machine = new_machine
-        self._wall_ms = wall_ms
+        self._clock = clock
         self._commit_timeout_s = commit_timeout_s
-        self._lingering = Lingering()
+        self._lingering = Lingering(clock.monotonic)
         self._shards: dict[int, Shard[M]] = {}
         self._partitions: dict[str, int] = {}  # a cache: hashing is a loop in Python
 
@@ -47,7 +48,7 @@ class Shards(Generic[M]):
                 return self._new_machine(partition)
 
             name = f"{self.topic}-{partition}"
-            shard = Shard(name, new_machine, self._wall_ms, self._commit_timeout_s, self._lingering)
+            shard = Shard(name, new_machine, self._clock, self._commit_timeout_s, self._lingering)
             self._shards[partition] = shard
         return shard.load(log)
 

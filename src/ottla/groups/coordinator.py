@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from functools import cache
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from ottla.groups.streams.heartbeats import Beat
     from ottla.ids import Uuid
     from ottla.metadata.image import Delta
+    from ottla.ports.clock import Clock
     from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
     from ottla.wire.messages.consumer_group_heartbeat import (
         ConsumerGroupHeartbeatRequest,
@@ -68,10 +68,6 @@ logger = logging.getLogger(__name__)
 TOPIC = "__consumer_offsets"
 
 
-def wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @cache
 def _commit() -> Commit:
     """The one decision that is asked for so often that an `import` for each would be felt."""
@@ -84,20 +80,21 @@ class GroupCoordinator:
     def __init__(
         self,
         settings: Settings,
-        image: Callable[[], Image] = Image,
+        image: Callable[[], Image],
+        clock: Clock,
         *,
-        wall_ms: Callable[[], int] = wall_clock_ms,
         new_uuid: Callable[[], str] = lambda: str(uuid4()),
     ) -> None:
         self.limits = Limits.of(settings)
         self._settings = settings
         self._image = image
+        self._now = clock.monotonic
         self._new_uuid = new_uuid
         self._paces: dict[str, Pace] = {}  # of groups that have options of their own
         self.shards: Shards[Groups] = Shards(
             TOPIC,
             self._new_machine,
-            wall_ms,
+            clock,
             commit_timeout_s=settings.int("offsets.commit.timeout.ms") / 1000,
         )
 
@@ -335,8 +332,7 @@ class GroupCoordinator:
         group = machine.find(group_id)
         if group is None:
             return None
-        now_s = asyncio.get_running_loop().time()
-        return machine.history(group_id).told(now_s, group.waiting_for())
+        return machine.history(group_id).told(self._now(), group.waiting_for())
 
     def listed(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
         from ottla.groups.describing import listed

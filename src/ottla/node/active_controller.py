@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TypeVar
 
 from ottla.controller.controller import Controller
@@ -24,14 +25,22 @@ ASK_S_MAX = 5.0
 class ActiveController:
     """Finds it again when it moves. A question may be asked twice: what asks must bear that."""
 
-    def __init__(self, local: Controller, quorum: Quorum, network: Network, client_id: str) -> None:
+    def __init__(
+        self,
+        local: Controller,
+        quorum: Quorum,
+        network: Network,
+        client_id: str,
+        now: Callable[[], float],
+    ) -> None:
         self._local = local
         self._quorum = quorum
+        self._now = now
         self._peers = Peers(network, self._address, client_id)
 
     async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M:
         """Its answer; NOT_CONTROLLER where nobody was active all that time."""
-        deadline = asyncio.get_running_loop().time() + timeout_s
+        deadline = self._now() + timeout_s
         while True:
             try:
                 answer = await self._ask_once(request, response)
@@ -42,7 +51,7 @@ class ActiveController:
                     raise
             except (LinkLost, MalformedMessage) as error:
                 log.debug("the active controller does not answer: %s", error)
-            if asyncio.get_running_loop().time() >= deadline:
+            if self._now() >= deadline:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "No controller is active.")
             await asyncio.sleep(RETRY_S)
 

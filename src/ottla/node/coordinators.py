@@ -53,7 +53,7 @@ class Coordinators:
         from ottla.groups.coordinator import GroupCoordinator
 
         broker = self._broker
-        groups = GroupCoordinator(broker.settings, lambda: broker.image)
+        groups = GroupCoordinator(broker.settings, lambda: broker.image, broker.clock)
         groups.image_loaded(broker.image)
         return self._add(CONSUMER_OFFSETS, groups)
 
@@ -74,7 +74,7 @@ class Coordinators:
         from ottla.groups.share.coordinator import Limits, ShareCoordinator
 
         broker = self._broker
-        coordinator = ShareCoordinator(Limits.of(broker.settings), broker.now_ms)
+        coordinator = ShareCoordinator(Limits.of(broker.settings), broker.clock)
         broker.spawn(coordinator.run())
         return self._add(SHARE_GROUP_STATE, coordinator)
 

@@ -42,6 +42,7 @@ from ottla.node.membership import (
 from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
+from ottla.ports.clock import SYSTEM_CLOCK, Clock
 from ottla.ports.network import TcpNetwork
 from ottla.ports.recurring import every
 from ottla.ports.threads import threads_behind_the_loop
@@ -63,12 +64,13 @@ CATCH_UP_S = 0.01
 
 
 class Node:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.settings = settings
+        self.clock = clock
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
         self.readers = threads_behind_the_loop(THREADS, "ottla-read")
-        self.broker = Broker(settings, self.readers)
+        self.broker = Broker(settings, clock, self.readers)
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
@@ -149,7 +151,7 @@ class Node:
         topology, broker = self.topology, self.broker
         self.publisher = broker.publisher = Publisher()
         config = quorum_config(self.settings, identity, controllers)
-        self.quorum = Quorum(config, self.publisher)
+        self.quorum = Quorum(config, self.publisher, self.clock)
         self.controller = Controller(
             self.quorum,
             self.publisher,
@@ -163,7 +165,11 @@ class Node:
         broker.controller = self.controller
         broker.quorum = self.quorum
         self.active_controller = broker.active_controller = ActiveController(
-            self.controller, self.quorum, self.network, f"broker-{topology.node_id}"
+            self.controller,
+            self.quorum,
+            self.network,
+            f"broker-{topology.node_id}",
+            broker.now,
         )
         self.liveness = Liveness(self.controller, lambda: self.publisher.image)
         broker.heartbeats_ended = self.liveness.connection_closed
@@ -186,7 +192,7 @@ class Node:
 
     def _make_broker(self, identity: Identity) -> None:
         broker, settings = self.broker, self.settings
-        broker.waiting = Waiting()
+        broker.waiting = Waiting(broker.now)
         broker.durability = Durability(self.threads, broker.waiting.moved, broker.spawn)
         broker.producer_ids = ProducerIds(self._producer_id_block)
         broker.directories = self.homes.logs
@@ -214,7 +220,7 @@ class Node:
         )
         self.peers = Peers(self.network, self._address_of, f"broker-{broker.node_id}")
         asking = Peers(self.network, self._address_of, f"broker-{broker.node_id}-presence")
-        self.presence = broker.presence = Presence(asking, broker.suspects)
+        self.presence = broker.presence = Presence(asking, broker.suspects, broker.now)
         self.coordinators = broker.makers = Coordinators(broker, self.peers)
         self.assignments = Assignments(
             self.active_controller,
@@ -231,6 +237,7 @@ class Node:
             self.broker.suspects,
             broker.durability.flushed,
             self.partitions.throttles.follower,
+            self.clock,
         )
         followers = Followers(self.partitions, self.fetchers)
         self.ailing = Ailing(
@@ -272,6 +279,7 @@ class Node:
             metadata_offset=lambda: self.publisher.image.offset,
             lost_directories=lambda: self.logs.ids_where(failed=True),
             cordoned_directories=self._cordoned_directories,
+            now=self.clock.monotonic,
         )
         await self.registration.register(
             identity.cluster_id,

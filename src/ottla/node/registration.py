@@ -49,6 +49,7 @@ class Registration:
         metadata_offset: Callable[[], int],
         lost_directories: Callable[[], list[Uuid]],
         cordoned_directories: Callable[[], list[Uuid] | None],
+        now: Callable[[], float],
     ) -> None:
         self.epoch = -1
         self._controller = controller
@@ -57,13 +58,14 @@ class Registration:
         self._metadata_offset = metadata_offset
         self._lost_directories = lost_directories
         self._cordoned_directories = cordoned_directories
+        self._now = now
         self._heart: asyncio.Task[None] | None = None
         self._hurrying = asyncio.Event()
         self._answered_at = float("inf")  # a broker that is still fenced waits for ever
 
     def controller_silent_s(self) -> float:
         """How long ago the controller last took a heartbeat."""
-        return asyncio.get_running_loop().time() - self._answered_at
+        return self._now() - self._answered_at
 
     async def register(
         self,
@@ -116,9 +118,8 @@ class Registration:
             if not response.error_code and not response.is_fenced:
                 break
             await asyncio.sleep(RETRY_S)
-        loop = asyncio.get_running_loop()
-        self._answered_at = loop.time()  # from now on silence counts
-        self._heart = loop.create_task(self._keep_alive())
+        self._answered_at = self._now()  # from now on silence counts
+        self._heart = asyncio.get_running_loop().create_task(self._keep_alive())
 
     @staticmethod
     async def _patiently(ask: Callable[[], Awaitable[M]]) -> M:
@@ -134,9 +135,8 @@ class Registration:
         """Hand over what is led, within limits: a stop has to end."""
         if self._heart is not None:
             self._heart.cancel()
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + SHUTDOWN_S_MAX
-        while loop.time() < deadline:
+        deadline = self._now() + SHUTDOWN_S_MAX
+        while self._now() < deadline:
             try:
                 async with asyncio.timeout(GOODBYE_S_MAX):
                     response = await self._beat(want_shut_down=True)
@@ -165,7 +165,7 @@ class Registration:
                     "the controller did not take a heartbeat: %s", error, exc_info=not expected
                 )
                 continue
-            self._answered_at = asyncio.get_running_loop().time()
+            self._answered_at = self._now()
             if response.error_code:
                 code = ErrorCode(response.error_code).name
                 log.warning("the controller refused a heartbeat: %s", code)

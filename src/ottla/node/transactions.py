@@ -50,7 +50,7 @@ def build(broker: Broker, peers: Peers) -> Coordinator:
     return Coordinator(
         producer_ids=broker.producer_ids,
         leaders=PartitionLeaders(broker, peers),
-        wall_ms=broker.now_ms,
+        clock=broker.clock,
         server_version=lambda: broker.image.features.get("transaction.version", 0),
         limits=limits(broker.settings),
     )

@@ -18,9 +18,9 @@ from ottla.wire.messages.describe_quorum import (
 
 
 def describe_quorum(
-    request: DescribeQuorumRequest, member: Member, now: float, wall: float
+    request: DescribeQuorumRequest, member: Member, now: float, wall_ms: int
 ) -> DescribeQuorumResponse:
-    """`now` is the machine's clock, `wall` the same moment in seconds of the epoch."""
+    """`now` is the machine's clock, `wall_ms` the same moment since 1970."""
     asked = [
         (topic.topic_name, part.partition_index)
         for topic in request.topics
@@ -35,7 +35,7 @@ def describe_quorum(
             leader_epoch=member.epoch,
         )
     else:
-        partition = _partition(member, member.role, now, wall)
+        partition = _partition(member, member.role, now, wall_ms)
     topic = ResponseTopicData(topic_name=TOPIC, partitions=[partition])
     return DescribeQuorumResponse(topics=[topic], nodes=_nodes(member))
 
@@ -57,9 +57,9 @@ def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     )
 
 
-def _partition(member: Member, leader: Leader, now: float, wall: float) -> ResponsePartitionData:
+def _partition(member: Member, leader: Leader, now: float, wall_ms: int) -> ResponsePartitionData:
     def moment(at: float | None) -> int:
-        return -1 if at is None else int((wall - (now - at)) * 1000)
+        return -1 if at is None else wall_ms - int((now - at) * 1000)
 
     def state(key: ReplicaKey, end_offset: int, one: Progress | None) -> ReplicaState:
         if one is None:

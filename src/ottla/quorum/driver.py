@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import SystemRandom
-from time import time
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.clock import Clock
 from ottla.ports.disk import Disk, LocalDisk
 from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
@@ -43,6 +43,7 @@ class Quorum:
         self,
         config: QuorumConfig,
         listener: Listener,
+        clock: Clock,
         disk: Disk | None = None,
         rng: Rng | None = None,
     ) -> None:
@@ -51,6 +52,7 @@ class Quorum:
         self.is_leader = False
         """Whether we lead and the listener knows all that was committed before."""
         self._listener = listener
+        self._now, self._wall_ms = clock
         self._disk = disk or LocalDisk()
         self._rng = rng or SystemRandom()
         self._flusher = ThreadPoolExecutor(1, "quorum-sync")
@@ -102,7 +104,7 @@ class Quorum:
         self._replica = Replica(store, self._listener)
         self._peers = Peers(config, self._step)
         self._machine = Machine(
-            self._loop.time(), config, self._rng, store.election, store.log_state(), store.history
+            self._now(), config, self._rng, store.election, store.log_state(), store.history
         )
         self._step(Tick())
         if self._machine.member.voters.only(config.key):
@@ -111,8 +113,8 @@ class Quorum:
     async def stop(self) -> None:
         """Leave; a leader tells the others, so that they need not find out."""
         self._step(events.Resign(for_good=True))
-        deadline = self._loop.time() + GOODBYE
-        while self._is_saying_goodbye() and self._loop.time() < deadline:
+        deadline = self._now() + GOODBYE
+        while self._is_saying_goodbye() and self._now() < deadline:
             await asyncio.sleep(0.01)
         self._stopped = True
         self._fail_waiting()
@@ -156,7 +158,7 @@ class Quorum:
         store = self._replica.store
 
         def write() -> Snapshot:
-            now_ms = int(time() * 1000)
+            now_ms = self._wall_ms()
             data = build_snapshot(
                 values,
                 now_ms=now_ms,
@@ -178,7 +180,7 @@ class Quorum:
     async def handle(self, request: Message, version: int) -> Message:
         """Answer a request of another node of the quorum."""
         if isinstance(request, DescribeQuorumRequest):
-            return describe_quorum(request, self._machine.member, self._loop.time(), time())
+            return describe_quorum(request, self._machine.member, self._now(), self._wall_ms())
         asked = incoming(request, self.config.cluster_id)
         answer: asyncio.Future[Response] = self._loop.create_future()
         if self._stopped:
@@ -197,7 +199,7 @@ class Quorum:
         if self._stopped:
             return
         try:
-            self._effects.extend(self._machine.step(self._loop.time(), event))
+            self._effects.extend(self._machine.step(self._now(), event))
             self._perform_all()
         except Exception as error:
             self._fail(error)
@@ -215,7 +217,7 @@ class Quorum:
             self._performing = False
 
     def _perform(self, effect: Effect) -> None:
-        if self._replica.perform(effect, int(time() * 1000)):
+        if self._replica.perform(effect, self._wall_ms()):
             match effect:
                 case events.Commit(high_watermark=high_watermark):
                     self._resolve(high_watermark)

@@ -13,13 +13,13 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from time import time_ns
 from typing import NamedTuple, Protocol, TypeVar
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.log.config import NEVER_MS
 from ottla.log.partition_log import PartitionLog
+from ottla.ports.clock import Clock
 from ottla.ports.network import Link, LinkLost, Network
 from ottla.replication.follower import PATIENT, Follower, Verdict
 from ottla.replication.throttles import Throttle
@@ -108,6 +108,7 @@ class Fetcher:
         suspects: Suspects,
         flushed: Flushed,
         throttle: Throttle,
+        clock: Clock,
     ) -> None:
         self.leader_id = leader_id
         self._replica = replica
@@ -117,6 +118,7 @@ class Fetcher:
         self._suspects = suspects
         self._flushed = flushed
         self._throttle = throttle
+        self._now, self._now_ms = clock
         self._followers: dict[TopicPartition, Follower] = {}
         self._by_id: dict[tuple[Uuid, int], Follower] = {}
         self._paused: dict[TopicPartition, float] = {}
@@ -304,7 +306,7 @@ class Fetcher:
         if self._throttle.partitions and data.records:
             self._count(follower, len(data.records))
         try:
-            verdict = follower.took(data, now_ms())
+            verdict = follower.took(data, self._now_ms())
         except (KafkaError, OSError) as error:  # its disk, or a damaged batch: the others go on
             self._troubled(follower, error)
             return
@@ -327,11 +329,11 @@ class Fetcher:
 
     def _pause(self, follower: Follower, seconds: float | None = None) -> None:
         pause_s = self._limits.backoff_s if seconds is None else seconds
-        later = asyncio.get_running_loop().time() + pause_s
+        later = self._now() + pause_s
         self._paused[follower.topic_partition] = later
 
     def _end_pauses(self) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._now()
         for partition in [one for one, until in self._paused.items() if until <= now]:
             del self._paused[partition]
             self._changed[partition] = None
@@ -339,7 +341,7 @@ class Fetcher:
     def _hold_back(self) -> None:
         """While the quota is spent, replicas under it that lag are not asked for."""
         throttle = self._throttle
-        if not throttle.quota.is_spent(asyncio.get_running_loop().time()):
+        if not throttle.quota.is_spent(self._now()):
             return
         for partition, follower in self._followers.items():
             if partition not in self._paused and throttle.covers(partition) and follower.lags:
@@ -348,7 +350,7 @@ class Fetcher:
 
     def _count(self, follower: Follower, size: int) -> None:
         if self._throttle.covers(follower.topic_partition):
-            self._throttle.quota.spend(asyncio.get_running_loop().time(), size)
+            self._throttle.quota.spend(self._now(), size)
 
     async def _restart(self, client: Client, follower: Follower) -> None:
         start = await self._offset_of(client, follower, EARLIEST)
@@ -366,7 +368,7 @@ class Fetcher:
             follower.log.log_end_offset,
         )
         try:
-            if not follower.restart_at(start, end, now_ms()):
+            if not follower.restart_at(start, end, self._now_ms()):
                 self._pause(follower, TROUBLE_S)
         except (KafkaError, OSError) as error:
             self._troubled(follower, error)
@@ -385,10 +387,6 @@ class Fetcher:
         return None if answer.error_code else answer.offset
 
 
-def now_ms() -> int:
-    return time_ns() // 1_000_000
-
-
 class Fetchers:
     """One fetcher per leader, made when first needed; and one for what waits for the disk."""
 
@@ -401,6 +399,7 @@ class Fetchers:
         suspects: Suspects,
         flushed: Flushed,
         throttle: Throttle,
+        clock: Clock,
     ) -> None:
         self._replica = replica
         self._address = address
@@ -409,6 +408,7 @@ class Fetchers:
         self._suspects = suspects
         self._flushed = flushed
         self._throttle = throttle
+        self._clock = clock
         self._all: dict[tuple[int, bool], Fetcher] = {}
         self._fetcher_of: dict[TopicPartition, Fetcher] = {}
 
@@ -426,6 +426,7 @@ class Fetchers:
                 self._suspects,
                 self._flushed,
                 self._throttle,
+                self._clock,
             )
         self._fetcher_of[follower.topic_partition] = fetcher
         fetcher.follow(follower)

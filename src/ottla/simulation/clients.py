@@ -5,8 +5,8 @@ they were told to the invariants.
 """
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 from typing import NamedTuple, TypeVar
@@ -167,11 +167,12 @@ class Means(NamedTuple):
     invariants: ClusterInvariants
     cluster: Cluster
     rng: Random
+    wall_ms: Callable[[], int]
 
 
 class Client(ABC):
     def __init__(self, means: Means) -> None:
-        self.world, self.invariants, self.cluster, self.rng = means
+        self.world, self.invariants, self.cluster, self.rng, self.wall_ms = means
         self.stopped = False
 
     @abstractmethod
@@ -207,7 +208,7 @@ class Producer(Client):
         while not self.stopped:
             values = [f"{self.name}-{sequence + n}" for n in range(self.rng.randint(1, 3))]
             batch = build_batch(
-                [NewRecord(int(time.time() * 1000), None, value.encode()) for value in values],
+                [NewRecord(self.wall_ms(), None, value.encode()) for value in values],
                 producer_id=producer_id,
                 producer_epoch=epoch,
                 base_sequence=sequence,

@@ -36,7 +36,7 @@ from ottla.simulation.copies import Copies, CopyReader
 from ottla.simulation.hosts import LIFE, Host, Life
 from ottla.simulation.loop import VirtualLoop
 from ottla.simulation.mayfly import Graves, Mayfly
-from ottla.simulation.nature import Synced, replaced
+from ottla.simulation.nature import Synced, clock_of, replaced
 from ottla.simulation.power import cut_power
 from ottla.simulation.quorum_world import Violation
 from ottla.wire.codec import MalformedMessage
@@ -147,7 +147,7 @@ class ClusterWorld:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
-            with replaced(lambda: self.loop.now, Random(self.seed + 2), self.synced):
+            with replaced(Random(self.seed + 2), self.synced):
                 self._run(seconds)
         finally:
             logging.disable(before)
@@ -232,7 +232,8 @@ class ClusterWorld:
 
     def _client(self, ports: dict[int, int], topic: str = TOPIC) -> Means:
         rng = Random(self.rng.random())
-        return Means(self, self.invariants, Cluster(ports, topic, rng), rng)
+        wall_ms = clock_of(self.client_life.host, self.loop.time).wall_ms
+        return Means(self, self.invariants, Cluster(ports, topic, rng), rng, wall_ms)
 
     async def _create_topic(self, cluster: Cluster) -> None:
         config = [CreatableTopicConfig(name="min.insync.replicas", value="2")]
@@ -268,7 +269,7 @@ class ClusterWorld:
     def start(self, member: Member) -> None:
         member.host.up = True
         member.life = Life(member.host)
-        member.node = node = Node(member.settings)
+        member.node = node = Node(member.settings, clock=clock_of(member.host, self.loop.time))
         self.invariants.restarted(member.id)
         self._spawn(member.life, self._start(member, node))
 

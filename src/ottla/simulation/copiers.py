@@ -7,7 +7,6 @@ until another member has its partitions.
 """
 
 import asyncio
-import time
 from contextlib import suppress
 from random import Random
 from typing import Any, TypeVar
@@ -326,7 +325,7 @@ class Incarnation:
     async def _write(self, partition: int, values: list[str]) -> None:
         sequence = self.sequences.get(partition, 0)
         batch = build_batch(
-            [NewRecord(int(time.time() * 1000), None, value.encode()) for value in values],
+            [NewRecord(self.copier.wall_ms(), None, value.encode()) for value in values],
             producer_id=self.producer[0],
             producer_epoch=self.producer[1],
             base_sequence=sequence,

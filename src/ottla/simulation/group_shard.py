@@ -15,6 +15,7 @@ from ottla.coordination.machine import Decision, Instant, Producer, Ticket
 from ottla.coordination.shard import Phase, Shard
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.machine import Groups
+from ottla.ports.clock import Clock
 from ottla.wire.record_batch import read_header
 
 Reply = Callable[[object], None]
@@ -100,7 +101,7 @@ class GroupCoordinator:
     def __init__(self, log: GroupLog, new_machine: Callable[[], Groups]) -> None:
         self.log = log
         self._loop = asyncio.get_running_loop()
-        self._shard = Shard("group", new_machine, self._wall_ms)
+        self._shard = Shard("group", new_machine, Clock(self._loop.time, self._wall_ms))
         self._shard.load(log)
 
     @property

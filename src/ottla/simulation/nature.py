@@ -5,7 +5,6 @@ answer from the virtual clock and the seed; each host has a wall clock of its ow
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,12 +12,12 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from ottla.broker import broker, fetch_sessions
+from ottla.broker import fetch_sessions
 from ottla.controller import controller
 from ottla.node import active_controller, node, upkeep
+from ottla.ports.clock import Clock
 from ottla.quorum import driver, following
-from ottla.replication import fetcher
-from ottla.simulation.hosts import LIFE
+from ottla.simulation.hosts import LIFE, Host
 
 EPOCH_S = 1_700_000_000.0
 """When every world begins, as the wall clocks tell it."""
@@ -33,6 +32,11 @@ LESS_OFTEN: dict[tuple[Any, str], float] = {
 }
 """How long nodes wait before they look again, where nothing is to be seen mostly: a third of all
 steps were these."""
+
+
+def clock_of(host: Host, now: Callable[[], float]) -> Clock:
+    """The world's time, as a host's clocks tell it."""
+    return Clock(now, lambda: int((EPOCH_S + now() + host.wall_ahead) * 1000))
 
 
 class Synced:
@@ -57,27 +61,15 @@ def _holds_records(descriptor: int) -> bool:
 
 
 @contextmanager
-def replaced(now: Callable[[], float], rng: Random, synced: Synced) -> Iterator[None]:
-    """Let everything that runs in this block live in the world's time, by the world's dice."""
-
-    def wall() -> float:
-        return EPOCH_S + now() + LIFE.get().host.wall_ahead
-
-    def wall_ns() -> int:
-        return int(wall() * 1e9)
+def replaced(rng: Random, synced: Synced) -> Iterator[None]:
+    """Let everything that runs in this block live by the world's dice."""
 
     def randoms() -> Random:
         return Random(rng.random())
 
     replacements: list[tuple[Any, str, Any]] = [
-        (time, "time", wall),
-        (time, "time_ns", wall_ns),
-        (time, "monotonic", now),
-        (broker.Broker, "now", staticmethod(now)),
-        (driver, "time", wall),
         (driver, "SystemRandom", randoms),
         *((place, name, seconds) for (place, name), seconds in LESS_OFTEN.items()),
-        (fetcher, "time_ns", wall_ns),
         (fetch_sessions, "randrange", rng.randrange),
         (controller, "Random", randoms),
         (os, "urandom", rng.randbytes),

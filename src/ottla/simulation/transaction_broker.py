@@ -27,6 +27,7 @@ from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.coordinator import GroupCoordinator
 from ottla.ids import TopicPartition
+from ottla.ports.clock import Clock
 from ottla.ports.network import LinkLost
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.leader import Leader
@@ -80,7 +81,8 @@ class SimulatedBroker:
         self.world = world
         self.node_id = node_id
         self.alive = True
-        self.waiting = Waiting()
+        self.waiting = Waiting(self.now)
+        self.clock = Clock(self.now, self.now_ms)
         self.durability = SimpleNamespace(ask=never_due)
         self.partitions = self
         self.image = world.image
@@ -90,12 +92,12 @@ class SimulatedBroker:
         self.transactions = Coordinator(
             producer_ids=world,
             leaders=self,
-            wall_ms=self.now_ms,
+            clock=self.clock,
             server_version=lambda: 2,
             limits=LIMITS,
         )
         self.transactions.resize(1)
-        self.groups = GroupCoordinator(settings(), lambda: world.image, wall_ms=self.now_ms)
+        self.groups = GroupCoordinator(settings(), lambda: world.image, self.clock)
         self.groups.resize(1)
         self.transaction_gate = Gate(self.transactions, node_id, self.leader_of, self)  # type: ignore[arg-type]
         self.spawn(self.transactions.run())

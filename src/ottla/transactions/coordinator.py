@@ -14,6 +14,7 @@ from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
+from ottla.ports.clock import Clock
 from ottla.transactions import machine
 from ottla.transactions.ledger import Ledger
 from ottla.transactions.machine import EndTransaction, InitProducer
@@ -54,14 +55,14 @@ class Coordinator:
         *,
         producer_ids: ProducerIds,
         leaders: Leaders,
-        wall_ms: Callable[[], int],
+        clock: Clock,
         server_version: Callable[[], int],
         limits: Limits,
     ) -> None:
-        self.shards: Shards[Ledger] = Shards(TOPIC, lambda _: Ledger(), wall_ms)
+        self.shards: Shards[Ledger] = Shards(TOPIC, lambda _: Ledger(), clock)
         self._producer_ids = producer_ids
         self._leaders = leaders
-        self._wall_ms = wall_ms
+        self._wall_ms = clock.wall_ms
         self._server_version = server_version
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()

@@ -3,8 +3,6 @@
 Version 1 adds the age, version 2 a pattern that names must match as a whole (KIP-1152).
 """
 
-import time
-
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode
@@ -24,7 +22,7 @@ def handle(
 ) -> ListTransactionsResponse:
     if broker.transactions.shards.loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = broker.now_ms()
     found = [
         each for each in broker.transactions.transactions() if is_wanted(each, request, now_ms)
     ]

@@ -11,12 +11,13 @@ from ottla.coordination.shards import Shards
 from ottla.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
     from ottla.groups.share.delivery import Batch
     from ottla.groups.share.states import Place, ShareStates, State
+    from ottla.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class ShareCoordinator:
-    def __init__(self, limits: Limits, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, limits: Limits, clock: Clock) -> None:
         def new_machine(partition: int) -> ShareStates:
             from ottla.groups.share.states import ShareStates  # wanted by few
 
@@ -52,9 +53,7 @@ class ShareCoordinator:
             )
 
         self._limits = limits
-        self.shards: Shards[ShareStates] = Shards(
-            TOPIC, new_machine, wall_ms, limits.write_timeout_s
-        )
+        self.shards: Shards[ShareStates] = Shards(TOPIC, new_machine, clock, limits.write_timeout_s)
 
     async def run(self) -> None:
         """Cut off what is not needed any more, again and again."""

@@ -430,6 +430,21 @@ def test_who_asks_a_new_leader_that_cannot_commit_is_refused_in_time() -> None:
     in_a_loop(body, replicated=True)
 
 
+def test_those_who_wait_are_refused_in_the_order_in_which_they_came() -> None:
+    """In any other a seed would not tell the same story twice."""
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        refused: list[int] = []
+        for number in range(50):
+            waits = shard.submit(lambda notes, now, ticket: notes.wait(now, ticket, 60.0))
+            waits.add_done_callback(lambda done, n=number: done.exception() and refused.append(n))
+        shard.unload()
+        await asyncio.sleep(0)
+        assert refused == list(range(50))
+
+    in_a_loop(body)
+
+
 def test_a_name_hashes_as_in_java() -> None:
     assert java_hash("abc") == 96354
     assert java_hash("my-group") == 1906497762

@@ -95,7 +95,7 @@ class Shard(Generic[M]):
         self._records_producer: Producer | None = None
         self._answers: list[Answer] = []
         self._in_flight: deque[_Batch] = deque()
-        self._parked: set[asyncio.Future[Any]] = set()
+        self._parked: dict[asyncio.Future[Any], None] = {}  # refused in this order
 
     @property
     def epoch(self) -> int:
@@ -206,7 +206,7 @@ class Shard(Generic[M]):
         answers = list(decision.answers)
         if ticket is not None:
             if decision.reply is LATER:
-                self._parked.add(ticket)
+                self._parked[ticket] = None
             else:
                 answers.append(Answer(ticket, decision.reply))
         if answers:
@@ -330,7 +330,7 @@ class Shard(Generic[M]):
 
     def _resolve(self, answers: Sequence[Answer]) -> None:
         for ticket, reply in answers:
-            self._parked.discard(ticket)
+            self._parked.pop(ticket, None)
             if ticket.done():
                 continue  # who asked is gone
             if isinstance(reply, Exception):

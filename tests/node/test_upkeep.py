@@ -30,9 +30,8 @@ from ottla.log.files import OpenFiles
 from ottla.log.flushing import FlushJob
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
-from ottla.node import upkeep
 from ottla.node.node import Node
-from ottla.node.upkeep import Upkeep
+from ottla.node.upkeep import Upkeep, UpkeepIntervals
 from support.log_batches import NOW, append, batch, values_from
 from support.nodes import alter_own, settings, until
 
@@ -60,12 +59,17 @@ def test_checkpoints_that_fall_together_leave_the_directory_whole(
         under_way.clear()
 
     monkeypatch.setattr(checkpoints, "write_durably", write_slowly)
-    monkeypatch.setattr(upkeep, "CHECKPOINT_S", 0.001)
     directory = BusyDirectory(tmp_path, LogResources(OpenFiles(), TailCache()))
 
     async def run() -> None:
         with ThreadPoolExecutor(4) as threads:
-            several = Upkeep([directory], Settings({}), threads, lambda: 0)
+            several = Upkeep(
+                [directory],
+                Settings({}),
+                threads,
+                lambda: 0,
+                intervals=UpkeepIntervals(checkpoint_s=0.001),
+            )
             several.start()
             several.start()  # a flush ends with a checkpoint, whenever that is
             await asyncio.sleep(0.15)

@@ -17,7 +17,6 @@ log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Message)
 
-RETRY_S = 0.02
 ASK_S_MAX = 5.0
 """For one question: a controller that does not answer in this time is not the active one."""
 
@@ -32,10 +31,12 @@ class ActiveController:
         network: Network,
         client_id: str,
         now: Callable[[], float],
+        retry_s: float,
     ) -> None:
         self._local = local
         self._quorum = quorum
         self._now = now
+        self._retry_s = retry_s
         self._peers = Peers(network, self._address, client_id)
 
     async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M:
@@ -53,7 +54,7 @@ class ActiveController:
                 log.debug("the active controller does not answer: %s", error)
             if self._now() >= deadline:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "No controller is active.")
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(self._retry_s)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
         """Whoever waits for an answer of the one before asks the next: a heartbeat that hangs on

@@ -16,7 +16,6 @@ from ottla.replication.partitions import Partitions, Replica
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 0.5
 TURN_S = 1.5
 """Where the disks of several brokers are full at once (they may be one), they step back one after
 the other, and the last one finds itself alone in sync and stays."""
@@ -43,7 +42,7 @@ class Ailing:
         self._full_since: dict[Path, float] = {}
 
     def look(self) -> None:
-        """Called every `LOOK_S`. Thousands of replicas that were well need no other look."""
+        """Called again and again. Thousands of replicas that were well need no other look."""
         signs = self._signs()
         if self._healthy_signs == signs:
             return

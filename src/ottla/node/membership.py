@@ -11,7 +11,10 @@ from ottla.quorum.voters import Address, VoterSet
 
 
 def quorum_config(
-    settings: Settings, identity: Identity, controllers: Sequence[Listener]
+    settings: Settings,
+    identity: Identity,
+    controllers: Sequence[Listener],
+    fetch_wait_s: float,
 ) -> QuorumConfig:
     """`controllers` are our own listeners, as others reach them."""
     topology = settings.topology
@@ -35,6 +38,7 @@ def quorum_config(
         election_timeout=seconds("election.timeout"),
         election_backoff_max=seconds("election.backoff.max"),
         fetch_timeout=seconds("fetch.timeout"),
+        fetch_wait=fetch_wait_s,
         request_timeout=seconds("request.timeout"),
         retry_backoff=seconds("retry.backoff"),
         segment_bytes=settings.int("metadata.log.segment.bytes"),

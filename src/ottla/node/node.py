@@ -23,7 +23,7 @@ from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node.active_controller import ActiveController
-from ottla.node.ailing import LOOK_S, Ailing
+from ottla.node.ailing import Ailing
 from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators
 from ottla.node.directory_moves import DirectoryMoves
@@ -31,6 +31,7 @@ from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.homes import Homes
 from ottla.node.in_sync_changes import InSyncChanges
+from ottla.node.intervals import USUAL, Intervals
 from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.node.liveness import Liveness
 from ottla.node.membership import (
@@ -60,13 +61,19 @@ from ottla.wire.messages.allocate_producer_ids import (
 log = logging.getLogger(__name__)
 
 THREADS = 4
-CATCH_UP_S = 0.01
 
 
 class Node:
-    def __init__(self, settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        intervals: Intervals = USUAL,
+    ) -> None:
         self.settings = settings
         self.clock = clock
+        self.intervals = intervals
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
         self.readers = threads_behind_the_loop(THREADS, "ottla-read")
@@ -150,7 +157,9 @@ class Node:
     async def _start_quorum(self, identity: Identity, controllers: list[Listener]) -> None:
         topology, broker = self.topology, self.broker
         self.publisher = broker.publisher = Publisher()
-        config = quorum_config(self.settings, identity, controllers)
+        config = quorum_config(
+            self.settings, identity, controllers, self.intervals.quorum_fetch_wait_s
+        )
         self.quorum = Quorum(config, self.publisher, self.clock)
         self.controller = Controller(
             self.quorum,
@@ -170,6 +179,7 @@ class Node:
             self.network,
             f"broker-{topology.node_id}",
             broker.now,
+            self.intervals.controller_retry_s,
         )
         self.liveness = Liveness(self.controller, lambda: self.publisher.image)
         broker.heartbeats_ended = self.liveness.connection_closed
@@ -258,7 +268,12 @@ class Node:
             spawn=broker.spawn,
         )
         self.upkeep = Upkeep(
-            self.directories, settings, self.threads, broker.now_ms, self.fetchers.tell_start
+            self.directories,
+            settings,
+            self.threads,
+            broker.now_ms,
+            self.fetchers.tell_start,
+            self.intervals.upkeep,
         )
 
     def _signs_of_ailment(self) -> object:
@@ -269,7 +284,7 @@ class Node:
         while not self.quorum.is_caught_up:
             if self.quorum.failure.done():
                 self.quorum.failure.result()
-            await asyncio.sleep(CATCH_UP_S)
+            await asyncio.sleep(self.intervals.metadata_catch_up_s)
         refuse_access_rules(self.publisher.image)  # a node that joins learns of them only now
         self._open_logs()
         self.registration = Registration(
@@ -304,13 +319,13 @@ class Node:
         """The metadata before it may say that this node leads, as it did in its last life: with
         what it lost in a crash it would have followers cut their logs to its own."""
         while self.publisher.image.offset < self.registration.epoch:
-            await asyncio.sleep(CATCH_UP_S)
+            await asyncio.sleep(self.intervals.metadata_catch_up_s)
 
     async def _know_of_own_unfencing(self) -> None:
         """Clients asked before would hear of a cluster without this broker, perhaps without any:
         librdkafka then forgets even where it began, and is lost for minutes."""
         while self.publisher.image.brokers[self.topology.node_id].fenced:
-            await asyncio.sleep(CATCH_UP_S)
+            await asyncio.sleep(self.intervals.metadata_catch_up_s)
 
     def _open_logs(self) -> None:
         self.partitions.configure(self.publisher.image)
@@ -350,11 +365,12 @@ class Node:
         session_s = settings.int("broker.session.timeout.ms") / 1000
         silent_s = self.registration.controller_silent_s
         stranded = Stranded(self.partitions, silent_s, session_s, self.broker.now)
+        watch_s = self.intervals.replica_watch_s
         lag_s = settings.int("replica.lag.time.max.ms") / 1000
         for interval_s, look, what in (
             (lag_s / 2, self.partitions.tick, "the watch over followers"),
-            (LOOK_S, self.ailing.look, "the watch over replicas"),
-            (LOOK_S, stranded.look, "the watch over leaders that nobody hears"),
+            (watch_s, self.ailing.look, "the watch over replicas"),
+            (watch_s, stranded.look, "the watch over leaders that nobody hears"),
         ):
             self.broker.spawn(every(interval_s, look, what))
 

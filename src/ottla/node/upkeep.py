@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.config import Settings
 from ottla.ids import TopicPartition
@@ -22,12 +22,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FLUSH_BYTES = 32 * 1024 * 1024
-FLUSH_CHECK_S = 0.2
-SPACE_CHECK_S = 1.0
-SWEEP_S = 5.0
 GIVEN_BACK_BYTES = 4 * 1024 * 1024
 """When so much was let go of, its memory is given back; less is soon taken again."""
-CHECKPOINT_S = 5.0
+
+
+class UpkeepIntervals(NamedTuple):
+    """Others are options."""
+
+    flush_check_s: float = 0.2
+    space_check_s: float = 1.0
+    sweep_s: float = 5.0
+    checkpoint_s: float = 5.0
+
+
+USUAL = UpkeepIntervals()
 
 
 class Upkeep:
@@ -38,6 +46,7 @@ class Upkeep:
         threads: Executor,
         now_ms: Callable[[], int],
         start_moved: Callable[[TopicPartition], None] = lambda partition: None,
+        intervals: UpkeepIntervals = USUAL,
     ) -> None:
         """`start_moved` is called where retention dropped the beginning of a log."""
         self._directories = directories
@@ -45,6 +54,7 @@ class Upkeep:
         self._threads = threads
         self._now_ms = now_ms
         self._start_moved = start_moved
+        self._intervals = intervals
         self._compactors: list[Compactor] | None = None  # none yet
         self._watched: dict[
             LogDirectory, dict[PartitionLog, None]
@@ -55,13 +65,14 @@ class Upkeep:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
+        intervals = self._intervals
         retention_s = self._settings.int("log.retention.check.interval.ms") / 1000
         expiry_s = self._settings.int("producer.id.expiration.check.interval.ms") / 1000
         for interval_s, work in (
-            (FLUSH_CHECK_S, self._flush_overdue),
-            (SPACE_CHECK_S, self._check_space),
-            (SWEEP_S, self._sweep),
-            (CHECKPOINT_S, self._checkpoint),
+            (intervals.flush_check_s, self._flush_overdue),
+            (intervals.space_check_s, self._check_space),
+            (intervals.sweep_s, self._sweep),
+            (intervals.checkpoint_s, self._checkpoint),
             (retention_s, self._retain),
             (expiry_s, self._expire_producers),
             (self._settings.int("log.cleaner.backoff.ms") / 1000, self._compact),

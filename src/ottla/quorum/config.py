@@ -23,6 +23,7 @@ class QuorumConfig(Struct, frozen=True, kw_only=True):
     election_timeout: float = 1.0
     election_backoff_max: float = 1.0
     fetch_timeout: float = 2.0
+    fetch_wait: float = 0.5  # of a follower at the leader, for something new
     request_timeout: float = 2.0
     retry_backoff: float = 0.02
     segment_bytes: int = 1 << 30  # metadata.log.segment.bytes

@@ -23,7 +23,6 @@ from ottla.quorum.voters import Voter
 
 logger = logging.getLogger(__name__)
 
-FETCH_WAIT = 0.5
 SNAPSHOT_BYTES = 1 << 20
 
 
@@ -37,7 +36,7 @@ def tick(member: Member, now: float, role: Follower | Unattached) -> None:
     if any(place == role.address for place in _asked(member)):
         return
     if role.download is None:
-        request: Fetch | FetchSnapshot = _fetch(member, FETCH_WAIT)
+        request: Fetch | FetchSnapshot = _fetch(member, member.config.fetch_wait)
     else:
         position = len(role.download.data)
         wanted = role.download.snapshot_id

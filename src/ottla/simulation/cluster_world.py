@@ -36,7 +36,7 @@ from ottla.simulation.copies import Copies, CopyReader
 from ottla.simulation.hosts import LIFE, Host, Life
 from ottla.simulation.loop import VirtualLoop
 from ottla.simulation.mayfly import Graves, Mayfly
-from ottla.simulation.nature import Synced, clock_of, replaced
+from ottla.simulation.nature import LESS_OFTEN, Synced, clock_of, replaced
 from ottla.simulation.power import cut_power
 from ottla.simulation.quorum_world import Violation
 from ottla.wire.codec import MalformedMessage
@@ -269,7 +269,11 @@ class ClusterWorld:
     def start(self, member: Member) -> None:
         member.host.up = True
         member.life = Life(member.host)
-        member.node = node = Node(member.settings, clock=clock_of(member.host, self.loop.time))
+        member.node = node = Node(
+            member.settings,
+            clock=clock_of(member.host, self.loop.time),
+            intervals=LESS_OFTEN,
+        )
         self.invariants.restarted(member.id)
         self._spawn(member.life, self._start(member, node))
 

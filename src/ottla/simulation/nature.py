@@ -14,22 +14,22 @@ from unittest.mock import patch
 
 from ottla.broker import fetch_sessions
 from ottla.controller import controller
-from ottla.node import active_controller, node, upkeep
+from ottla.node.intervals import Intervals
+from ottla.node.upkeep import UpkeepIntervals
 from ottla.ports.clock import Clock
-from ottla.quorum import driver, following
+from ottla.quorum import driver
 from ottla.simulation.hosts import LIFE, Host
 
 EPOCH_S = 1_700_000_000.0
 """When every world begins, as the wall clocks tell it."""
 
-LESS_OFTEN: dict[tuple[Any, str], float] = {
-    (following, "FETCH_WAIT"): 1.0,
-    (active_controller, "RETRY_S"): 0.1,
-    (node, "CATCH_UP_S"): 0.05,
-    (node, "LOOK_S"): 1.0,
-    (upkeep, "FLUSH_CHECK_S"): 1.0,
-    (upkeep, "CHECKPOINT_S"): 8.0,
-}
+LESS_OFTEN = Intervals(
+    quorum_fetch_wait_s=1.0,
+    controller_retry_s=0.1,
+    metadata_catch_up_s=0.05,
+    replica_watch_s=1.0,
+    upkeep=UpkeepIntervals(flush_check_s=1.0, checkpoint_s=8.0),
+)
 """How long nodes wait before they look again, where nothing is to be seen mostly: a third of all
 steps were these."""
 
@@ -69,7 +69,6 @@ def replaced(rng: Random, synced: Synced) -> Iterator[None]:
 
     replacements: list[tuple[Any, str, Any]] = [
         (driver, "SystemRandom", randoms),
-        *((place, name, seconds) for (place, name), seconds in LESS_OFTEN.items()),
         (fetch_sessions, "randrange", rng.randrange),
         (controller, "Random", randoms),
         (os, "urandom", rng.randbytes),

@@ -239,6 +239,7 @@ def main() -> None:
             by_name["EndTxnMarker"],
         ],
         "share": read_schemas(jars, "kafka-share-coordinator", coordinator),
+        "principals": [by_name["DefaultPrincipalData"]],
     }
     for name, schemas in records.items():
         title = f"Records: {name.replace('_', ' ')}"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ottla.log.directory import LogDirectory
     from ottla.quorum.driver import Quorum
     from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
+    from ottla.wire.envelope import Origin
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -47,7 +48,13 @@ Endpoint = tuple[int, str, int, str | None]
 
 
 class ActiveController(Protocol):
-    async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M: ...
+    async def ask(
+        self,
+        request: Message,
+        response: type[M],
+        timeout_s: float = 30.0,
+        origin: "Origin | None" = None,
+    ) -> M: ...
 
 
 class DirectoryMoves(Protocol):

@@ -1,6 +1,7 @@
 """What another node decides: a broker passes it on, the quorum's leader answers itself.
 
-On the controllers' listener nothing is passed on: two that disagree would do so forever.
+It travels with the client's principal and address: the controller decides about the client's
+rights. On the controllers' listener nothing is passed on: two that disagree would do so forever.
 """
 
 from typing import TypeVar
@@ -8,6 +9,7 @@ from typing import TypeVar
 from ottla.broker.api import AnsweredBy, Handle, Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.wire.envelope import Origin
 from ottla.wire.message import Message
 
 M = TypeVar("M", bound=Message)
@@ -28,7 +30,7 @@ async def ask_controller(
 ) -> M:
     if context.peer.listener_kind is Listeners.CONTROLLER:
         return await broker.controller.ask(request, response)
-    return await broker.active_controller.ask(request, response)
+    return await broker.active_controller.ask(request, response, origin=origin_of(context))
 
 
 async def ask_quorum(
@@ -39,4 +41,14 @@ async def ask_quorum(
         answer = await broker.quorum.handle(request, context.api_version)
         assert isinstance(answer, response)
         return answer
-    return await broker.active_controller.ask(request, response)
+    return await broker.active_controller.ask(request, response, origin=origin_of(context))
+
+
+def origin_of(context: RequestContext) -> Origin:
+    return Origin(
+        context.principal,
+        context.client_host,
+        context.client_id,
+        context.api_version,
+        context.correlation_id,
+    )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
@@ -12,6 +12,9 @@ from ottla.quorum.driver import Quorum
 from ottla.replication.peers import Peers
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.wire.envelope import Origin
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +42,19 @@ class ActiveController:
         self._retry_s = retry_s
         self._peers = Peers(network, self._address, client_id)
 
-    async def ask(self, request: Message, response: type[M], timeout_s: float = 30.0) -> M:
-        """Its answer; NOT_CONTROLLER where nobody was active all that time."""
+    async def ask(
+        self,
+        request: Message,
+        response: type[M],
+        timeout_s: float = 30.0,
+        origin: "Origin | None" = None,
+    ) -> M:
+        """Its answer; NOT_CONTROLLER where nobody was active all that time. With an origin the
+        request is a client's, and reaches the controller as such."""
         deadline = self._now() + timeout_s
         while True:
             try:
-                answer = await self._ask_once(request, response)
+                answer = await self._ask_once(request, response, origin)
                 if not is_not_controller(answer):
                     return answer
             except KafkaError as error:
@@ -64,14 +74,31 @@ class ActiveController:
     def close(self) -> None:
         self._peers.close()
 
-    async def _ask_once(self, request: Message, response: type[M]) -> M:
+    async def _ask_once(self, request: Message, response: type[M], origin: "Origin | None") -> M:
         if self._local.active:
             return await self._local.ask(request, response)
         leader_id = self._quorum.leader_id
         if leader_id is None or leader_id == self._quorum.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        if origin is not None:
+            return await self._pass_on(leader_id, request, response, origin)
         version = request.VERSIONS[-1]
         return await self._peers.ask(leader_id, request, version, response, ASK_S_MAX)
+
+    async def _pass_on(
+        self, leader_id: int, request: Message, response: type[M], origin: "Origin"
+    ) -> M:
+        from ottla.wire.envelope import unwrap, wrap  # nothing on one node is passed on
+        from ottla.wire.messages.envelope import EnvelopeResponse
+
+        envelope = wrap(request, origin)
+        answer = await self._peers.ask(leader_id, envelope, 0, EnvelopeResponse, ASK_S_MAX)
+        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER)
+        if answer.error_code or answer.response_data is None:
+            log.error("the controller refused what was passed on: error %d", answer.error_code)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker failed; its log says how.")
+        return unwrap(answer.response_data, response, origin)
 
     def _address(self, node_id: int) -> tuple[str, int] | None:
         return self._quorum.leader_address if node_id == self._quorum.leader_id else None

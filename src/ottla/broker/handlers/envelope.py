@@ -1,17 +1,18 @@
 """Envelope: what a client asked of a broker, passed on by it to the active controller.
 
-Apache Kafka's brokers pass requests on in this way, as bytes with the client's own header; the
-answer goes back as bytes too. Only what a broker may pass on is opened.
+The request comes as bytes with the client's own header, and counts as the client's, not the
+broker's; the answer goes back as bytes too. Only what a broker may pass on is opened.
 """
 
 from inspect import isawaitable
 
 from ottla.broker.api import Api, Listeners, apis, load
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.context import Peer, RequestContext
 from ottla.broker.dispatch import refusal, written
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode
+from ottla.wire.envelope import read_host, read_principal
 from ottla.wire.framing import SIZE, read_request_header, skip_header_tags
 from ottla.wire.message import Message
 from ottla.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -22,7 +23,7 @@ async def handle(
 ) -> EnvelopeResponse:
     if not broker.controller.active:
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
-    api, asked, inner = _open(memoryview(request.request_data), context)
+    api, asked, inner = _open(request, context)
     handler = load(api)
     assert handler.handle is not None
     try:
@@ -36,7 +37,10 @@ async def handle(
     return EnvelopeResponse(response_data=frame[SIZE.size :])
 
 
-def _open(frame: memoryview, context: RequestContext) -> tuple[Api, Message, RequestContext]:
+def _open(
+    envelope: EnvelopeRequest, context: RequestContext
+) -> tuple[Api, Message, RequestContext]:
+    frame = memoryview(envelope.request_data)
     try:
         key, version, correlation_id, client_id, position = read_request_header(frame)
         api = apis(Listeners.CONTROLLER).get(key)
@@ -50,6 +54,15 @@ def _open(frame: memoryview, context: RequestContext) -> tuple[Api, Message, Req
         if version >= message.FLEXIBLE_SINCE:
             position = skip_header_tags(frame, position)
         asked, _ = decode(message, version, frame, position)
+        client = _client(envelope, context.peer)
     except MalformedMessage as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
-    return api, asked, RequestContext(api, version, correlation_id, client_id, context.peer)
+    return api, asked, RequestContext(api, version, correlation_id, client_id, client)
+
+
+def _client(envelope: EnvelopeRequest, broker: Peer) -> Peer:
+    client = Peer(
+        broker.listener_name, broker.listener_kind, read_host(envelope.client_host_address)
+    )
+    client.principal = read_principal(envelope.request_principal)
+    return client

@@ -1,0 +1,96 @@
+"""A request that one node passes on to another, which is the active controller."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from ottla.broker.api import Listeners
+from ottla.broker.context import Peer
+from ottla.broker.dispatch import Dispatcher
+from ottla.broker.later import Later
+from ottla.controller.controller import Controller
+from ottla.errors import ErrorCode, KafkaError
+from ottla.node.active_controller import ActiveController
+from ottla.ports.network import Link
+from ottla.quorum.driver import Quorum
+from ottla.wire.envelope import Origin
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+ORIGIN = Origin("User:alice", "10.0.0.7", "admin-1", 5, 12)
+REQUEST = CreateTopicsRequest(
+    topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)]
+)
+
+
+class Straight:
+    """A link, and the network that has it, to a dispatcher in this process."""
+
+    is_open = True
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._peer = Peer("CONTROLLER", Listeners.CONTROLLER, "127.0.0.1")
+
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        return self
+
+    async def exchange(self, frame: bytes) -> bytes:
+        reply = self._dispatcher.take(memoryview(frame), self._peer)
+        if isinstance(reply, Later):
+            arrived: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
+            reply.then(arrived.set_result)  # type: ignore[arg-type]
+            reply = await asyncio.wait_for(arrived, 10)  # type: ignore[assignment]
+        return b"".join(cast(list[bytes], reply))[4:]
+
+    def close(self) -> None:
+        pass
+
+
+class Dormant:
+    """The controller of a node that does not lead, and what it knows of who does."""
+
+    active = False
+    node_id, leader_id, leader_address = 2, 1, ("127.0.0.1", 1)
+
+
+def beside(asking: Any) -> ActiveController:
+    """The active controller as another node reaches it."""
+    dispatcher = Dispatcher(asking.broker, Listeners.CONTROLLER)
+    here = Dormant()
+    return ActiveController(
+        cast(Controller, here), cast(Quorum, here), Straight(dispatcher), "broker-2"
+    )
+
+
+def test_the_controller_answers_at_the_clients_version(serving: Any) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            elsewhere = beside(asking)
+            response = await elsewhere.ask(REQUEST, CreateTopicsResponse, origin=ORIGIN)
+            assert response.topics[0].error_code == ErrorCode.NONE
+            assert response.topics[0].num_partitions == 1
+            assert "t" in asking.broker.image.topics_by_name
+            again = await elsewhere.ask(REQUEST, CreateTopicsResponse, origin=ORIGIN)
+            assert again.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+    asyncio.run(live())
+
+
+def test_a_node_that_is_not_active_says_so_and_the_next_is_asked(
+    serving: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            monkeypatch.setattr(Controller, "active", False)
+            with pytest.raises(KafkaError) as refused:
+                await beside(asking).ask(REQUEST, CreateTopicsResponse, 0.1, ORIGIN)
+            assert refused.value.code is ErrorCode.NOT_CONTROLLER
+            monkeypatch.undo()
+
+    asyncio.run(live())

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ottla.controller.controller import Controller
 from ottla.errors import KafkaError
 from ottla.metadata.image import Image, Listener
+from ottla.ports.network import LinkLost, LinkRefused, Network
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +22,11 @@ PROBE_S_MAX = 0.5
 
 
 class Liveness:
-    def __init__(self, controller: Controller, image: Callable[[], Image]) -> None:
+    def __init__(
+        self, controller: Controller, image: Callable[[], Image], network: Network
+    ) -> None:
         self._controller = controller
+        self._network = network
         self._image = image
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
@@ -46,7 +50,7 @@ class Liveness:
             broker = self._image().brokers.get(broker_id)
             if broker is None or broker.fenced or broker.epoch != broker_epoch:
                 return
-            if broker.listeners and await refuses(broker.listeners[0]):
+            if broker.listeners and await refuses(self._network, broker.listeners[0]):
                 log.warning("Broker %d is gone: nobody listens there any more", broker_id)
                 try:
                     await self._controller.broker_lost(broker_id)
@@ -55,14 +59,14 @@ class Liveness:
                 return
 
 
-async def refuses(listener: Listener) -> bool:
+async def refuses(network: Network, listener: Listener) -> bool:
     """Only a refused connection is proof; silence may be the network's."""
     try:
         async with asyncio.timeout(PROBE_S_MAX):
-            _, writer = await asyncio.open_connection(listener.host, listener.port)
-    except ConnectionRefusedError:
+            link = await network.connect(listener.host, listener.port, lambda: None)
+    except LinkRefused:
         return True
-    except (OSError, TimeoutError):
+    except (LinkLost, TimeoutError):
         return False
-    writer.close()
+    link.close()
     return False

@@ -160,7 +160,7 @@ class Node:
         config = quorum_config(
             self.settings, identity, controllers, self.intervals.quorum_fetch_wait_s
         )
-        self.quorum = Quorum(config, self.publisher, self.clock)
+        self.quorum = Quorum(config, self.publisher, self.clock, network=self.network)
         self.controller = Controller(
             self.quorum,
             self.publisher,
@@ -181,7 +181,7 @@ class Node:
             broker.now,
             self.intervals.controller_retry_s,
         )
-        self.liveness = Liveness(self.controller, lambda: self.publisher.image)
+        self.liveness = Liveness(self.controller, lambda: self.publisher.image, self.network)
         broker.heartbeats_ended = self.liveness.connection_closed
         self.publisher.subscribe_leader(self.liveness.leader_changed)
         self.publisher.subscribe_leader(self.active_controller.leader_changed)

@@ -22,6 +22,10 @@ class LinkLost(OSError):
     """The peer is gone, or was never there."""
 
 
+class LinkRefused(LinkLost):
+    """Nobody listens there: the host said so. The process that should is not there."""
+
+
 class Link(Protocol):
     """An open connection; requests may overlap, replies come in their order."""
 
@@ -36,7 +40,8 @@ class Link(Protocol):
 
 class Network(Protocol):
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
-        """LinkLost where nobody listens. `lost` is called once, when the open link ends."""
+        """LinkRefused where nobody listens, LinkLost where nobody is reached. `lost` is called
+        once, when the open link ends."""
 
 
 class TcpNetwork:
@@ -48,6 +53,8 @@ class TcpNetwork:
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 _, link = await loop.create_connection(lambda: TcpLink(lost), host, port)
+        except ConnectionRefusedError:
+            raise LinkRefused(f"nobody listens at {host}:{port}") from None
         except (OSError, TimeoutError) as error:
             raise LinkLost(f"{host}:{port} cannot be reached: {error or 'time-out'}") from None
         return link

@@ -14,6 +14,7 @@ from random import SystemRandom
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.clock import Clock
 from ottla.ports.disk import Disk, LocalDisk
+from ottla.ports.network import Network, TcpNetwork
 from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.describing import describe_quorum
@@ -46,6 +47,7 @@ class Quorum:
         clock: Clock,
         disk: Disk | None = None,
         rng: Rng | None = None,
+        network: Network | None = None,
     ) -> None:
         self.config = config
         self.node_id = config.node_id
@@ -55,6 +57,7 @@ class Quorum:
         self._now, self._wall_ms = clock
         self._disk = disk or LocalDisk()
         self._rng = rng or SystemRandom()
+        self._network = network or TcpNetwork()
         self._flusher = ThreadPoolExecutor(1, "quorum-sync")
         self._flushing = False
         self._flush_wanted: Flush | None = None
@@ -102,7 +105,7 @@ class Quorum:
         config = self.config
         store = Store(self._disk, config.log_dir, config.static_voters, config.segment_bytes)
         self._replica = Replica(store, self._listener)
-        self._peers = Peers(config, self._step)
+        self._peers = Peers(config, self._network, self._step)
         self._machine = Machine(
             self._now(), config, self._rng, store.election, store.log_state(), store.history
         )

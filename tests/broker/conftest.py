@@ -29,7 +29,7 @@ class Asking:
         self.node = node
         self.broker = node.broker
         self._dispatcher = Dispatcher(node.broker, Listeners.BROKER)
-        self._peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
+        self.peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
 
     async def make_topic(self, *names: str) -> None:
         assert await create_on_demand(names, self.broker) == {}
@@ -38,7 +38,7 @@ class Asking:
         """What dispatch gives a connection: a reply, or a promise of one."""
         tags = b"\0" if version >= request.FLEXIBLE_SINCE else b""
         header = pack(">hhih", request.API_KEY, version, 1, -1) + tags
-        return self._dispatcher.take(memoryview(header + encode(request, version)), self._peer)
+        return self._dispatcher.take(memoryview(header + encode(request, version)), self.peer)
 
     async def ask(self, request: Message, version: int, timeout_s: float = 10) -> Any:
         reply = self.take(request, version)

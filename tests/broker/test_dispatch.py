@@ -1,26 +1,20 @@
-"""Every API in the table can be loaded, and every fault ends in a reply or a closed connection."""
+"""Who may ask, and that every fault ends in a reply or a closed connection."""
 
 from typing import Any
 
 import pytest
 
 from ottla.broker import dispatch
+from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners, apis, load
+from ottla.broker.context import RequestContext
+from ottla.broker.dispatch import BadRequest
 from ottla.broker.later import Broken
 from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
+from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
-
-
-@pytest.mark.parametrize("listener", [Listeners.BROKER, Listeners.CONTROLLER])
-def test_every_api_in_the_table_has_a_handler_and_messages_at_its_versions(
-    listener: Listeners,
-) -> None:
-    for api in apis(listener).values():
-        handler = load(api)
-        assert (handler.handle is None) != (handler.serve is None), api.name
-        assert set(api.versions) <= set(handler.request.VERSIONS), api.name
-        assert api.key == handler.request.API_KEY
 
 
 def test_a_refusal_fills_the_place_that_the_response_has_for_it() -> None:
@@ -41,3 +35,54 @@ def test_a_fault_that_the_response_has_no_place_for_breaks_the_connection() -> N
     handler = load(apis(Listeners.BROKER)[ListOffsetsRequest.API_KEY])._replace(refuse=None)
     with pytest.raises(Broken):
         dispatch.refusal(handler, ListOffsetsRequest(), ZeroDivisionError())
+
+
+class Refusing:
+    """Allows nothing, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Operation, Resource, str]] = []
+
+    def allows(
+        self, context: RequestContext, operation: Operation, resource: Resource, name: str
+    ) -> bool:
+        self.asked.append((context.principal, operation, resource, name))
+        return False
+
+
+def test_who_may_not_ask_at_all_is_refused_before_anything_is_done(serving: Any, run: Any) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            asking.broker.access = access = Refusing()
+            answer = await asking.ask(DescribeLogDirsRequest(), 4)
+            assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            assert access.asked == [
+                ("User:ANONYMOUS", Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster")
+            ]
+
+    run(live())
+
+
+def test_authorized_operations_are_those_that_are_allowed(serving: Any, run: Any) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+            answer = await asking.ask(request, 2)
+            assert answer.cluster_authorized_operations == sum(
+                1 << operation for operation in (5, 7, 8, 9, 10, 11, 12)
+            )
+            asking.broker.access = Refusing()
+            assert (await asking.ask(request, 2)).cluster_authorized_operations == 0
+
+    run(live())
+
+
+def test_who_did_not_say_who_it_is_may_ask_for_versions_only(serving: Any, run: Any) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            asking.peer.awaits_authentication = True
+            assert (await asking.ask(ApiVersionsRequest(), 0)).error_code == 0
+            with pytest.raises(BadRequest, match="before the client said who it is"):
+                asking.take(DescribeClusterRequest(), 0)
+
+    run(live())

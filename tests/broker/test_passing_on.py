@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners
-from ottla.broker.context import Peer
+from ottla.broker.context import Peer, RequestContext
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.later import Later
 from ottla.controller.controller import Controller
@@ -21,6 +22,7 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from ottla.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 ORIGIN = Origin("User:alice", "10.0.0.7", "admin-1", 5, 12)
 REQUEST = CreateTopicsRequest(
@@ -78,6 +80,35 @@ def test_the_controller_answers_at_the_clients_version(serving: Any) -> None:
             assert "t" in asking.broker.image.topics_by_name
             again = await elsewhere.ask(REQUEST, CreateTopicsResponse, origin=ORIGIN)
             assert again.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+
+    asyncio.run(live())
+
+
+class Listening:
+    """Allows everything, and remembers who asked."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, RequestContext]] = []
+
+    def allows(
+        self, context: RequestContext, operation: Operation, resource: Resource, name: str
+    ) -> bool:
+        self.heard.append((operation.name, context))
+        return True
+
+
+def test_the_controller_asks_for_the_clients_rights_not_the_brokers(serving: Any) -> None:
+    async def live() -> None:
+        async with serving() as asking:
+            asking.broker.access = access = Listening()
+            request = UpdateFeaturesRequest(validate_only=True)
+            await beside(asking).ask(
+                request, UpdateFeaturesResponse, origin=ORIGIN._replace(version=1)
+            )
+            (passing_on, broker), (whole, client) = access.heard
+            assert (passing_on, broker.principal) == ("CLUSTER_ACTION", "User:ANONYMOUS")
+            assert (whole, client.principal) == ("ALTER", "User:alice")
+            assert (client.client_host, client.client_id) == ("10.0.0.7", "admin-1")
 
     asyncio.run(live())
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ottla.broker.access import Operation
 from ottla.errors import KafkaError
 from ottla.wire.message import Message
 
@@ -72,6 +73,12 @@ class Api(NamedTuple):
     quota: Quota
 
     @property
+    def operation(self) -> Operation | None:
+        """What one must be allowed to do with the cluster to ask at all."""
+        whole = self.right not in (Right.NONE, Right.RESOURCES)
+        return Operation[self.right.name] if whole else None
+
+    @property
     def is_passed_on(self) -> bool:
         """A client may ask any broker for it, and another node answers."""
         return self.answered_by is not AnsweredBy.NODE and self.listeners is Listeners.BOTH
@@ -81,6 +88,7 @@ class Handler(NamedTuple):
     """What one API is made of, once imported."""
 
     api: Api
+    operation: Operation | None  # the API's, which is computed
     request: type[Message]
     response: type[Message]
     handle: Handle | None
@@ -205,6 +213,7 @@ def load(api: Api) -> Handler:
         own = import_module(path)
     return Handler(
         api,
+        api.operation,
         getattr(messages, f"{name}Request"),
         response,
         getattr(own, "handle", forwarded),

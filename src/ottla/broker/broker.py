@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ottla.broker.access import Access, Unrestricted
 from ottla.broker.addresses import Addresses
 from ottla.broker.connection import Outflow
 from ottla.broker.fetch_sessions import FetchSessions
@@ -106,6 +107,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             settings.int("max.incremental.fetch.session.cache.slots")
         )
+        self.access: Access = Unrestricted()
         self.suspects = Suspects()
         self.topics_on_demand = TopicsOnDemand(self)
         self.fetch_bytes_max = settings.int("fetch.max.bytes")

@@ -11,6 +11,7 @@ class Peer:
     """One client's connection, as handlers see it."""
 
     __slots__ = (
+        "awaits_authentication",
         "client_host",
         "heartbeats_of",
         "listener_kind",
@@ -25,6 +26,7 @@ class Peer:
         self.listener_kind = listener_kind
         self.client_host = client_host
         self.heartbeats_of: tuple[int, int] | None = None  # a broker and its epoch
+        self.awaits_authentication = False  # then it may ask for nothing but what leads to it
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told

@@ -1,6 +1,8 @@
-"""From a frame to a reply: header, handler, body; every error is mapped here, once.
+"""From a frame to a reply, in one line: authenticated? → the right to ask at all → handle → map
+errors → frame.
 
-What cannot be answered (garbage, an API or a version nobody serves) raises `BadRequest`, and the
+The handler asks for the rights to each resource itself. What cannot be answered (garbage, an API or
+a version nobody serves, anything of one who did not say who it is) raises `BadRequest`, and the
 connection is closed, as Apache Kafka does. ApiVersions alone is always answered.
 """
 
@@ -9,6 +11,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ottla.broker.access import CLUSTER, Access, Operation, Resource
 from ottla.broker.api import Api, Handler, Listeners, apis, load
 from ottla.broker.context import Peer, RequestContext
 from ottla.broker.later import Body, Broken, Later
@@ -24,6 +27,7 @@ log = logging.getLogger(__name__)
 
 API_VERSIONS = 18
 PRODUCE = 0
+BEFORE_AUTHENTICATION = frozenset((17, API_VERSIONS, 36))  # and SaslHandshake, SaslAuthenticate
 Reply = Body | Later | None
 """A whole frame in pieces, a promise of one, or None where the client wants no reply."""
 
@@ -61,6 +65,8 @@ class Dispatcher:
                 handler = self._handlers[key] = load(api)
             if version >= handler.request.FLEXIBLE_SINCE:
                 position = skip_header_tags(frame, position)
+            if peer.awaits_authentication and key not in BEFORE_AUTHENTICATION:
+                raise BadRequest(f"{api.name} before the client said who it is")
             context = RequestContext(api, version, correlation_id, client_id, peer)
             if handler.serve is not None:
                 return self._serve(handler, frame, position, context)
@@ -89,6 +95,8 @@ class Dispatcher:
     def _handle(self, handler: Handler, request: Message, context: RequestContext) -> Reply:
         assert handler.handle is not None
         try:
+            if handler.operation is not None:
+                check_cluster(self.broker.access, context, handler.operation)
             response = handler.handle(request, context, self.broker)
         except Exception as error:
             response = refusal(handler, request, error)
@@ -121,6 +129,11 @@ class Dispatcher:
 
         body = encode(unsupported(api), 0)
         return [reply_header(correlation_id, len(body), tagged=False), body]
+
+
+def check_cluster(access: Access, context: RequestContext, operation: Operation) -> None:
+    if not access.allows(context, operation, Resource.CLUSTER, CLUSTER):
+        raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def framed(handler: Handler, context: RequestContext, body: Body) -> Body:

@@ -1,8 +1,8 @@
 """ConsumerGroupDescribe: epochs, members, and what each has and should have."""
 
+from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
 from ottla.errors import KafkaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -18,7 +18,9 @@ def handle(
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(
+                    broker.access, context, Resource.GROUP, group.group_id
+                )
     if request.include_rebalance:
         for group in groups:
             if group.error_code == 0:

@@ -1,7 +1,7 @@
 """DescribeCluster: the brokers, or (from version 1) the controllers, of this cluster."""
 
+from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.api import Listeners
-from ottla.broker.authorized import CLUSTER_OPERATIONS
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -36,7 +36,9 @@ def handle(
         response.brokers = _controllers(context, broker)
         response.controller_id = broker.controller_id
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = authorized_operations(
+            broker.access, context, Resource.CLUSTER, CLUSTER
+        )
     return response
 
 

@@ -1,5 +1,6 @@
 """DescribeGroups: state, protocol and members of classic groups."""
 
+from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.errors import KafkaError
@@ -9,7 +10,6 @@ from ottla.wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
-ALL_GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 """Read, delete, describe, and the configurations: nobody is refused without an authorizer."""
 
 
@@ -20,7 +20,9 @@ def handle(
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(
+                    broker.access, context, Resource.GROUP, group.group_id
+                )
     if request.include_rebalance:
         for group in groups:
             if group.error_code == 0:

@@ -3,7 +3,7 @@
 A page holds so many partitions at most; its cursor names the first one of the next page.
 """
 
-from ottla.broker.authorized import TOPIC_OPERATIONS
+from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
@@ -40,6 +40,10 @@ def handle(
         if rest:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=rest[0])
             break
+    for told in response.topics:
+        told.topic_authorized_operations = authorized_operations(
+            broker.access, context, Resource.TOPIC, told.name or ""
+        )
     return response
 
 
@@ -77,7 +81,6 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
         error_code=why_missing(name),
         name=name,
         is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
@@ -91,7 +94,6 @@ def _described(
         partitions=[
             _partition(image, listener, index, topic.partitions[index]) for index in indexes
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 

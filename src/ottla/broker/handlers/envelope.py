@@ -9,7 +9,7 @@ from inspect import isawaitable
 from ottla.broker.api import Api, Listeners, apis, load
 from ottla.broker.broker import Broker
 from ottla.broker.context import Peer, RequestContext
-from ottla.broker.dispatch import refusal, written
+from ottla.broker.dispatch import check_cluster, refusal, written
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.envelope import read_host, read_principal
@@ -27,6 +27,8 @@ async def handle(
     handler = load(api)
     assert handler.handle is not None
     try:
+        if handler.operation is not None:
+            check_cluster(broker.access, inner, handler.operation)
         answer = handler.handle(asked, inner, broker)
         response: Message = await answer if isawaitable(answer) else answer
     except Exception as error:

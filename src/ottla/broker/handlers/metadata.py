@@ -10,7 +10,7 @@ making topics, 5 offline replicas, 6 LISTENER_NOT_FOUND, 7 leader epochs, 8 allo
 
 from collections.abc import Awaitable
 
-from ottla.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
@@ -99,7 +99,9 @@ def describe(request: MetadataRequest, context: RequestContext, broker: Broker) 
     unknown_ids, topics = _asked_for(request, view)
     if request.include_topic_authorized_operations:
         for topic in topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+            topic.topic_authorized_operations = authorized_operations(
+                broker.access, context, Resource.TOPIC, topic.name or ""
+            )
     response = MetadataResponse(
         brokers=view.brokers(),
         cluster_id=broker.cluster_id,
@@ -107,7 +109,9 @@ def describe(request: MetadataRequest, context: RequestContext, broker: Broker) 
         topics=unknown_ids + topics,
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = authorized_operations(
+            broker.access, context, Resource.CLUSTER, CLUSTER
+        )
     return response
 
 

@@ -1,9 +1,9 @@
 """ShareGroupDescribe: epochs, members, and which partitions each takes from."""
 
+from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.share_group_describe import (
     DescribedGroup,
@@ -20,7 +20,9 @@ def handle(
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
-                group.authorized_operations = ALL_GROUP_OPERATIONS
+                group.authorized_operations = authorized_operations(
+                    broker.access, context, Resource.GROUP, group.group_id
+                )
     return ShareGroupDescribeResponse(groups=groups)
 
 

@@ -1,9 +1,9 @@
 """StreamsGroupDescribe: epochs, the topology, members, and which tasks each has."""
 
+from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
 from ottla.broker.features import STREAMS_GROUPS, require
-from ottla.broker.handlers.describe_groups import ALL_GROUP_OPERATIONS
 from ottla.errors import KafkaError
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,
@@ -19,7 +19,9 @@ def handle(
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
     for group in groups:
         if request.include_authorized_operations and group.error_code == 0:
-            group.authorized_operations = ALL_GROUP_OPERATIONS
+            group.authorized_operations = authorized_operations(
+                broker.access, context, Resource.GROUP, group.group_id
+            )
         if request.include_rebalance and group.error_code == 0:
             group.rebalance = broker.groups.rebalance_of(group.group_id)
     return StreamsGroupDescribeResponse(groups=groups)

@@ -1,6 +1,7 @@
 """A request that one node passes on to another, which is the active controller."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -66,7 +67,12 @@ def beside(asking: Any) -> ActiveController:
     dispatcher = Dispatcher(asking.broker, Listeners.CONTROLLER)
     here = Dormant()
     return ActiveController(
-        cast(Controller, here), cast(Quorum, here), Straight(dispatcher), "broker-2"
+        cast(Controller, here),
+        cast(Quorum, here),
+        Straight(dispatcher),
+        "broker-2",
+        time.monotonic,
+        0.02,
     )
 
 

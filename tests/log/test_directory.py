@@ -192,7 +192,7 @@ def test_many_partitions_made_anew_are_written_down_once(
     names = [TopicPartition("many", n) for n in range(20)]
     written: list[Path] = []
     monkeypatch.setattr(
-        "ottla.log.checkpoints.write_durably", lambda path, content: written.append(path)
+        "ottla.log.checkpoints.write_durably", lambda path, *_: written.append(path)
     )
     for name in names:
         directory.create(name, new_uuid(), LogConfig(), now_ms=NOW)

@@ -1,7 +1,6 @@
 """Durability: jobs beside appends, and one fsync for all who wait."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,7 +8,7 @@ import pytest
 
 from ottla.log.config import LogConfig
 from ottla.log.flushing import GroupCommit
-from ottla.log.partition_log import PartitionLog
+from ottla.log.partition_log import LogResources, PartitionLog
 from support.log_batches import NOW, append, batch, values_from
 
 Open = Callable[..., PartitionLog]
@@ -221,13 +220,12 @@ def test_a_follower_learns_that_a_flush_is_due(open_orders: Open) -> None:
     assert not log.flush_due
 
 
-def test_a_failed_fsync_reaches_all_who_wait(
-    open_orders: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = open_orders()
-
+def test_a_failed_sync_reaches_all_who_wait(open_orders: Open, resources: LogResources) -> None:
     def broken(fd: int) -> None:
         raise OSError(5, "Input/output error")
+
+    log = open_orders()
+    log.resources = resources._replace(sync=broken)
 
     async def produce() -> list[BaseException | None]:
         with ThreadPoolExecutor(1) as executor:
@@ -236,9 +234,7 @@ def test_a_failed_fsync_reaches_all_who_wait(
             waiting = (commits.flushed(offset) for offset in offsets)
             return await asyncio.gather(*waiting, return_exceptions=True)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fdatasync", broken)
-        results = asyncio.run(produce())
+    results = asyncio.run(produce())
     assert all(isinstance(result, OSError) for result in results)
     assert log.recovery_point == 0
     assert log.health.failure is not None, "what was lost is never asked for again"

@@ -32,6 +32,7 @@ from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
 from ottla.node.node import Node
 from ottla.node.upkeep import Upkeep, UpkeepIntervals
+from ottla.ports.disk import Sync
 from support.log_batches import NOW, append, batch, values_from
 from support.nodes import alter_own, settings, until
 
@@ -51,11 +52,11 @@ def test_checkpoints_that_fall_together_leave_the_directory_whole(
     write = checkpoints.write_durably
     under_way: list[Path] = []
 
-    def write_slowly(path: Path, content: bytes) -> None:
+    def write_slowly(path: Path, content: bytes, sync: Sync) -> None:
         assert not under_way, "two at once"
         under_way.append(path)
         time.sleep(0.01)
-        write(path, content)
+        write(path, content, sync)
         under_way.clear()
 
     monkeypatch.setattr(checkpoints, "write_durably", write_slowly)

@@ -10,7 +10,7 @@ from msgspec import DecodeError, json
 from ottla.config.properties import parse_properties
 from ottla.errors import OttlaError
 from ottla.ids import TopicPartition, Uuid, parse_uuid, show_uuid
-from ottla.log.files import write_durably
+from ottla.ports.disk import Sync, sync, write_durably
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
@@ -76,7 +76,8 @@ class Checkpoints:
     The files go by names, and the logs of a topic that is made anew have those of the old one's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sync: Sync) -> None:
+        self._sync = sync
         self._lock = Lock()  # one job at a time: two would take each other's files away
         self._taken = self._written = 0  # the numbers of the newest jobs
         self._files: tuple[tuple[Path, bytes], ...] = ()  # as they were last written
@@ -95,7 +96,7 @@ class Checkpoints:
             if job.files != self._files:
                 self._files = ()
                 for path, content in job.files:
-                    write_durably(path, content)
+                    write_durably(path, content, self._sync)
                 self._files = job.files
             self._written = job.number
 
@@ -141,7 +142,9 @@ def _written_at(now_ms: int) -> str:
     return datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
 
 
-def write_meta_properties(directory: Path, meta: MetaProperties, now_ms: int = 0) -> None:
+def write_meta_properties(
+    directory: Path, meta: MetaProperties, now_ms: int = 0, sync: Sync = sync
+) -> None:
     text = (
         f"#\n#{_written_at(now_ms)}\n"
         f"node.id={meta.node_id}\n"
@@ -149,7 +152,7 @@ def write_meta_properties(directory: Path, meta: MetaProperties, now_ms: int = 0
         "version=1\n"
         f"cluster.id={meta.cluster_id}\n"
     )
-    write_durably(directory / META_PROPERTIES, text.encode())
+    write_durably(directory / META_PROPERTIES, text.encode(), sync)
 
 
 def take_clean_shutdown(directory: Path) -> int | None:
@@ -169,6 +172,6 @@ def take_clean_shutdown(directory: Path) -> int | None:
         return -1
 
 
-def write_clean_shutdown(directory: Path, broker_epoch: int) -> None:
+def write_clean_shutdown(directory: Path, broker_epoch: int, sync: Sync) -> None:
     content = json.encode({"version": 0, "brokerEpoch": broker_epoch})
-    write_durably(directory / CLEAN_SHUTDOWN, content)
+    write_durably(directory / CLEAN_SHUTDOWN, content, sync)

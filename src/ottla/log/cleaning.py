@@ -24,13 +24,13 @@ from ottla.log.files import (
     FileHandle,
     OpenFiles,
     file_name,
-    sync_directory,
 )
 from ottla.log.indexes import AbortedTransaction
 from ottla.log.reading import OLD_MAGIC, Damage
 from ottla.log.scanning import scan_batches
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
 from ottla.log.transactions_seen import TransactionsSeen
+from ottla.ports.disk import sync, sync_directory
 from ottla.wire.columns import RecordColumns, read_columns
 from ottla.wire.compression import Buffer, Codec
 from ottla.wire.compression import compress as compressed
@@ -235,10 +235,10 @@ def _clean_group(
 def _make_durable(target: Segment, last_source: Path) -> None:
     """Retention by time goes by the file's date where records have none: hand it on."""
     target.seal()
-    os.fdatasync(target.handle.fd)
+    sync(target.handle.fd)
     for path in target.index_paths():
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        os.fdatasync(fd)
+        sync(fd)
         os.close(fd)
     modified = os.stat(last_source).st_mtime_ns
     os.utime(target.log_path, ns=(modified, modified))

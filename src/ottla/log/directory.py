@@ -29,11 +29,12 @@ from ottla.log.checkpoints import (
     write_clean_shutdown,
 )
 from ottla.log.config import LogConfig
-from ottla.log.files import DELETED, UNFINISHED, sync_directory
+from ottla.log.files import DELETED
 from ottla.log.health import DirectoryHealth
 from ottla.log.new_directories import make_directory
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
+from ottla.ports.disk import UNFINISHED, sync_directory
 
 logger = getLogger(__name__)
 METADATA_TOPIC = "__cluster_metadata"
@@ -54,7 +55,7 @@ class LogDirectory:
         self.unusable: dict[TopicPartition, str] = {}  # logs that could not be opened, and why
         self.previous_broker_epoch: int | None = None  # None: the last stop was not clean
         self._lock: int | None = None
-        self._checkpoints = Checkpoints()
+        self._checkpoints = Checkpoints(resources.sync)
         self._recovery_points = OffsetFile(path / RECOVERY_POINTS)
         self._log_starts = OffsetFile(path / LOG_STARTS)
         self._high_watermarks = OffsetFile(path / HIGH_WATERMARKS)
@@ -349,7 +350,7 @@ class LogDirectory:
                 self._close_logs()
                 self.checkpoint().run()
                 if broker_epoch is not None:
-                    write_clean_shutdown(self.path, broker_epoch)
+                    write_clean_shutdown(self.path, broker_epoch, self.resources.sync)
         except OSError as error:
             raise self.health.report(error) from error
         finally:

@@ -69,12 +69,12 @@ class DurableLog(SegmentedLog):
         self.producers.end_offset = base
         self.take_snapshot()
 
-    def take_snapshot(self, *, sync: bool = False) -> None:
+    def take_snapshot(self) -> None:
         """Write the producers' states at the log's end, unless that was done there already."""
         offset = self.producers.end_offset
         latest = self.snapshots.latest
         if offset > (self.log_start_offset if latest is None else latest):
-            self.snapshots.write(offset, encode_snapshot(self.producers.states), sync=sync)
+            self.snapshots.write(offset, encode_snapshot(self.producers.states))
 
     def needs_flush(self, bytes_max: int, now_ms: int) -> bool:
         """By bytes since the last flush, by flush.ms, or because a segment was completed."""
@@ -120,6 +120,7 @@ class DurableLog(SegmentedLog):
             encode_snapshot(self.producers.states),
             self.path,
             self.truncations,
+            self.resources.sync,
         )
         self._flushing.append(job)
         return job

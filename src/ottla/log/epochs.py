@@ -4,7 +4,8 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.log.files import read_file, write_durably
+from ottla.log.files import read_file
+from ottla.ports.disk import write_durably
 
 UNDEFINED = -1
 
@@ -116,5 +117,5 @@ class LeaderEpochs:
 
     def save(self) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}\n" for entry in self._entries]
-        write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), sync=False)
+        write_durably(self.path, f"0\n{len(lines)}\n{''.join(lines)}".encode(), None)
         self._changed, self._stored = False, True

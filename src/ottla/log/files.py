@@ -7,7 +7,6 @@ segment was dropped or whose descriptor made room for another keeps reading the 
 import os
 from collections import OrderedDict
 from errno import EAGAIN, EINTR, EOPNOTSUPP
-from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
 from threading import Lock
 
@@ -24,7 +23,6 @@ DELETED = ".deleted"
 CLEANED = ".cleaned"
 SWAP = ".swap"
 PARTIAL = ".part"  # a snapshot that was being fetched
-UNFINISHED = ".tmp"  # was to replace the file without this ending
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
@@ -41,26 +39,6 @@ def read_file(path: str) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, os.fstat(fd).st_size)
-    finally:
-        os.close(fd)
-
-
-def write_durably(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Replace a small file so that either the old or the new content is found after a crash."""
-    temporary = path.with_name(path.name + UNFINISHED)
-    with open(temporary, "wb", buffering=0) as file:
-        file.write(content)
-        if sync:
-            os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if sync:
-        sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
     finally:
         os.close(fd)
 

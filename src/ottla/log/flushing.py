@@ -7,8 +7,9 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from ottla.log.files import FileHandle, sync_directory
+from ottla.log.files import FileHandle
 from ottla.log.health import DirectoryHealth
+from ottla.ports.disk import Sync, sync_directory
 
 
 class FlushJob(NamedTuple):
@@ -21,37 +22,38 @@ class FlushJob(NamedTuple):
     snapshot: bytes
     directory: Path
     truncations: int  # of the log, when it was begun
+    sync: Sync
 
     def run(self) -> None:
         """Blocks; an OSError means that the directory can no longer be trusted: never retry it."""
         for handle in self.handles:
-            os.fdatasync(handle.fd)
+            self.sync(handle.fd)
         for path in self.paths:
-            _sync_file(path)
+            _sync_file(path, self.sync)
         if self.snapshot_path is not None:
-            _write_snapshot(self.snapshot_path, self.snapshot)
+            _write_snapshot(self.snapshot_path, self.snapshot, self.sync)
         sync_directory(self.directory)
 
 
-def _write_snapshot(path: Path, content: bytes) -> None:
+def _write_snapshot(path: Path, content: bytes, sync: Sync) -> None:
     """On a full disk there is none: recovery then reads a little more."""
     try:
         with open(path, "wb", buffering=0) as file:
             file.write(content)
-            os.fdatasync(file.fileno())
+            sync(file.fileno())
     except OSError as error:
         path.unlink(missing_ok=True)
         if error.errno not in (ENOSPC, EDQUOT):
             raise
 
 
-def _sync_file(path: str) -> None:
+def _sync_file(path: str, sync: Sync) -> None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:  # dropped by retention meanwhile
         return
     try:
-        os.fdatasync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 

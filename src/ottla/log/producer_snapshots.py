@@ -1,6 +1,5 @@
 """Files of producer states: `<offset>.snapshot` holds what is known up to that offset."""
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 from struct import Struct
@@ -77,11 +76,9 @@ class ProducerSnapshots:
     def latest(self) -> int | None:
         return self.offsets[-1] if self.offsets else None
 
-    def write(self, offset: int, content: bytes, *, sync: bool = False) -> None:
+    def write(self, offset: int, content: bytes) -> None:
         with open(self.path(offset), "wb", buffering=0) as file:
             file.write(content)
-            if sync:
-                os.fsync(file.fileno())
         self.remember(offset)
 
     def remember(self, offset: int) -> None:

@@ -20,7 +20,6 @@ from ottla.log.files import (
     SEGMENT_SUFFIXES,
     SNAPSHOT,
     SWAP,
-    UNFINISHED,
     FileHandle,
     file_name,
     read_file,
@@ -33,6 +32,7 @@ from ottla.log.producers import ProducerStates
 from ottla.log.rebuilding import rebuild_producers
 from ottla.log.scanning import scan
 from ottla.log.segment import RELATIVE_OFFSET_MAX, Segment
+from ottla.ports.disk import UNFINISHED
 
 logger = getLogger(__name__)
 

@@ -19,6 +19,7 @@ from ottla.log.reading import NOTHING, Damage, Read, SegmentRead, TailRead, read
 from ottla.log.segment import Segment
 from ottla.log.tail import Found, Tail, TailCache
 from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
+from ottla.ports.disk import Sync, sync
 from ottla.wire.compression import Buffer
 
 WARM_SEGMENTS = 3
@@ -31,6 +32,7 @@ class LogResources(NamedTuple):
 
     files: OpenFiles
     tails: TailCache
+    sync: Sync = sync
 
 
 class SegmentedLog:

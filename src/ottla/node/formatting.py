@@ -12,10 +12,9 @@ from ottla.errors import OttlaError
 from ottla.ids import Uuid, new_uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.log.directory import LogDirectory
-from ottla.log.files import write_durably
 from ottla.metadata.features import bootstrap_values
 from ottla.node.homes import Homes
-from ottla.ports.disk import LocalDisk
+from ottla.ports.disk import LocalDisk, Sync, write_durably
 from ottla.quorum.snapshots import build_snapshot, read_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter
@@ -37,6 +36,7 @@ def identify(
     homes: Homes,
     controllers: Sequence[Listener],
     now_ms: int,
+    sync: Sync,
     joined: str | None = None,
 ) -> Identity:
     """Tell who this node is; format what is new. The directories are locked by now.
@@ -52,15 +52,15 @@ def identify(
     def make_ready(directory: LogDirectory) -> None:
         meta = MetaProperties(topology.node_id, cluster_id, new_uuid())
         bootstrap = build_snapshot(bootstrap_values(), now_ms=now_ms)
-        write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap)
+        write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         is_first = is_new and joined is None
         is_first_voter = is_first and topology.is_controller and not topology.voters
         if is_first_voter and directory is homes.metadata:
             key = ReplicaKey(topology.node_id, meta.directory_id)
             endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
-            format_dynamic(LocalDisk(), directory.path, (Voter(key, endpoints),), now_ms)
+            format_dynamic(LocalDisk(sync), directory.path, (Voter(key, endpoints),), now_ms)
         # Last: what was only begun is begun again.
-        write_meta_properties(directory.path, meta, now_ms)
+        write_meta_properties(directory.path, meta, now_ms, sync)
         homes.identities[directory] = meta
 
     new = [one for one in homes.all if one not in homes.identities]

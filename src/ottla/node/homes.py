@@ -15,13 +15,14 @@ from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
+from ottla.ports.disk import Sync
 
 log = logging.getLogger(__name__)
 
 
 class Homes:
-    def __init__(self, topology: Topology) -> None:
-        resources = LogResources(OpenFiles(), TailCache())
+    def __init__(self, topology: Topology, sync: Sync) -> None:
+        resources = LogResources(OpenFiles(), TailCache(), sync)
         self.logs = [LogDirectory(path, resources) for path in topology.log_dirs]
         by_path = {directory.path: directory for directory in self.logs}
         self.metadata = by_path.get(topology.metadata_dir) or LogDirectory(

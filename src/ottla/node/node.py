@@ -44,6 +44,7 @@ from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
+from ottla.ports.disk import LocalDisk, Sync, sync
 from ottla.ports.network import TcpNetwork
 from ottla.ports.recurring import every
 from ottla.ports.threads import threads_behind_the_loop
@@ -69,10 +70,12 @@ class Node:
         settings: Settings,
         *,
         clock: Clock = SYSTEM_CLOCK,
+        sync: Sync = sync,
         intervals: Intervals = USUAL,
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.sync = sync
         self.intervals = intervals
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
@@ -81,7 +84,7 @@ class Node:
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
-        self.homes = Homes(self.topology)
+        self.homes = Homes(self.topology, sync)
         self.directories: list[LogDirectory] = []  # those of log.dirs that can be used
         self._keeping_time: asyncio.Task[None] | None = None
 
@@ -98,7 +101,9 @@ class Node:
         self.broker.settings = settled
         controllers = [reachable_controller(each, self.topology) for each in controllers]
         joined = await self._ask_cluster_id()
-        identity = identify(settled, self.homes, controllers, self.broker.now_ms(), joined)
+        identity = identify(
+            settled, self.homes, controllers, self.clock.wall_ms(), self.sync, joined
+        )
         self.directories = self.homes.usable_logs()
         await self._start_quorum(identity, controllers)
         await self._serve(Listeners.CONTROLLER)
@@ -160,7 +165,9 @@ class Node:
         config = quorum_config(
             self.settings, identity, controllers, self.intervals.quorum_fetch_wait_s
         )
-        self.quorum = Quorum(config, self.publisher, self.clock, network=self.network)
+        self.quorum = Quorum(
+            config, self.publisher, self.clock, LocalDisk(self.sync), network=self.network
+        )
         self.controller = Controller(
             self.quorum,
             self.publisher,

@@ -13,10 +13,9 @@ from ottla.config.topology import EVERYWHERE, Topology
 from ottla.errors import OttlaError
 from ottla.ids import Uuid, new_uuid, parse_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
-from ottla.log.files import write_durably
 from ottla.metadata.features import bootstrap_values
 from ottla.node.homes import Homes
-from ottla.ports.disk import LocalDisk
+from ottla.ports.disk import LocalDisk, sync, write_durably
 from ottla.quorum.snapshots import build_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter
@@ -40,7 +39,7 @@ class Format(NamedTuple):
 
 def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[Path]:
     """Those that were formatted; OttlaError where that cannot be, before anything is written."""
-    homes = Homes(topology)
+    homes = Homes(topology, sync)
     homes.lock()
     try:
         return list(_formatted(homes, topology, wanted, now_ms))
@@ -59,7 +58,7 @@ def _formatted(homes: Homes, topology: Topology, wanted: Format, now_ms: int) ->
         is_metadata = directory is homes.metadata
         directory_id = own.directory_id if own is not None and is_metadata else new_uuid()
         bootstrap = build_snapshot(bootstrap_values(wanted.levels), now_ms=now_ms)
-        write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap)
+        write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         if is_metadata and wanted.controllers:
             listener = topology.controller_names[0]
             voters = tuple(_voter(one, listener) for one in wanted.controllers)

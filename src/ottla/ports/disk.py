@@ -1,13 +1,48 @@
 """Files as the quorum uses them: appended to, read, cut and synced; small ones replaced whole.
 
 `LocalDisk` is the real one; the simulation has another that tears and forgets what was not synced.
+Logs of partitions are read and written without it, by the shortest way; what they have of this is
+`sync`, which is handed to them.
 """
 
 import ctypes
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
+
+Sync = Callable[[int], None]
+"""Returns when content and length of the file with this descriptor are on the disk."""
+
+
+def sync(descriptor: int) -> None:
+    os.fdatasync(descriptor)
+
+
+def sync_directory(path: Path) -> None:
+    """Make files created, renamed or removed in it durable as such."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+UNFINISHED = ".tmp"  # was to replace the file without this ending
+
+
+def write_durably(path: Path, content: bytes, sync: Sync | None) -> None:
+    """Replace a small file so that either the old or the new content is found after a crash; of
+    the host too, with `sync`."""
+    temporary = path.with_name(path.name + UNFINISHED)
+    with open(temporary, "wb", buffering=0) as file:
+        file.write(content)
+        if sync is not None:
+            sync(file.fileno())
+    os.replace(temporary, path)
+    if sync is not None:
+        sync_directory(path.parent)
 
 
 class File(Protocol):
@@ -57,7 +92,8 @@ def reserve(descriptor: int, start: int, size: int) -> None:
 
 
 class LocalFile:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sync: Sync = sync) -> None:
+        self._sync = sync
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._size = os.fstat(self._descriptor).st_size
         self._reserved = 0
@@ -83,15 +119,18 @@ class LocalFile:
         self._size = self._reserved = size
 
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        self._sync(self._descriptor)
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 class LocalDisk:
+    def __init__(self, sync: Sync = sync) -> None:
+        self._sync = sync
+
     def open(self, path: Path) -> File:
-        return LocalFile(path)
+        return LocalFile(path, self._sync)
 
     def read(self, path: Path) -> bytes | None:
         try:
@@ -100,13 +139,7 @@ class LocalDisk:
             return None
 
     def replace(self, path: Path, data: bytes) -> None:
-        fresh = path.with_name(path.name + ".tmp")
-        with fresh.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        self.sync_directory(path.parent)
+        write_durably(path, data, self._sync)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -119,8 +152,4 @@ class LocalDisk:
         self.sync_directory(path.parent)
 
     def sync_directory(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_directory(path)

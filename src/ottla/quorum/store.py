@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ottla.errors import KafkaError
 from ottla.ids import METADATA_TOPIC_ID, show_uuid
-from ottla.ports.disk import Disk
+from ottla.ports.disk import UNFINISHED, Disk
 from ottla.quorum.control_records import control_records
 from ottla.quorum.election_state import FILE_NAME, ElectionState
 from ottla.quorum.epochs import Epochs
@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 DIRECTORY = "__cluster_metadata-0"
 PARTITION_METADATA = "partition.metadata"
-UNFINISHED = ".tmp"  # was to replace the file without this ending when a crash came
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 
 

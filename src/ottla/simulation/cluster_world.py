@@ -147,7 +147,7 @@ class ClusterWorld:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
-            with replaced(Random(self.seed + 2), self.synced):
+            with replaced(Random(self.seed + 2)):
                 self._run(seconds)
         finally:
             logging.disable(before)
@@ -272,6 +272,7 @@ class ClusterWorld:
         member.node = node = Node(
             member.settings,
             clock=clock_of(member.host, self.loop.time),
+            sync=self.synced.sync_of(member.host),
             intervals=LESS_OFTEN,
         )
         self.invariants.restarted(member.id)

@@ -17,8 +17,9 @@ from ottla.controller import controller
 from ottla.node.intervals import Intervals
 from ottla.node.upkeep import UpkeepIntervals
 from ottla.ports.clock import Clock
+from ottla.ports.disk import Sync
 from ottla.quorum import driver
-from ottla.simulation.hosts import LIFE, Host
+from ottla.simulation.hosts import Host
 
 EPOCH_S = 1_700_000_000.0
 """When every world begins, as the wall clocks tell it."""
@@ -45,11 +46,14 @@ class Synced:
     def __init__(self) -> None:
         self._sizes: dict[int, int] = {}
 
-    def sync(self, descriptor: int) -> None:
-        if LIFE.get().host.disk_lies and _holds_records(descriptor):
-            return
-        status = os.fstat(descriptor)
-        self._sizes[status.st_ino] = status.st_size
+    def sync_of(self, host: Host) -> Sync:
+        def sync(descriptor: int) -> None:
+            if host.disk_lies and _holds_records(descriptor):
+                return
+            status = os.fstat(descriptor)
+            self._sizes[status.st_ino] = status.st_size
+
+        return sync
 
     def size(self, inode: int) -> int:
         return self._sizes.get(inode, 0)
@@ -61,7 +65,7 @@ def _holds_records(descriptor: int) -> bool:
 
 
 @contextmanager
-def replaced(rng: Random, synced: Synced) -> Iterator[None]:
+def replaced(rng: Random) -> Iterator[None]:
     """Let everything that runs in this block live by the world's dice."""
 
     def randoms() -> Random:
@@ -72,8 +76,6 @@ def replaced(rng: Random, synced: Synced) -> Iterator[None]:
         (fetch_sessions, "randrange", rng.randrange),
         (controller, "Random", randoms),
         (os, "urandom", rng.randbytes),
-        (os, "fsync", synced.sync),
-        (os, "fdatasync", synced.sync),
     ]
     with ExitStack() as stack:
         for place, name, stand_in in replacements:

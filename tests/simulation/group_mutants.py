@@ -15,12 +15,15 @@ from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.coordination.shard import Phase, Shard
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup, Member
+from ottla.groups.classic.kind import Classic
+from ottla.groups.consumer import kind as consumer_kind
 from ottla.groups.consumer import reconciling
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, removal
 from ottla.groups.offsets.store import Offsets, Place
+from ottla.groups.streams import kind as streams_kind
 from ottla.groups.streams import reconciling as streams_reconciling
 from ottla.groups.streams.group import StreamsGroup
 from ottla.wire.record_batch import iterate_batches, iterate_records
@@ -53,12 +56,12 @@ def nobody_waits_for_a_member_to_give_up(patch: pytest.MonkeyPatch) -> None:
 
 def old_epochs_may_commit(patch: pytest.MonkeyPatch) -> None:
     """17: a zombie's commit overwrites its successor's."""
-    patch.setattr(committing, "_check_consumer", lambda *_: None)
+    patch.setattr(consumer_kind, "check_epoch", lambda *_: None)
 
 
 def old_generations_may_commit(patch: pytest.MonkeyPatch) -> None:
     """17: the same in a classic group."""
-    patch.setattr(committing, "_check_classic", lambda *_, **__: None)
+    patch.setattr(Classic, "_check_member", lambda *_: None)
 
 
 def zombies_may_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
@@ -187,7 +190,7 @@ def nobody_waits_for_a_member_to_close_its_tasks(patch: pytest.MonkeyPatch) -> N
 
 
 def old_epochs_may_commit_for_tasks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(committing, "_check_streams", lambda *_: None)
+    patch.setattr(streams_kind, "check_epoch", lambda *_: None)
 
 
 MUTANTS: list[Mutant] = [

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.groups.classic.group import ClassicGroup, State
-from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.groups.consumer.group import Member
 from ottla.groups.consumer.targets import preferred_assignor
+from ottla.groups.kinds import kind_of
 from ottla.groups.share.group import ShareGroup
-from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.messages import share_group_describe as share
@@ -26,10 +26,9 @@ from ottla.wire.messages.describe_groups import DescribedGroup, DescribedGroupMe
 from ottla.wire.messages.list_groups import ListedGroup
 
 if TYPE_CHECKING:
-    from ottla.groups.machine import Group, Groups
+    from ottla.groups.machine import Groups
 
 NOT_FOUND_SINCE = 6
-CLASSIC, CONSUMER, SHARE, STREAMS = "classic", "consumer", "share", "streams"
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
@@ -70,31 +69,10 @@ def listed(groups: "Groups", states: Collection[str], types: Collection[str]) ->
     """Filters are lower case; an empty one lets everything through."""
     return [
         shown
-        for shown in map(_listed, groups.groups.values())
+        for shown in (kind_of(group).listed(group) for group in groups.groups.values())
         if (not states or shown.group_state.lower() in states)
         and (not types or shown.group_type in types)
     ]
-
-
-def _listed(group: "Group") -> ListedGroup:
-    if isinstance(group, ConsumerGroup):
-        return ListedGroup(
-            group_id=group.id, protocol_type=CONSUMER, group_state=group.state, group_type=CONSUMER
-        )
-    if isinstance(group, ShareGroup):
-        return ListedGroup(
-            group_id=group.id, protocol_type=SHARE, group_state=group.state, group_type=SHARE
-        )
-    if isinstance(group, StreamsGroup):
-        return ListedGroup(
-            group_id=group.id, protocol_type=STREAMS, group_state=group.state, group_type=STREAMS
-        )
-    return ListedGroup(
-        group_id=group.id,
-        protocol_type=group.protocol_type or "",
-        group_state=group.state.value,
-        group_type=CLASSIC,
-    )
 
 
 # -- consumer groups --------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The state of one shard of the group coordinator: its groups, their offsets, their time-outs.
 
-It applies records and hands time-outs to whom they concern; what requests do is decided in
-`classic`, `consumer`, `share`, `streams` and `offsets`.
+It hands records and time-outs to the kind of group that they concern (`kinds`); what requests do is
+decided in `classic`, `consumer`, `share`, `streams` and `offsets`.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,35 +10,24 @@ from typing import TypeAlias
 from ottla.coordination.machine import Decision, Instant, RecordTypes
 from ottla.coordination.timers import Timers
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.classic import heartbeats, rebalance
-from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup
-from ottla.groups.consumer import leaving, migration
-from ottla.groups.consumer import records as consumer_records
-from ottla.groups.consumer.group import ConsumerGroup, Member, MemberState
+from ottla.groups.consumer.group import ConsumerGroup, Member
 from ottla.groups.consumer.migration import Downgrade
 from ottla.groups.history import Rebalance
+from ottla.groups.kinds import BY_RECORD, KINDS, kind_of
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets
 from ottla.groups.outcome import Outcome
-from ottla.groups.share import heartbeats as share_heartbeats
-from ottla.groups.share import records as share_records
 from ottla.groups.share.group import ShareGroup
-from ottla.groups.streams import leaving as streams_leaving
-from ottla.groups.streams import records as streams_records
 from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.message import Message
 from ottla.wire.records.groups import (
-    ConsumerGroupMetadataKey,
-    GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
-    ShareGroupMetadataKey,
-    StreamsGroupMetadataKey,
 )
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
@@ -54,10 +43,7 @@ class Groups:
         {
             0: (OffsetCommitKey, OffsetCommitValue),  # as Kafka wrote it long ago
             1: (OffsetCommitKey, OffsetCommitValue),
-            2: (GroupMetadataKey, GroupMetadataValue),
-            **consumer_records.RECORDS,
-            **share_records.RECORDS,
-            **streams_records.RECORDS,
+            **{number: classes for kind in KINDS for number, classes in kind.record_types.items()},
         },
         {OffsetCommitValue: 4, GroupMetadataValue: 3},
     )
@@ -130,73 +116,13 @@ class Groups:
     # -- applying -----------------------------------------------------------------------------
 
     def replay(self, offset: int, producer_id: int, key: Message, value: Message | None) -> None:
-        match key:
-            case OffsetCommitKey():
-                assert value is None or isinstance(value, OffsetCommitValue)
-                if value is not None and key.group not in self.groups:
-                    self.groups[key.group] = ClassicGroup(key.group)
-                self.offsets.apply(producer_id, key, value)
-            case GroupMetadataKey():
-                assert value is None or isinstance(value, GroupMetadataValue)
-                self._replay_classic(key.group, value)
-            case _ if key.API_KEY in share_records.RECORDS:
-                self._replay_share(key, value)
-            case _ if key.API_KEY in streams_records.RECORDS:
-                self._replay_streams(key, value)
-            case _:
-                self._replay_consumer(key, value)
-
-    def _replay_classic(self, group_id: str, value: GroupMetadataValue | None) -> None:
-        group = self.groups.get(group_id)
-        downgrade = self.downgrades.pop(group_id, None)
-        if downgrade is not None and value is not None:
-            self.groups[group_id] = downgrade.group
-            classic_records.apply(downgrade.group, value)
-            migration.go_on(self, downgrade)
-            return
-        if value is None:
-            if isinstance(group, ClassicGroup):
-                del self.groups[group_id]
-            return
-        if not isinstance(group, ClassicGroup):
-            group = self.groups[group_id] = ClassicGroup(group_id)
-        classic_records.apply(group, value)
-
-    def _replay_consumer(self, key: Message, value: Message | None) -> None:
-        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
-        group = self.groups.get(group_id)
-        if not isinstance(group, ConsumerGroup):
-            if value is None:
-                return
-            group = self.groups[group_id] = ConsumerGroup(group_id)
-        if value is None and isinstance(key, ConsumerGroupMetadataKey):
-            del self.groups[group_id]
+        if isinstance(key, OffsetCommitKey):
+            assert value is None or isinstance(value, OffsetCommitValue)
+            if value is not None and key.group not in self.groups:
+                self.groups[key.group] = ClassicGroup(key.group)
+            self.offsets.apply(producer_id, key, value)
         else:
-            consumer_records.apply(group, key, value)
-
-    def _replay_share(self, key: Message, value: Message | None) -> None:
-        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
-        group = self.groups.get(group_id)
-        if not isinstance(group, ShareGroup):
-            if value is None:
-                return
-            group = self.groups[group_id] = ShareGroup(group_id)
-        if value is None and isinstance(key, ShareGroupMetadataKey):
-            del self.groups[group_id]
-        else:
-            share_records.apply(group, key, value)
-
-    def _replay_streams(self, key: Message, value: Message | None) -> None:
-        group_id: str = key.group_id  # type: ignore[attr-defined]  # all of them have it
-        group = self.groups.get(group_id)
-        if not isinstance(group, StreamsGroup):
-            if value is None:
-                return
-            group = self.groups[group_id] = StreamsGroup(group_id)
-        if value is None and isinstance(key, StreamsGroupMetadataKey):
-            del self.groups[group_id]
-        else:
-            streams_records.apply(group, key, value)
+            BY_RECORD[key.API_KEY].replay(self, key, value)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
@@ -206,24 +132,7 @@ class Groups:
     def loaded(self, now: Instant) -> Decision[None]:
         out = Outcome()
         for group in self.groups.values():
-            if isinstance(group, ConsumerGroup):
-                for one in group.members.values():
-                    self.expect_member(group.id, one.id, now, one)
-                    if one.state is MemberState.UNREVOKED_PARTITIONS and one.classic is None:
-                        self.expect_revocation(group.id, one.id, now, one.rebalance_timeout_ms)
-                continue
-            if isinstance(group, ShareGroup):
-                for member_id in group.members:
-                    self.expect_member(group.id, member_id, now)
-                continue
-            if isinstance(group, StreamsGroup):
-                streams_leaving.expect_again(self, group, now)
-                continue
-            for member in group.members.values():
-                self.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
-            if len(group.members) > self.limits.classic_max_size:
-                reason = f"{len(group.members)} members are more than group.max.size"
-                rebalance.begin(self, group, now, reason, out)
+            kind_of(group).resume(self, group, now, out)
         self._check_ages_later(now)
         return out.decision(None)
 
@@ -257,50 +166,14 @@ class Groups:
         """What is due, one at a time: a decision must see what the one before it wrote."""
         out = Outcome()
         while not out.records and (name := self.timers.pop_due(now.seconds)) is not None:
-            kind, group_id, member_id = name
-            if kind == "retention":
+            timer, group_id, member_id = name
+            if timer == "retention":
                 self._check_ages(now, out)
                 continue
             group = self.groups.get(group_id)
-            if isinstance(group, ClassicGroup):
-                self._tick_classic(kind, group, member_id, now, out)
-            elif isinstance(group, ConsumerGroup):
-                self._tick_consumer(kind, group, member_id, now, out)
-            elif isinstance(group, ShareGroup):
-                share_heartbeats.session_ended(self, group, member_id, now, out)
-            elif isinstance(group, StreamsGroup):
-                self._tick_streams(kind, group, member_id, now, out)
+            if group is not None:
+                kind_of(group).time_is_up(self, group, timer, member_id, now, out)
         return out.decision(None)
-
-    def _tick_classic(
-        self, kind: str, group: ClassicGroup, member_id: str, now: Instant, out: Outcome
-    ) -> None:
-        if kind == "session":
-            heartbeats.session_ended(self, group, member_id, now, out)
-        elif kind == "join":
-            rebalance.join_time_is_up(self, group, now, out)
-        elif kind == "sync":
-            rebalance.sync_time_is_up(self, group, now, out)
-
-    def _tick_consumer(
-        self, kind: str, group: ConsumerGroup, member_id: str, now: Instant, out: Outcome
-    ) -> None:
-        if kind == "member":
-            leaving.session_ended(self, group, member_id, now, out)
-        elif kind in ("join", "sync"):
-            leaving.is_late(self, group, member_id, kind, now, out)
-        elif kind == "revoke":
-            leaving.revocation_is_late(self, group, member_id, now, out)
-
-    def _tick_streams(
-        self, kind: str, group: StreamsGroup, member_id: str, now: Instant, out: Outcome
-    ) -> None:
-        if kind == "member":
-            streams_leaving.session_ended(self, group, member_id, now, out)
-        elif kind == "revoke":
-            streams_leaving.revocation_is_late(self, group, member_id, now, out)
-        elif kind == "delay":
-            streams_leaving.initial_delay_is_over(self, group, now, out)
 
     def _check_ages_later(self, now: Instant) -> None:
         interval_s = self.limits.retention_check_interval_ms / 1000

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision
-from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.errors import ErrorCode
+from ottla.groups.kinds import kind_of
 from ottla.groups.offsets.store import Place
-from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import ZERO_UUID, Uuid
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
@@ -48,18 +47,9 @@ def fetch(
 
 
 def _check(groups: "Groups", request: OffsetFetchRequestGroup) -> None:
-    """A member says in which epoch it asks, so that zombies notice; not so in classic groups."""
     group = groups.find(request.group_id)
-    if not isinstance(group, ConsumerGroup | StreamsGroup):
-        return
-    if request.member_id is None and request.member_epoch < 0:
-        return
-    member = group.member(request.member_id or "")
-    if request.member_epoch != member.epoch:
-        is_classic = isinstance(member, Member) and member.classic is not None
-        raise KafkaError(
-            ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
-        )
+    if group is not None:
+        kind_of(group).check_fetch(group, request)
 
 
 def _partition(

@@ -4,15 +4,8 @@ from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.classic.group import ClassicGroup, State
-from ottla.groups.classic.records import tombstone as group_tombstone
-from ottla.groups.consumer.group import ConsumerGroup
-from ottla.groups.consumer.records import group_tombstones
+from ottla.groups.kinds import kind_of
 from ottla.groups.offsets.store import Committed, Place
-from ottla.groups.share.group import ShareGroup
-from ottla.groups.share.records import group_tombstones as share_tombstones
-from ottla.groups.streams.group import StreamsGroup
-from ottla.groups.streams.records import group_tombstones as streams_tombstones
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -34,10 +27,7 @@ def delete_offsets(
 ) -> Decision[OffsetDeleteResponse]:
     """Only for topics that nobody in the group is subscribed to."""
     group = groups.existing(request.group_id)
-    if isinstance(group, ShareGroup):
-        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group.id} has no offsets.")
-    if isinstance(group, ClassicGroup) and not (group.is_empty or group.uses_consumer_protocol):
-        raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+    kind_of(group).check_deletion(group)
     records: list[Entry] = []
     response = OffsetDeleteResponse(topics=[])
     offsets, pending = groups.offsets.of(group.id), groups.offsets.pending_places(group.id)
@@ -67,17 +57,7 @@ def delete_group(groups: "Groups", group_id: str) -> Decision[None]:
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
     places = {*groups.offsets.of(group_id), *groups.offsets.pending_places(group_id)}
     records = [tombstone(group_id, place) for place in sorted(places)]
-    return Decision([*records, *_tombstones_of(group)], None, is_atomic=False)
-
-
-def _tombstones_of(group: "Group") -> list[Entry]:
-    if isinstance(group, ConsumerGroup):
-        return group_tombstones(group)
-    if isinstance(group, ShareGroup):
-        return share_tombstones(group)
-    if isinstance(group, StreamsGroup):
-        return streams_tombstones(group)
-    return [group_tombstone(group.id)]
+    return Decision([*records, *kind_of(group).tombstones(group)], None, is_atomic=False)
 
 
 def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
@@ -93,8 +73,9 @@ def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
 
 def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:
     """Tombstones for what is too old; for the group too, if nothing of it is left."""
-    if isinstance(group, ShareGroup):
-        return []  # it has no offsets here, and goes only when it is deleted
+    kind = kind_of(group)
+    if not kind.has_offsets:
+        return []  # such a group goes only when it is deleted
     records: list[Entry] = []
     offsets = groups.offsets.of(group.id)
     for place, committed in offsets.items():
@@ -107,23 +88,15 @@ def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:
     if (
         len(records) == len(offsets)
         and group.is_empty
-        and not (isinstance(group, ClassicGroup) and group.pending_joins)
+        and not kind.is_awaited(group)
         and not groups.offsets.has_open_transactions(group.id)
     ):
-        records += _tombstones_of(group)
+        records += kind_of(group).tombstones(group)
     return records
 
 
 def _is_too_old(groups: "Groups", group: "Group", offset: Committed, now_ms: int) -> bool:
-    """The clock starts when the group became empty, or with the commit where nobody joined."""
     if offset.expire_ms >= 0:
         return now_ms >= offset.expire_ms
-    if isinstance(group, ConsumerGroup | ShareGroup | StreamsGroup) or group.is_simple:
-        since = offset.commit_ms
-    elif group.is_empty:
-        since = group.state_since_ms if group.state_since_ms >= 0 else offset.commit_ms
-    elif group.state is State.STABLE and group.subscribed_topics is not None:
-        since = offset.commit_ms
-    else:
-        return False
-    return now_ms - since >= groups.limits.offsets_retention_ms
+    since = kind_of(group).ages_since(group, offset)
+    return since is not None and now_ms - since >= groups.limits.offsets_retention_ms

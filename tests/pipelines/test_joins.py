@@ -53,6 +53,7 @@ def in_order(items: list[Item]) -> list[Item]:
 
 def model(items: list[Item], kind: str, left_is_table: bool) -> list[tuple[Any, ...]]:
     left = right = None
+    was = False
     made: list[tuple[Any, ...]] = []
     for item in in_order(items):
         if item.rank == TABLE:
@@ -66,8 +67,9 @@ def model(items: list[Item], kind: str, left_is_table: bool) -> list[tuple[Any, 
             "left": left is not None,
             "outer": left is not None or right is not None,
         }[kind]
-        if there or left_is_table:
+        if there or (left_is_table and was):  # who never had a row has none to be deleted
             made.append((left if there else None, right if there else None, not there, item.offset))
+        was = there
     return made
 
 

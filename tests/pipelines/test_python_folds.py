@@ -96,7 +96,8 @@ def test_python_folds_groups_and_windows(seed: int) -> None:
                 (row["who"], row["window_start"]): row["total"] for _, row in d.read("closed")
             }
             assert closed == {(who, clock(start)): sum(tumbles[who, start]) for who, start in over}
-    assert late
+        assert late
+        assert d.late_rows()["closed"] == late
 
 
 class Growing:
@@ -107,12 +108,15 @@ class Growing:
         self.open: dict[str, list[list[tuple[int, int]]]] = defaultdict(list)
         self.table: dict[tuple[str, str, str], int] = {}
         self.watermark = 0
+        self.late = 0
 
     def take(self, batch: Batch) -> None:
         for sent in batch:
             if sent.at_ms + self.gap_ms > self.watermark:
                 assert sent.value is not None
                 self.add(sent.key, sent.at_ms, sent.value["n"])
+            else:
+                self.late += 1
         self.watermark = max(self.watermark, max(s.at_ms for s in batch) - GRACE_MS)
         for sessions in self.open.values():
             sessions[:] = [s for s in sessions if max(s)[0] + self.gap_ms > self.watermark]
@@ -161,7 +165,9 @@ def test_sessions_show_themselves_while_they_grow(seed: int) -> None:
             }
             still = {model.place(key, one) for key, ones in model.open.items() for one in ones}
             assert over == {k: total for k, total in model.table.items() if k not in still}
-    assert over
+        assert over
+        assert model.late
+        assert d.late_rows() == dict.fromkeys(("sql", "python", "ended"), model.late)
 
 
 def test_a_record_between_two_sessions_makes_one_of_them() -> None:

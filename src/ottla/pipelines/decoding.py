@@ -20,6 +20,7 @@ TIMESTAMP_HEADER = "ottla.timestamp"
 ROW_HEADER = "ottla.row"  # the row itself, where JSON cannot hold it and a later stage reads it
 COORDINATES = ("ottla.topic", "ottla.partition", "ottla.offset")
 DROPPED = "ottla_keyless"  # what Spark observes the rows under that `counting_dropped` counts
+LATE = "ottla_late"  # and those that `counting_late` counts
 LETTER = ("_reason", "_raw", "_raw_key", "_raw_time")
 # What a row has that was made from many records: nothing that points at one of them.
 NO_ORIGIN = (
@@ -148,6 +149,15 @@ def counting_dropped(frame: "DataFrame", kept: str) -> "DataFrame":
 
     name = f"{DROPPED}_{uuid.uuid4().hex[:8]}"  # two in a query need names of their own
     return frame.observe(name, F.expr(f"count_if(NOT ({kept})) AS {DROPPED}"))
+
+
+def counting_late(frame: "DataFrame") -> "DataFrame":
+    """The rows whose `_late` is null; the others only say how many rows were left out as late."""
+    from pyspark.sql import functions as F
+
+    name = f"{LATE}_{uuid.uuid4().hex[:8]}"
+    told = frame.observe(name, F.expr(f"coalesce(sum(_late), 0L) AS {LATE}"))
+    return told.where("_late IS NULL").drop("_late")
 
 
 def header(name: str, expression: str) -> str:

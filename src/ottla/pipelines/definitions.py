@@ -184,6 +184,7 @@ class Transform(Step):
     function: Callable[[Any], Any]
     obstacle: str | None  # why real-time mode cannot run it; None: it can
     output_mode: OutputMode
+    on_error: OnError = "fail"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,9 +1,11 @@
 """Exceptions of the user's own code, told by the lines that are theirs. Also runs in workers."""
 
+import linecache
 import os
+import re
 import traceback
 
-from ottla.pipelines.definitions import PACKAGE
+from ottla.pipelines.definitions import PACKAGE, Where
 
 INSTALLED = f"{os.sep}site-packages{os.sep}"  # what others wrote
 
@@ -32,12 +34,40 @@ def told_in_a_line(error: BaseException) -> str:
     return f"{_sentence(error)}{where}{line}"
 
 
+def told_by_worker(text: str, where: Where) -> str:
+    """The same of an exception that came as Spark's text; `where` if no line is in it.
+
+    A worker's has its traceback. One of Spark's own expressions may say where that was written.
+    """
+    frames = [
+        (file, int(line))
+        for file, line in re.findall(r'File "([^"]+)", line (\d+)', text)
+        if _is_users(file)
+    ]
+    frames += [(file, int(line)) for file, line in re.findall(r"was called from\n(.+):(\d+)", text)]
+    file, line = frames[-1] if frames else (where.file, where.line)
+    code = linecache.getline(file, line).strip()
+    return f"{_last_sentence(text)} at {file}:{line}" + (f": {code}" if code else "")
+
+
+def _last_sentence(text: str) -> str:
+    """What was raised: behind a traceback's lines, or else the first line."""
+    traced = text.rpartition("Traceback (most recent call last):")[2]
+    raised = [line for line in traced.splitlines() if re.match(r"[A-Za-z_][\w.]*(:|$)", line)]
+    first = (raised or text.splitlines() or [""])[0]
+    first = re.sub(r"\[[A-Z0-9_.]+\] ", "", first).split(" SQLSTATE")[0]
+    name, colon, rest = first.partition(": ")
+    return f"{name.rpartition('.')[2]}{colon}{rest}"
+
+
 def user_frames(error: BaseException) -> list[traceback.FrameSummary]:
     return [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<frozen", PACKAGE)) and INSTALLED not in frame.filename
+        frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)
     ]
+
+
+def _is_users(file: str) -> bool:
+    return not file.startswith(("<frozen", PACKAGE)) and INSTALLED not in file
 
 
 def lacks_spark(error: BaseException) -> bool:

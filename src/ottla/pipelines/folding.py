@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import values
+from ottla.pipelines.decoding import counting_late
 from ottla.pipelines.definitions import Aggregate, PythonAggregate, Window
 from ottla.pipelines.python_folds import Folding, GroupFolder, GrowingSessions, SessionFolder
 from ottla.pipelines.stateful import TIME, folded
@@ -38,17 +39,18 @@ def python_aggregate(node: PythonAggregate, frame: "DataFrame") -> "DataFrame":
         timed = frame.withWatermark("_timestamp", interval(window.grace_ms)).selectExpr(*columns)
         folder = SessionFolder(folding, types, window.size_ms, growing=not node.final)
         told = timed.groupBy("_g").transformWithState(
-            folder, f"{answer}, _gone boolean, {types}", mode, "EventTime"
+            folder, f"{answer}, _gone boolean, {types}, _late bigint", mode, "EventTime"
         )
     else:
         windowed = _windowed(window, frame).selectExpr(*columns, "_start", "_end")
         told = windowed.groupBy("_g", "_start", "_end").transformWithState(
             GroupFolder(folding, types, final=node.final),
-            f"{answer}, {types}",
+            f"{answer}, {types}, _late bigint",
             mode,
             "None" if window is None else "EventTime",
         ).selectExpr("*", "false AS _gone")  # fmt: skip
-    return _results(node, told, group_type, [values.name(name) for name in gives])
+    fields = [values.name(name) for name in gives]
+    return _results(node, counting_late(told), group_type, fields)
 
 
 def growing_sessions(node: Aggregate, frame: "DataFrame") -> "DataFrame":
@@ -64,10 +66,12 @@ def growing_sessions(node: Aggregate, frame: "DataFrame") -> "DataFrame":
     )
     made = timed.groupBy("_g").transformWithState(
         GrowingSessions(node.window.size_ms),
-        "_g string, _rows array<string>, _start bigint, _end bigint, _time bigint, _gone boolean",
+        "_g string, _rows array<string>, _start bigint, _end bigint, _time bigint, _gone boolean, "
+        "_late bigint",
         "Update",
         "EventTime",
     )
+    made = counting_late(made)
     inside = f"transform(_rows, one -> {values.struct_from_text('one', row)}) AS _rows"
     told = folded(made.selectExpr("_g", inside, "_start", "_end", "_time", "_gone"), row,
                   list(node.aggregates))  # fmt: skip

@@ -25,7 +25,7 @@ FOREIGN = Row("_key", "_l", "_r", "_time", "_version", "_deleted")
 # Where a row came from, which a dead letter tells.
 ORIGIN = ("_topic", "_partition", "_offset", "_reason", "_raw", "_raw_key", "_raw_time")
 FOLDED = Row("_g", "_rows", "_time")
-SLID = Row("_g", "_rows", "_start", "_end", "_time")
+SLID = Row("_g", "_rows", "_start", "_end", "_time", "_late")
 
 
 def by_time(rows: Iterable[Any]) -> Iterator[Any]:
@@ -64,7 +64,8 @@ class Subscriber(StatefulProcessor):
                 # The row moves: what the new key says about it counts, the old key keeps quiet.
                 yield SUBSCRIBED(old, pk, None, new is not None, row._offset or 0, row._time)
             if new is not None:
-                yield SUBSCRIBED(new, pk, row._row, False, row._offset or 0, row._time)
+                # A row that is new and finds nothing has no result to be deleted.
+                yield SUBSCRIBED(new, pk, row._row, old is None, row._offset or 0, row._time)
             old = new
         if old != before:
             _put(self.wanted, old)
@@ -87,18 +88,31 @@ class ForeignJoiner(StatefulProcessor):
         right = before = _get(self.right)
         for row in by_time(rows):
             if row._side == "r":
+                alone = self._alone(right) and self._alone(row._row)
                 right = row._row
-                for (pk,), (left, version) in self.lefts.iterator():
+                for (pk,), (left, version) in self.lefts.iterator() if not alone else ():
                     yield self._result(pk, left, right, version, row)
             elif row._row is None:
+                told = not row._silent and not self._without_result(right, row._pk)
                 self.lefts.removeKey((row._pk,))
-                if not row._silent:
+                if told:
                     yield FOREIGN(row._pk, None, None, row._time, row._version, True)
             else:
+                new = self._alone(right) and row._silent
+                told = not new and not self._without_result(right, row._pk)
                 self.lefts.updateValue((row._pk,), (row._row, row._version))
-                yield self._result(row._pk, row._row, right, row._version, row)
+                if told:
+                    yield self._result(row._pk, row._row, right, row._version, row)
         if right != before:
             _put(self.right, right)
+
+    def _alone(self, right: str | None) -> bool:
+        """Whether left rows have no result beside this right row."""
+        return right is None and self.kind == "inner"
+
+    def _without_result(self, right: str | None, pk: str) -> bool:
+        """Whether a row that is known here has no result: then there is nothing to delete."""
+        return self._alone(right) and bool(self.lefts.containsKey((pk,)))
 
     def _result(self, pk: str, left: str, right: str | None, version: int, row: Any) -> Row:
         gone = right is None and self.kind == "inner"
@@ -145,13 +159,15 @@ class SlidingFolder(StatefulProcessor):
         for row in sorted(rows, key=lambda row: (row._time, row._partition or 0, row._offset or 0)):
             newest = max((time for time, _ in recent), default=row._time)
             if row._time < newest - self.size_ms - self.grace_ms:
-                continue  # too late: the rows of its window are forgotten
+                # The rows of its window are forgotten: only counted.
+                yield SLID(None, None, None, None, None, 1)
+                continue
             recent.append((row._time, row._row))
             recent.sort(key=lambda item: item[0])
             ends = {time for time, _ in recent if row._time <= time <= row._time + self.size_ms}
             for end in sorted(ends):
                 inside = [one for time, one in recent if end - self.size_ms <= time <= end]
-                yield SLID(key[0], inside, end - self.size_ms, end, row._time)
+                yield SLID(key[0], inside, end - self.size_ms, end, row._time, None)
         horizon = recent[-1][0] - self.size_ms - self.grace_ms
         _put(self.recent, json.dumps([item for item in recent if item[0] >= horizon]))
 

@@ -20,6 +20,7 @@ from ottla.pipelines.plan import Plan, Stage, written_topics
 from ottla.pipelines.progress import Group, Recorder, lag
 from ottla.pipelines.queries import Phase, Starter, loads_tables
 from ottla.pipelines.restarts import BackOff, cause
+from ottla.pipelines.sinks import wait_until_committed
 from ottla.pipelines.status import RunOptions, Status, View
 from ottla.pipelines.topics import (
     Cluster,
@@ -95,12 +96,14 @@ class Phases:
             if self._stopping.is_set():
                 return
             self.status.ends = self.group.ends(self._partitions(stage))
-            if self._finish(starter, stage, "catch-up") is None:
+            if (query := self._finish(starter, stage, "catch-up")) is None:
                 return
             if stage.sink.topic in written_topics(self.plan):  # the next stage reads all of it
                 written = self.status.names[stage.sink.topic]
                 partitions = {written: self.cluster.partitions.get(written, 1)}
                 wait_until_stable(self.plan.application, partitions)
+            elif stage.delivery == "exactly_once":  # its rows say their topics
+                wait_until_committed(starter.spark, self.plan.application, query.id)
             self._publish()
 
     def _finish(self, starter: Starter, stage: Stage, phase: Phase) -> "StreamingQuery | None":

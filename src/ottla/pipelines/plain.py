@@ -1,5 +1,7 @@
 """`.df`: a point of an application as the user's own DataFrame."""
 
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.definitions import (
@@ -8,6 +10,7 @@ from ottla.pipelines.definitions import (
     DefinitionError,
     Field,
     Node,
+    OnError,
     OutputMode,
     StatefulTransform,
     Transform,
@@ -31,6 +34,10 @@ OBSTACLES = {
     "DeduplicateWithinWatermark": "transform() drops duplicates within a time",
     "session_window": "session windows are not in it",
 }
+# Operators that treat each row by itself: a record that fails in them can be told from others.
+BY_ROW = {
+    "Project", "Filter", "Generate", "SubqueryAlias", "MapInPandas", "MapInArrow", "ResolvedHint",
+}  # fmt: skip
 STATE = ("Aggregate", "Join", "Deduplicate", "FlatMapGroups", "TransformWithState")
 
 
@@ -52,25 +59,69 @@ def frame_of(application: Application, node: Node) -> "DataFrame":
     return good(Builder(spark, reading.stream, reading.now).frame(node))
 
 
+@dataclass(frozen=True)
+class Analysed:
+    """A transform(), and what Spark's analysis says about how it treats rows."""
+
+    node: Transform
+    folding: str | None  # the operator that lets rows meet; None: each is treated by itself
+
+
 def analysed(
     application: Application,
     node: Node,
     function: "Callable[[DataFrame], DataFrame]",
     where: Where,
-) -> Transform:
+) -> Analysed:
     """The function as a node, with what Spark's analysis says about what it gives."""
-    made = function(frame_of(application, node))
+    given = frame_of(application, node)
+    made = function(given)
     plan = made._jdf.queryExecution().analyzed().toString()
     found = next((words for name, words in OBSTACLES.items() if name in plan), None)
     kind = StatefulTransform if any(name in plan for name in STATE) else Transform
     fields = (f for f in made.schema if not f.name.startswith("_"))
-    return kind(
+    transform = kind(
         where=where,
         schema=tuple(Field(f.name, f.dataType.simpleString().upper()) for f in fields),
         input=node,
         function=function,
         obstacle=found,
         output_mode=output_mode_of(made),
+    )
+    added = _operators(made) - _operators(given)
+    return Analysed(transform, next((name for name in added if name not in BY_ROW), None))
+
+
+def _operators(frame: "DataFrame") -> "Counter[str]":
+    """The operators of Spark's analysed plan, by name."""
+    found: Counter[str] = Counter()
+    waiting = [frame._jdf.queryExecution().analyzed()]
+    while waiting:
+        plan = waiting.pop()
+        found[plan.nodeName()] += 1
+        children = plan.children()
+        waiting += [children.apply(index) for index in range(children.size())]
+    return found
+
+
+def guarded(found: Analysed, asked: OnError | None, default: OnError) -> Transform:
+    """The node with what becomes of a record it fails on, as far as such a record can be told.
+
+    The application's default is for those that can be; who asks for it here must hear why not.
+    """
+    node = found.node
+    chosen = asked or default
+    if chosen == "fail":
+        return node
+    if found.folding is None and not isinstance(node, StatefulTransform):
+        return replace(node, on_error=chosen)
+    if asked is None:
+        return node
+    raise DefinitionError(
+        node.where,
+        f"on_error sets records aside that fail by themselves, and in this transform() rows meet "
+        f"({found.folding or 'it keeps state'}): put what may fail into a transform() or map() of "
+        "its own, before it.",
     )
 
 

@@ -24,6 +24,7 @@ from ottla.pipelines.definitions import (
     ForeignKeyJoin,
     Format,
     FormatName,
+    Merge,
     Node,
     OutputMode,
     Plain,
@@ -43,6 +44,7 @@ from ottla.pipelines.formats import string
 from ottla.pipelines.signatures import origin, signature, title
 
 Mode = Literal["real-time", "micro-batch"]
+TRIED = "the records that transform() fails on are found by trying a batch again"
 SUBSCRIPTION = (
     Field("pk", "STRING"),
     Field("row", None),  # a struct: the left row
@@ -173,6 +175,8 @@ class _Cutter:
     numbered: dict[str, str] = field(default_factory=dict)
     fused: bool = False  # whether the sink that is being cut keeps its state
     hidden: int = 0  # how many of the user's own frames the node lies behind
+    merging: int = 0  # how many merges
+    trying: int = 0  # how many whose failing records are looked for
 
     def __post_init__(self) -> None:
         self.users = Counter(
@@ -194,7 +198,15 @@ class _Cutter:
                 self.subscriptions[id(node)] = _subscription(node)
             if isinstance(node, TableAggregate):
                 self.subscriptions[id(node)] = _members(node)
-        stateful = [node for node in nodes.values() if isinstance(node, STATEFUL) or buries(node)]
+        tried = {id(at) for node in nodes.values() if separates(node) for at in walk(node)}
+        stateful = [
+            node
+            for node in nodes.values()
+            if isinstance(node, STATEFUL)
+            or buries(node)
+            or separates(node)
+            or (isinstance(node, Merge) and id(node) in tried)
+        ]
         leads_to: dict[int, str] = {}
         for sink in sorted(self.application.sinks, key=lambda sink: sink.topic):
             for node in walk(sink.input):
@@ -224,6 +236,10 @@ class _Cutter:
             return self.topic_of(node)
         if (below_stateful or self.hidden) and buries(node):
             return self.topic_of(node)  # what comes after would not pass dead letters on
+        if separates(node) and (below_stateful or self.hidden or self.merging):
+            return self.topic_of(node)  # what is tried again must be a stage's only such
+        if self.trying and isinstance(node, Merge):
+            return self.topic_of(node)  # a record to be found stands in one place
         return self.inside(node, below_stateful=below_stateful)
 
     def _shared(self, node: Node) -> bool:
@@ -232,12 +248,16 @@ class _Cutter:
         return self.users[id(node)] > 1 or self.names[id(node)] in self.before.internal
 
     def inside(self, node: Node, *, below_stateful: bool) -> Node:
-        deeper = below_stateful or isinstance(node, STATEFUL)
+        deeper = below_stateful or isinstance(node, STATEFUL) or separates(node)
         self.hidden += isinstance(node, Transform)
+        self.merging += isinstance(node, Merge)
+        self.trying += separates(node)
         try:
             return self.rebuilt(node, deeper)
         finally:
             self.hidden -= isinstance(node, Transform)
+            self.merging -= isinstance(node, Merge)
+            self.trying -= separates(node)
 
     def rebuilt(self, node: Node, deeper: bool) -> Node:
         if isinstance(node, ForeignKeyJoin):
@@ -258,7 +278,9 @@ class _Cutter:
         """Write the node's results to a topic of the application, and read them from there."""
         if id(node) in self.topics:
             return self.topics[id(node)]
+        around, self.merging, self.trying = (self.merging, self.trying), 0, 0
         inner = self.inside(node, below_stateful=False)
+        self.merging, self.trying = around
         topic = self.kept.get(id(node))
         format: FormatName = "json"  # others read it too
         if topic is None:
@@ -351,10 +373,11 @@ def _stage(application: Application, sink: Sink, internal: set[str], force: Mode
     mode: Mode = "real-time"
     if obstacle is not None:
         if application.latency == "low":
+            way_out = " (on_error='fail' keeps it)" if obstacle[1] == TRIED else ""
             raise DefinitionError(
                 obstacle[0].where,
                 f"latency='low' asks for real-time mode, which Spark does not allow here: "
-                f"{obstacle[1]}.",
+                f"{obstacle[1]}{way_out}.",
             )
         mode, why = "micro-batch", obstacle[1]
     elif application.latency == "throughput":
@@ -381,6 +404,8 @@ def _stage(application: Application, sink: Sink, internal: set[str], force: Mode
     if stage.by_foreign_key and mode == "micro-batch":
         # Spark's own sink knows no versions, and a repeat brings back a row that has moved on.
         return replace(stage, delivery="exactly_once")
+    if separating(stage.node) is not None:  # so that a batch can be written in two goes
+        return replace(stage, delivery="exactly_once")
     return stage
 
 
@@ -390,6 +415,7 @@ def _without_repeats(stages: list[Stage]) -> list[Stage]:
         source.topic
         for stage in stages
         if isinstance(stage.stateful, Aggregate | Process | StreamJoin | StatefulTransform)
+        or separating(stage.node) is not None
         for source in stage.sources
         if source.internal is not None and not source.is_table
     }
@@ -438,6 +464,8 @@ def _obstacle(sink: Sink) -> tuple[Node, str] | None:
                 return node, "a DataFrame of your own may hold anything"
             case Transform(obstacle=obstacle) if obstacle is not None:
                 return node, obstacle
+            case Transform(on_error=on_error) if on_error != "fail":
+                return node, TRIED
             case Deduplicate(within_ms=within_ms) if within_ms is not None:
                 return node, "duplicates within a time are not in it"
     if sink.timestamp is not None:
@@ -507,7 +535,18 @@ def _check_patterns(stages: list[Stage]) -> None:
 
 
 def buries(node: Node) -> bool:
-    return isinstance(node, PythonMap | Process) and node.on_error == "dead_letter"
+    return isinstance(node, PythonMap | Process | Transform) and node.on_error == "dead_letter"
+
+
+def separates(node: Node) -> bool:
+    """Whether records are to be found that it fails on: it is the only such one in its stage."""
+    return isinstance(node, Transform) and node.on_error != "fail"
+
+
+def separating(node: Node) -> Transform | None:
+    """The transform() of a stage whose failing records are looked for."""
+    found = (at for at in walk(node) if isinstance(at, Transform) and separates(at))
+    return next(found, None)
 
 
 def may_fail(source: Source) -> bool:

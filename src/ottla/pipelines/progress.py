@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from ottla.pipelines.decoding import DROPPED
+from ottla.pipelines.decoding import DROPPED, LATE
 from ottla.pipelines.plan import Stage
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Recorder:
             known.late_rows += sum(int(s.get("numRowsDroppedByWatermark", 0)) for s in states)
             observed = progress.get("observedMetrics", {}).values()
             known.keyless_rows += sum(int(o.get(DROPPED) or 0) for o in observed)
+            known.late_rows += sum(int(o.get(LATE) or 0) for o in observed)
             for source in progress.get("sources", []):
                 for topic, partitions in end_offsets(source).items():
                     known.offsets.setdefault(topic, {}).update(partitions)

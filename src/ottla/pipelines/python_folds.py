@@ -1,7 +1,8 @@
 """What runs inside Python workers for `reduce`, `aggregate` and sessions that show themselves.
 
 State by group, and by window where there is one. Times are milliseconds since 1970; a window that
-the watermark has passed is forgotten, and rows that come for it later are left out.
+the watermark has passed is forgotten, and rows that come for it later are left out: an answer of
+its own tells how many (`_late`).
 """
 
 import json
@@ -19,7 +20,7 @@ from ottla.pipelines.sessions import Session, Sessions
 
 Fields = dict[str, Any]
 Fold = Callable[[Fields, Fields], Any]
-GROWN = Row("_g", "_rows", "_start", "_end", "_time", "_gone")
+GROWN = Row("_g", "_rows", "_start", "_end", "_time", "_gone", "_late")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class GroupFolder(StatefulProcessor):
         self.folding = folding
         self.types = types
         self.final = final  # told once, when the window has closed
-        self.answer = Row("_g", "_start", "_end", "_time", *folding.gives)
+        self.answer = Row("_g", "_start", "_end", "_time", *folding.gives, "_late")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -85,7 +86,8 @@ class GroupFolder(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         start, end = key[1], key[2]
         if end is not None and end <= timerValues.getCurrentWatermarkInMs():
-            return  # the window is over
+            yield late(self.answer, sum(1 for _ in rows))  # the window is over
+            return
         stored = self.folded.get()
         latest, folded = (
             (0, None) if stored is None else (stored[0], self.folding.loaded(stored[1:]))
@@ -98,7 +100,7 @@ class GroupFolder(StatefulProcessor):
         if end is not None:
             self.handle.registerTimer(end)
         if not self.final:
-            yield self.answer(key[0], start, end, latest, *self.folding.stored(folded))
+            yield self.answer(key[0], start, end, latest, *self.folding.stored(folded), None)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -106,7 +108,7 @@ class GroupFolder(StatefulProcessor):
         stored = self.folded.get()
         self.folded.clear()
         if self.final and stored is not None:
-            yield self.answer(key[0], key[1], key[2], *stored)
+            yield self.answer(key[0], key[1], key[2], *stored, None)
 
     def close(self) -> None:
         pass
@@ -120,7 +122,7 @@ class SessionFolder(StatefulProcessor):
         self.types = types
         self.gap_ms = gap_ms
         self.growing = growing
-        self.answer = Row("_g", "_start", "_end", "_time", "_gone", *folding.gives)
+        self.answer = Row("_g", "_start", "_end", "_time", "_gone", *folding.gives, "_late")
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.handle = handle
@@ -131,9 +133,11 @@ class SessionFolder(StatefulProcessor):
         sessions = self._open()
         before = {(one.start_ms, one.last_ms): one for one in sessions.open}
         watermark = timerValues.getCurrentWatermarkInMs()
+        over = 0
         for row in in_order(rows):
             if row._time + self.gap_ms <= watermark:
-                continue  # a session of it alone would be over
+                over += 1  # a session of it alone would be over
+                continue
             fields = self.folding.row(row)
             sessions.add(row._time, lambda held, fields=fields: self.folding.fold(held, fields))  # type: ignore[misc]
         after = {(one.start_ms, one.last_ms): one for one in sessions.open}
@@ -150,6 +154,8 @@ class SessionFolder(StatefulProcessor):
             yield from (self._told(key, one, gone=True) for one in gone)
             changed.sort(key=lambda one: one.start_ms)
             yield from (self._told(key, one) for one in changed)
+        if over:
+            yield late(self.answer, over)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -169,7 +175,7 @@ class SessionFolder(StatefulProcessor):
     def _told(self, key: Any, one: Session[Fields], *, gone: bool = False) -> Row:
         end = one.end_ms(self.gap_ms)
         fields = self.folding.stored(one.held)
-        return self.answer(key[0], one.start_ms, end, one.last_ms, gone, *fields)
+        return self.answer(key[0], one.start_ms, end, one.last_ms, gone, *fields, None)
 
     def close(self) -> None:
         pass
@@ -189,10 +195,13 @@ class GrowingSessions(StatefulProcessor):
         sessions = self._open()
         before = {(one.start_ms, one.last_ms): one for one in sessions.open}
         watermark = timerValues.getCurrentWatermarkInMs()
+        over = 0
         for row in in_order(rows):
-            if row._time + self.gap_ms > watermark:
-                mine = [[row._time, row._row]]
-                sessions.add(row._time, lambda held, mine=mine: [*(held or ()), *mine])  # type: ignore[misc]
+            if row._time + self.gap_ms <= watermark:
+                over += 1
+                continue
+            mine = [[row._time, row._row]]
+            sessions.add(row._time, lambda held, mine=mine: [*(held or ()), *mine])  # type: ignore[misc]
         after = {(one.start_ms, one.last_ms): one for one in sessions.open}
         for place in sorted(before.keys() - after.keys()):
             self.sessions.removeKey((place[0],))
@@ -202,6 +211,8 @@ class GrowingSessions(StatefulProcessor):
             self.sessions.updateValue((one.start_ms,), (one.last_ms, json.dumps(one.held)))
             self.handle.registerTimer(one.end_ms(self.gap_ms))
             yield self._told(key, one)
+        if over:
+            yield late(GROWN, over)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -219,10 +230,16 @@ class GrowingSessions(StatefulProcessor):
 
     def _told(self, key: Any, one: Session[list[Any]], *, gone: bool = False) -> Row:
         rows = [] if gone else [row for _, row in sorted(one.held, key=lambda pair: pair[0])]
-        return GROWN(key[0], rows, one.start_ms, one.end_ms(self.gap_ms), one.last_ms, gone)
+        end = one.end_ms(self.gap_ms)
+        return GROWN(key[0], rows, one.start_ms, end, one.last_ms, gone, None)
 
     def close(self) -> None:
         pass
+
+
+def late(answer: Row, count: int) -> Row:
+    """An answer that holds nothing but how many rows came too late; `_late` is its last field."""
+    return answer(*[None] * (len(answer) - 1), count)
 
 
 def in_order(rows: Iterator[Any]) -> list[Any]:

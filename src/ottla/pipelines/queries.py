@@ -1,6 +1,6 @@
 """Starting one stage as a Spark query: its sources' options, its sink and its trigger."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -19,8 +19,9 @@ from ottla.pipelines.definitions import (
     TableJoin,
     walk,
 )
-from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.plan import Plan, Stage, separating
 from ottla.pipelines.rowtypes import row_types
+from ottla.pipelines.separating import Separator
 from ottla.pipelines.sinks import at_least_once, exactly_once, make_topics, records
 from ottla.pipelines.spark import ship_modules
 from ottla.pipelines.storage import HadoopPath
@@ -64,12 +65,17 @@ class Reading:
 
     def _options(self, source: Source) -> dict[str, str]:
         from_start = source.internal is not None or source.is_table
-        options = {
-            "kafka.bootstrap.servers": self.application.bootstrap,
+        return self.connection() | {
             "subscribePattern" if source.is_pattern else "subscribe": self.names.get(
                 source.topic, source.topic
             ),
             "startingOffsets": "earliest" if from_start else self.application.start,
+        }
+
+    def connection(self) -> dict[str, str]:
+        """What a reader needs besides its topics."""
+        options = {
+            "kafka.bootstrap.servers": self.application.bootstrap,
             "includeHeaders": "true",
             "kafka.isolation.level": "read_committed",
             # Spark asks for the partition's both ends after each poll, so polls should be few.
@@ -108,7 +114,8 @@ class Starter:
         )
         application = self.plan.application
         if stage.delivery == "exactly_once":
-            query = exactly_once(query, application, self.names[marker_topic(stage)])
+            marker = self.names[marker_topic(stage)]
+            query = exactly_once(query, application, marker, self._separator(stage))
         else:
             query = at_least_once(query, application)
         if real_time:
@@ -155,6 +162,19 @@ class Starter:
         if stage.sink.route is not None:
             make_topics(self.spark, stage.sink, self.plan.application, self._width(stage))
         return records(stage, frame, self.names)
+
+    def _separator(self, stage: Stage) -> Separator | None:
+        """Who takes a failed batch apart, where a transform() has said what becomes of it."""
+        if separating(stage.node) is None:
+            return None
+        reading = Reading(self.spark, self.plan.application, self.names)
+
+        def builder(read: Callable[[Source], DataFrame]) -> Builder:
+            return Builder(
+                self.spark, read, reading.now, letters=bool(stage.letters), resolved=self.resolved
+            )
+
+        return Separator(self.spark, stage, self.names, reading.connection(), builder)
 
     def _width(self, stage: Stage) -> int:
         """How many partitions a topic gets that a row asks for: as many as the widest it reads."""

@@ -4,8 +4,11 @@ Exactly once: a transaction per task (`jvm/ExactlyOnceSink.java`). At least once
 sink, in micro-batches or in real time; it sets no timestamps, so event time travels in a header.
 """
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from pyspark.java_gateway import ensure_callback_server_started
 
 from ottla.pipelines import values
 from ottla.pipelines.decoding import (
@@ -70,6 +73,24 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     )
 
 
+def letter_records(stage: Stage, raw: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":
+    """Records as they came, with a `_reason`, as dead letters; and the partition each came from."""
+    [source] = stage.letters
+    frame = raw.selectExpr(
+        "*", "headers AS _headers", "topic AS _topic", "partition AS _partition",
+        "offset AS _offset", "timestamp AS _raw_time",
+    )  # fmt: skip
+    return frame.selectExpr(
+        f"{values.quoted(topics[source.dead_letters or ''])} AS topic",
+        "key",
+        "value",
+        f"{_dead_headers(stage)} AS headers",
+        "cast(NULL AS int) AS partition",
+        "unix_millis(timestamp) AS time",
+        "concat(_topic, '-', _partition) AS origin",
+    )
+
+
 def key_text(sql: str, frame: "DataFrame") -> str:
     """A key as text: what has parts is JSON."""
     from pyspark.sql.types import ArrayType, MapType, StructType
@@ -98,13 +119,45 @@ def make_topics(
 
 
 def exactly_once(
-    query: "DataStreamWriter", application: Application, marker: str
+    query: "DataStreamWriter", application: Application, marker: str, separator: object | None
 ) -> "DataStreamWriter":
-    """Rows and the batch's number in one transaction; `marker` is a topic that is there."""
+    """Rows and the batch's number in one transaction; `marker` is a topic that is there.
+
+    `separator` (see `separating`) takes a batch apart that the user's code has failed in.
+    """
     settings = {"bootstrap.servers": application.bootstrap, **application.client}
     jvm: Any = query._spark._jvm
-    query._jwrite.foreachBatch(jvm.ottla.ExactlyOnceSink(settings, marker))
+    if separator is not None:
+        ensure_callback_server_started(query._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+    query._jwrite.foreachBatch(jvm.ottla.ExactlyOnceSink(settings, marker, separator))
     return query
+
+
+def wait_until_committed(
+    spark: "SparkSession", application: Application, query: str, timeout_s: float = 30.0
+) -> bool:
+    """Wait until all that a query has committed can be read, in whatever topics that is.
+
+    A commit returns when it is decided, and the coordinator tells the partitions afterwards. The
+    query's transactional ids begin with its own. False when that took too long.
+    """
+    jvm: Any = spark._jvm
+    admins = jvm.org.apache.kafka.clients.admin
+    options = admins.ListTransactionsOptions()
+    options.filterStates([admins.TransactionState.PREPARE_COMMIT])
+    admin = admins.Admin.create({"bootstrap.servers": application.bootstrap, **application.client})
+    until = time.monotonic() + timeout_s
+    try:
+        while any(
+            one.transactionalId().startswith(f"{query}.")
+            for one in admin.listTransactions(options).all().get()
+        ):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.005)
+    finally:
+        admin.close()
+    return True
 
 
 def at_least_once(query: "DataStreamWriter", application: Application) -> "DataStreamWriter":

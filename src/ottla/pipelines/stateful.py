@@ -10,6 +10,7 @@ from ottla.pipelines.decoding import (
     LETTER_TYPES,
     NO_ORIGIN,
     counting_dropped,
+    counting_late,
     with_letter,
 )
 from ottla.pipelines.definitions import (
@@ -122,10 +123,11 @@ def sliding(node: Aggregate, frame: "DataFrame") -> "DataFrame":
     )
     made = rows.groupBy("_group").transformWithState(
         SlidingFolder(node.window.size_ms, node.window.grace_ms),
-        "_g string, _rows array<string>, _start bigint, _end bigint, _time bigint",
+        "_g string, _rows array<string>, _start bigint, _end bigint, _time bigint, _late bigint",
         "Update",
         "None",
     )
+    made = counting_late(made)
     window = "struct(timestamp_millis(_start) AS start, timestamp_millis(_end) AS end) AS _window"
     slid = made.selectExpr(
         f"{values.struct_from_text('_g', group)} AS _g",

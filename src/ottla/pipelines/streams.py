@@ -132,18 +132,32 @@ class Stream(Joining):
         return self._python(function, "peek", self.node.schema, "fail")
 
     def transform(
-        self, function: "Callable[[DataFrame], DataFrame]", returns: str | None = None
+        self,
+        function: "Callable[[DataFrame], DataFrame]",
+        returns: str | None = None,
+        *,
+        on_error: OnError | None = None,
     ) -> "Stream":
         """Any PySpark in the middle: a function from DataFrame to DataFrame.
 
         The frame has this stream's columns and those that begin with `_`: keep `_key` and
         `_timestamp` to pass them on. Spark tells the columns of the result, and starts to do so,
         unless `returns` does.
+
+        `on_error` as in `map`, for a function that treats each row by itself: when a batch fails in
+        it, the records it fails on are found by trying, in micro-batches.
         """
-        from ottla.pipelines.plain import analysed
+        from ottla.pipelines.plain import analysed, guarded
 
         where = here()
+        if on_error is not None:
+            check_on_error(on_error, where)
         if returns is not None:
+            if on_error not in (None, "fail"):
+                raise DefinitionError(
+                    where,
+                    "on_error needs to know what transform() does with rows: leave out returns=.",
+                )
             why = "a transform() whose columns were told may hold anything"
             return self._then(
                 StatefulTransform(
@@ -151,7 +165,8 @@ class Stream(Joining):
                     function=function, obstacle=why, output_mode="append",
                 )
             )  # fmt: skip
-        return self._then(analysed(self.app.definition(), self.node, function, where))
+        node = analysed(self.app.definition(), self.node, function, where)
+        return self._then(guarded(node, on_error, self.app.on_error))
 
     def drop_duplicates(self, *on: str, within: Duration | None = None) -> "Stream":
         """The first of the rows with the same values in these columns.

@@ -210,6 +210,12 @@ class Driver:
         rows = {s.sink.topic: self._recorder.of(s.name).keyless_rows for s in self.plan.stages}
         return {topic: count for topic, count in rows.items() if count}
 
+    def late_rows(self) -> dict[str, int]:
+        """By topic, the rows that came too late for their window."""
+        self.settle()
+        rows = {s.sink.topic: self._recorder.of(s.name).late_rows for s in self.plan.stages}
+        return {topic: count for topic, count in rows.items() if count}
+
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 

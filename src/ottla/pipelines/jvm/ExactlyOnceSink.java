@@ -1,5 +1,6 @@
 package ottla;
 
+import java.io.EOFException;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -9,11 +10,13 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
@@ -21,16 +24,27 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.spark.Dependency;
 import org.apache.spark.NarrowDependency;
 import org.apache.spark.Partition;
+import org.apache.spark.SparkThrowable;
 import org.apache.spark.TaskContext;
-import org.apache.spark.api.java.function.VoidFunction;
+import org.apache.spark.TaskKilledException;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.api.java.function.VoidFunction2;
+import org.apache.spark.api.python.PythonException;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Column;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceRDDPartition;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
+import org.apache.spark.sql.kafka010.KafkaOffsetRange;
+import org.apache.spark.sql.kafka010.KafkaSourceRDDPartition;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -50,10 +64,17 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class ExactlyOnceSink implements VoidFunction2, Serializable {
     private final Map settings; // of producers and consumers alike
     private final String marker; // the topic whose partition 0 the marker is committed for
+    // Takes a FailedBatch, in which the user's code failed, apart; null: the batch has failed.
+    private final transient Function separator;
 
-    public ExactlyOnceSink(Map settings, String marker) {
+    public ExactlyOnceSink(Map settings, String marker, Function separator) {
         this.settings = new HashMap(settings); // what Python passed is a view that cannot travel
         this.marker = marker;
+        this.separator = separator;
+    }
+
+    public ExactlyOnceSink(Map settings, String marker) {
+        this(settings, marker, null);
     }
 
     public void call(Object batch, Object number) {
@@ -66,8 +87,22 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
         }
         long batchId = ((Long) number).longValue();
         RDD rows = frame.queryExecution().toRdd();
-        TaskWriter task = new TaskWriter(this.settings, this.marker, batchId, origins(rows));
-        rows.toJavaRDD().foreachPartition(task);
+        String query = rows.sparkContext().getLocalProperty("sql.streaming.queryId");
+        List failures = this.write(rows, query, batchId, Collections.emptyMap());
+        if (!failures.isEmpty()) {
+            FailedBatch failed = new FailedBatch(this, rows, query, batchId, failures);
+            Object refusal = this.separator.apply(failed);
+            if (refusal != null) {
+                throw new IllegalStateException((String) refusal);
+            }
+        }
+    }
+
+    /** What the user's code failed with, from tasks that wrote nothing; the others have written. */
+    private List write(RDD rows, String query, long batchId, Map letters) {
+        TaskWriter task = new TaskWriter(
+            this.settings, this.marker, query, batchId, origins(rows), letters, this.separator != null);
+        return rows.toJavaRDD().mapPartitions(task).collect();
     }
 
     /** What each task reads, as a name that is the same whenever the batch is replayed. */
@@ -87,13 +122,9 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
 
     /** Behind a shuffle it is the index, which rows get by their keys; else a topic's partition. */
     private static String origin(RDD rdd, int index) {
-        Partition partition = rdd.partitions()[index];
-        if (partition instanceof DataSourceRDDPartition) {
-            Option input = ((DataSourceRDDPartition) partition).inputPartition();
-            if (input.isDefined() && input.get() instanceof KafkaBatchInputPartition) {
-                KafkaBatchInputPartition range = (KafkaBatchInputPartition) input.get();
-                return range.offsetRange().topicPartition().toString();
-            }
+        KafkaOffsetRange range = range(rdd.partitions()[index]);
+        if (range != null) {
+            return range.topicPartition().toString();
         }
         List dependencies = CollectionConverters.asJava(rdd.dependencies());
         List names = new ArrayList();
@@ -117,32 +148,245 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
         return String.join("+", names);
     }
 
-    /** Runs in the executors, once for each partition that has rows. */
-    public static final class TaskWriter implements VoidFunction, Serializable {
-        private final Map settings;
-        private final String marker;
-        private final long batchId;
-        private final String[] origins;
+    /** What a partition of a source of Kafka's reads, live or at rest; null for any other. */
+    private static KafkaOffsetRange range(Partition partition) {
+        if (partition instanceof KafkaSourceRDDPartition) {
+            return ((KafkaSourceRDDPartition) partition).offsetRange();
+        }
+        if (partition instanceof DataSourceRDDPartition) {
+            Option input = ((DataSourceRDDPartition) partition).inputPartition();
+            if (input.isDefined() && input.get() instanceof KafkaBatchInputPartition) {
+                return ((KafkaBatchInputPartition) input.get()).offsetRange();
+            }
+        }
+        return null;
+    }
 
-        TaskWriter(Map settings, String marker, long batchId, String[] origins) {
-            this.settings = settings;
-            this.marker = marker;
+    /** What a task reads, where everything between it and its one source is narrow. */
+    private static KafkaOffsetRange rangeBehind(RDD rdd, int index) {
+        KafkaOffsetRange found = range(rdd.partitions()[index]);
+        Iterator dependencies = CollectionConverters.asJava(rdd.dependencies()).iterator();
+        while (found == null && dependencies.hasNext()) {
+            Object dependency = dependencies.next();
+            if (dependency instanceof NarrowDependency) {
+                NarrowDependency narrow = (NarrowDependency) dependency;
+                Iterator parents = CollectionConverters.asJava(narrow.getParents(index)).iterator();
+                while (found == null && parents.hasNext()) {
+                    found = rangeBehind(narrow.rdd(), ((Integer) parents.next()).intValue());
+                }
+            }
+        }
+        return found;
+    }
+
+    /** Whether it was the user's code that failed, and not a worker, a broker or Spark. */
+    static boolean isUsers(Throwable error) {
+        boolean users = false;
+        for (Throwable at = error; at != null; at = at.getCause()) {
+            if (at instanceof KafkaException || at instanceof TaskKilledException
+                || at instanceof InterruptedException || at instanceof EOFException) {
+                return false;
+            }
+            if (at instanceof SparkThrowable) {
+                String condition = ((SparkThrowable) at).getCondition();
+                boolean told = condition != null && !condition.startsWith("KAFKA");
+                users |= at instanceof PythonException
+                    || (told && !((SparkThrowable) at).isInternalError());
+            }
+            users |= at instanceof ArithmeticException;
+        }
+        return users;
+    }
+
+    /** The exception that is nearest to the user's code, as text. */
+    static String told(Throwable error) {
+        Throwable nearest = error;
+        for (Throwable at = error; at != null; at = at.getCause()) {
+            if (at instanceof PythonException) {
+                return at.toString();
+            }
+            nearest = at;
+        }
+        return nearest.toString();
+    }
+
+    /**
+     * A batch that the user's code failed in, for separating.py, which finds the records it fails on.
+     *
+     * Tasks are named after the partitions they read, so whoever has written the batch already is
+     * passed over when the rest of it is written, and may be: none of its records is a bad one.
+     */
+    public static final class FailedBatch {
+        private final ExactlyOnceSink sink;
+        private final RDD rows;
+        private final String query;
+        private final long batchId;
+        private final List failures;
+
+        FailedBatch(ExactlyOnceSink sink, RDD rows, String query, long batchId, List failures) {
+            this.sink = sink;
+            this.rows = rows;
+            this.query = query;
             this.batchId = batchId;
-            this.origins = origins;
+            this.failures = failures;
         }
 
-        public void call(Object partition) {
+        public String failure() {
+            return (String) this.failures.get(0);
+        }
+
+        /** What the batch reads: topic, partition, first offset, the one behind the last. */
+        public List ranges() {
+            List found = new ArrayList();
+            for (int index = 0; index < this.rows.getNumPartitions(); index++) {
+                found.add(place(this.rows, index));
+            }
+            return found;
+        }
+
+        /** The ranges in which the frame's tasks fail. */
+        public List failingRanges(Dataset frame) {
+            RDD rows = frame.queryExecution().toRdd();
+            List found = new ArrayList();
+            Iterator failures = this.probe(rows).iterator();
+            while (failures.hasNext()) {
+                List failure = (List) failures.next();
+                found.add(place(rows, ((Integer) failure.get(0)).intValue()));
+            }
+            return found;
+        }
+
+        private static List place(RDD rows, int index) {
+            KafkaOffsetRange range = rangeBehind(rows, index);
+            TopicPartition partition = range.topicPartition();
+            return Arrays.asList(new Object[] {
+                partition.topic(), Integer.valueOf(partition.partition()),
+                Long.valueOf(range.fromOffset()), Long.valueOf(range.untilOffset())});
+        }
+
+        /** The frame's partitions that fail, each with the exception. */
+        public List failing(Dataset frame) {
+            return this.probe(frame.queryExecution().toRdd());
+        }
+
+        private List probe(RDD rows) {
+            return rows.toJavaRDD().mapPartitions(new Probe()).collect();
+        }
+
+        public List pick(List rows, List places) {
+            List picked = new ArrayList();
+            for (int at = 0; at < places.size(); at++) {
+                picked.add(rows.get(((Number) places.get(at)).intValue()));
+            }
+            return picked;
+        }
+
+        /** The rows as a frame of so many partitions, in their order. */
+        public Dataset sliced(SparkSession spark, List rows, StructType schema, int slices) {
+            JavaSparkContext context = JavaSparkContext.fromSparkContext(spark.sparkContext());
+            return spark.createDataFrame(context.parallelize(rows, slices), schema);
+        }
+
+        /** The same with a reason for each. */
+        public Dataset explained(SparkSession spark, List rows, StructType schema, List reasons) {
+            List all = new ArrayList();
+            for (int at = 0; at < rows.size(); at++) {
+                Row row = (Row) rows.get(at);
+                Object[] values = new Object[row.length() + 1];
+                for (int column = 0; column < row.length(); column++) {
+                    values[column] = row.get(column);
+                }
+                values[row.length()] = reasons.get(at);
+                all.add(RowFactory.create(values));
+            }
+            return this.sliced(spark, all, schema.add("_reason", DataTypes.StringType), 1);
+        }
+
+        /** Write what is left of the batch; letters, or null, have their partition as last column. */
+        public List write(Dataset records, Dataset letters) {
+            Map byOrigin = new HashMap();
+            if (letters != null) {
+                int last = letters.columns().length - 1;
+                InternalRow[] rows = letters.queryExecution().executedPlan().executeCollect();
+                for (int at = 0; at < rows.length; at++) {
+                    String origin = rows[at].getUTF8String(last).toString();
+                    if (!byOrigin.containsKey(origin)) {
+                        byOrigin.put(origin, new ArrayList());
+                    }
+                    ((List) byOrigin.get(origin)).add(rows[at]);
+                }
+            }
+            RDD rows = records.queryExecution().toRdd();
+            return this.sink.write(rows, this.query, this.batchId, byOrigin);
+        }
+    }
+
+    /** Takes all rows of a partition and tells what the user's code fails with, if it does. */
+    public static final class Probe implements FlatMapFunction, Serializable {
+        public Iterator call(Object partition) throws Exception {
             Iterator rows = (Iterator) partition;
-            if (!rows.hasNext()) {
+            try {
+                while (rows.hasNext()) {
+                    rows.next();
+                }
+            } catch (Exception error) {
+                if (!isUsers(error)) {
+                    throw error;
+                }
+                Integer index = Integer.valueOf(TaskContext.getPartitionId());
+                List failure = Arrays.asList(new Object[] {index, told(error)});
+                return Collections.singletonList(failure).iterator();
+            }
+            return Collections.emptyList().iterator();
+        }
+    }
+
+    /** Runs in the executors, once for each partition; those without rows have nothing to do. */
+    public static final class TaskWriter implements FlatMapFunction, Serializable {
+        private final Map settings;
+        private final String marker;
+        private final String query;
+        private final long batchId;
+        private final String[] origins;
+        private final Map letters; // by origin: records to be written in the same transaction
+        private final boolean tells; // of a failure of the user's code, instead of failing with it
+
+        TaskWriter(
+            Map settings, String marker, String query, long batchId, String[] origins, Map letters,
+            boolean tells) {
+            this.settings = settings;
+            this.marker = marker;
+            this.query = query;
+            this.batchId = batchId;
+            this.origins = origins;
+            this.letters = letters;
+            this.tells = tells;
+        }
+
+        public Iterator call(Object partition) throws Exception {
+            try {
+                this.write((Iterator) partition);
+            } catch (Exception error) {
+                if (!this.tells || !isUsers(error)) {
+                    throw error;
+                }
+                return Collections.singletonList(told(error)).iterator();
+            }
+            return Collections.emptyList().iterator();
+        }
+
+        private void write(Iterator rows) {
+            TaskContext task = TaskContext.get();
+            String origin = this.origins[task.partitionId()];
+            List letters = (List) this.letters.get(origin);
+            if (!rows.hasNext() && letters == null) {
                 return;
             }
-            TaskContext task = TaskContext.get();
-            String query = task.getLocalProperty("sql.streaming.queryId");
-            String name = query + "." + this.origins[task.partitionId()];
+            String name = this.query + "." + origin;
             Writer writer = Writer.take(this.settings, this.marker, name, task.attemptNumber());
             boolean written = false;
             try {
-                writer.write(this.batchId, rows);
+                writer.write(this.batchId, rows, letters);
                 written = true;
             } finally {
                 if (written) {
@@ -239,7 +483,7 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
             }
         }
 
-        void write(long batchId, Iterator rows) {
+        void write(long batchId, Iterator rows, List letters) {
             if (this.last >= batchId) {
                 while (rows.hasNext()) { // state upstream is only committed when all were taken
                     rows.next();
@@ -253,6 +497,9 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
                 Collections.singletonMap(this.marker, number), new ConsumerGroupMetadata(this.name));
             while (rows.hasNext()) {
                 this.producer.send(record((InternalRow) rows.next()));
+            }
+            for (int at = 0; letters != null && at < letters.size(); at++) {
+                this.producer.send(record((InternalRow) letters.get(at)));
             }
             this.producer.commitTransaction(); // fails if any of the rows could not be sent
             this.last = batchId;

@@ -90,6 +90,7 @@ public final class TableJoiner extends StatefulProcessor {
         Object rightBefore = this.right.get();
         Object left = leftBefore;
         Object right = rightBefore;
+        boolean was = this.there(left, right); // who never had a row has none to be deleted
         for (Iterator ordered = byTime(rows); ordered.hasNext();) {
             Row row = (Row) ordered.next();
             if (row.getInt(RANK) == TABLE) {
@@ -101,11 +102,12 @@ public final class TableJoiner extends StatefulProcessor {
                 left = row.get(LEFT);
             }
             boolean there = this.there(left, right);
-            if (there || this.leftIsTable) {
+            if (there || (this.leftIsTable && was)) {
                 results.add(RowFactory.create(new Object[] {
                     key, row.get(TIME), Boolean.valueOf(!there), row.get(PARTITION), row.get(OFFSET),
                     row.get(TOPIC), row.get(HEADERS), there ? left : null, there ? right : null}));
             }
+            was = there;
         }
         put(this.right, rightBefore, right);
         if (this.leftIsTable) {

@@ -166,6 +166,7 @@ def test_a_record_that_a_transform_fails_on_is_found_and_the_others_pass() -> No
         assert d.dead_letters() == []
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("driven")
 @pytest.mark.timeout(500)
 def test_failing_records_are_found_among_thousands_and_behind_other_operators() -> None:

@@ -128,6 +128,7 @@ def test_topics_are_deleted_by_name_and_id(connection: Connection, name: str) ->
         {"name": f"{name}-missing"},
         {"name": None, "topic_id": uuid.uuid4()},
         {"name": None},
+        {"name": None},
         {"name": "both", "topic_id": uuid.uuid4()},
     ]
     reply = connection.ask("delete_topics", 6, topics=asked, timeout=TIMEOUT)
@@ -138,6 +139,7 @@ def test_topics_are_deleted_by_name_and_id(connection: Connection, name: str) ->
             (f"{name}-2", "none"),
             (f"{name}-missing", "unknown_topic_or_partition"),
             ("", "unknown_topic_id"),
+            ("", "invalid_request"),
             ("", "invalid_request"),
             ("both", "invalid_request"),
         ]
@@ -228,6 +230,19 @@ def test_a_resource_named_twice_is_refused(connection: Connection, name: str) ->
     asked = {"resource_type": TOPIC, "resource_name": name, "configs": change}
     reply = connection.ask("incremental_alter_configs", 1, resources=[asked, asked])
     assert {one.error_code for one in reply.responses} == {ErrorCode.invalid_request}
+    wrong = [{"name": "log.cleaner.threads", "config_operation": APPEND, "value": "2"}]
+    broker = {"resource_type": BROKER, "resource_name": "1", "configs": wrong}
+    reply = connection.ask("incremental_alter_configs", 1, resources=[broker, broker])
+    assert [one.error_code for one in reply.responses] == [ErrorCode.invalid_request] * 2
+
+
+def test_a_setting_that_is_no_list_is_told_before_an_operation_nobody_knows(
+    connection: Connection, name: str
+) -> None:
+    create(connection, topic(name))
+    unknown = ("segment.bytes", 5, "1")
+    wrong = ("message.timestamp.type", SUBTRACT, "CreateTime")
+    assert alter(connection, TOPIC, name, unknown, wrong) == ErrorCode.invalid_config
 
 
 @pytest.mark.parametrize("validate_only", [False, True])

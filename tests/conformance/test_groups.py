@@ -270,3 +270,19 @@ def test_a_group_with_members_cannot_be_deleted(connection: Connection, group: s
         group: ErrorCode.non_empty_group,
         "never-seen": ErrorCode.group_id_not_found,
     }
+
+
+def test_a_commit_of_which_nothing_is_kept_makes_its_group(
+    connection: Connection, group: str, raw_topic
+) -> None:
+    place = {"partition_index": 0, "committed_offset": 5, "committed_metadata": "m" * 5000}
+    topics = [{"name": raw_topic.name, "partitions": [place]}]
+    code = commit(connection, group, raw_topic.name, 5, topics=topics)
+    assert code == ErrorCode.offset_metadata_too_large
+    [described] = connection.ask("describe_groups", 6, groups=[group]).groups
+    assert described.error_code == ErrorCode.group_id_not_found, "nothing was written yet"
+    codes = []
+    for _ in range(2):
+        [deleted] = connection.ask("delete_groups", 2, groups_names=[group]).results
+        codes.append(deleted.error_code)
+    assert codes == [ErrorCode.none, ErrorCode.group_id_not_found]

@@ -122,6 +122,30 @@ def test_records_of_a_topic_that_is_only_compacted_cannot_be_deleted(make_raw_to
     assert delete_before(topic, 1).error_code == ErrorCode.policy_violation
 
 
+def test_records_of_an_internal_topic_cannot_be_deleted(connection: Connection, group) -> None:
+    places = [{"partition_index": 0, "offset": -2}, {"partition_index": 99, "offset": 0}]
+    topics = [{"name": "__consumer_offsets", "partitions": places}]
+    reply = connection.ask("delete_records", 2, topics=topics, timeout=5000)
+    codes = {one.partition_index: one.error_code for one in reply.topics[0].partitions}
+    assert codes == {
+        0: ErrorCode.invalid_topic_exception,
+        99: ErrorCode.unknown_topic_or_partition,
+    }
+
+
+def test_the_first_segment_that_is_late_enough_decides_even_where_the_log_starts_after_it(
+    raw_topic,
+) -> None:
+    """A record that is years later than the first of its segment begins another."""
+    raw_topic.produce(batch([b"v"], timestamp=FIRST))
+    raw_topic.produce(batch([b"v"], timestamp=FIRST - 5000))
+    raw_topic.produce(batch([b"v"], timestamp=FIRST + 40 * 24 * 3600 * 1000))
+    assert delete_before(raw_topic, 1).low_watermark == 1
+    assert list_offset(raw_topic, FIRST - 5000).offset == 1
+    assert list_offset(raw_topic, FIRST).offset == -1
+    assert list_offset(raw_topic, FIRST + 1).offset == 2
+
+
 def list_offsets(connection: Connection, *topics: tuple[str, list[dict]], version: int = 10):
     asked = [{"name": name, "partitions": list(parts)} for name, parts in topics]
     reply = connection.ask("list_offsets", version, replica_id=-1, topics=asked)

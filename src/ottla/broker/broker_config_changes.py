@@ -4,6 +4,7 @@ Only the broker itself knows its file, and with it what a change would lead to. 
 controller checks once more, and keeps.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
@@ -35,8 +36,11 @@ def refusals(
     if context.peer.listener_kind is Listeners.CONTROLLER:
         return {}
     refused = {}
+    named = Counter((one.resource_type, one.resource_name) for one in resources)
     for at, one in enumerate(resources):
-        if one.resource_type == ResourceType.BROKER:
+        if named[one.resource_type, one.resource_name] > 1:
+            refused[at] = KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
+        elif one.resource_type == ResourceType.BROKER:
             present = broker.image.config(ResourceType.BROKER, one.resource_name)
             try:
                 _check_name(one.resource_name, broker)

@@ -40,7 +40,8 @@ from ottla.wire.messages.incremental_alter_configs import (
 )
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 
-SET, DELETE, APPEND, SUBTRACT = range(4)
+OPERATIONS = range(4)
+SET, DELETE, APPEND, SUBTRACT = OPERATIONS
 VALUE_LENGTH_MAX = 32_767
 
 Resource = tuple[int, str]
@@ -170,7 +171,8 @@ def _check_existence(image: Image, resource: Resource) -> None:
 
 def _incremental(image: Image, resource: Resource, configs: list[AlterableConfig]) -> Changes:
     check_entries(configs)
-    return {config.name: _operate(image, resource, config) for config in configs}
+    known_first = sorted(configs, key=lambda config: config.config_operation not in OPERATIONS)
+    return {config.name: _operate(image, resource, config) for config in known_first}
 
 
 def check_entries(configs: list[AlterableConfig]) -> None:

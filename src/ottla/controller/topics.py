@@ -200,11 +200,11 @@ def delete_topics(
     records: list[Record] = []
     results = []
     gone: set[Uuid] = set()
-    for name, topic_id in counted:
+    for name, topic_id in [*counted, *_repeated_nonsense(counted)]:
         result = DeletableTopicResult(name=name, topic_id=topic_id)
         results.append(result)
         try:
-            if counted[name, topic_id] > 1:
+            if counted[name, topic_id] > 1 and _is_clear(name, topic_id):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is named twice.")
             topic = _find(image, name, topic_id)
             result.topic_id, result.name = topic.id, topic.name
@@ -216,6 +216,16 @@ def delete_topics(
             result.error_code, result.error_message = error.code, error.message
     refuse_excess(records)
     return Decision(records, DeleteTopicsResponse(responses=results))
+
+
+def _is_clear(name: str | None, topic_id: Uuid) -> bool:
+    """A name or an id, not both and not none."""
+    return (name is None) != (topic_id == ZERO_UUID)
+
+
+def _repeated_nonsense(asked: "Counter[tuple[str | None, Uuid]]") -> list[tuple[str | None, Uuid]]:
+    """What names no topic is refused as often as it was asked for; topics once."""
+    return [one for one, times in asked.items() if not _is_clear(*one) for _ in range(times - 1)]
 
 
 def _find(image: Image, name: str | None, topic_id: Uuid) -> Topic:

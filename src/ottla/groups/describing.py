@@ -33,7 +33,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGroup:
-    group = groups.find(group_id)
+    group = None if group_id in groups.unseen else groups.find(group_id)
     if not isinstance(group, ClassicGroup):
         reason = "not found" if group is None else "is not a classic group"
         return dead(group_id, api_version, f"Group {group_id} {reason}.")
@@ -70,7 +70,8 @@ def listed(groups: "Groups", states: Collection[str], types: Collection[str]) ->
     return [
         shown
         for shown in (kind_of(group).listed(group) for group in groups.groups.values())
-        if (not states or shown.group_state.lower() in states)
+        if shown.group_id not in groups.unseen
+        and (not states or shown.group_state.lower() in states)
         and (not types or shown.group_type in types)
     ]
 

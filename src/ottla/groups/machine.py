@@ -61,6 +61,8 @@ class Groups:
         self.image = image
         self.topics_version = 0  # moves with every change of topics
         self.groups: dict[str, Group] = {}
+        self.unseen: set[str] = set()
+        """Made by a commit of which nothing was kept: in no list before anything is written."""
         self.offsets = Offsets()
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
@@ -98,6 +100,11 @@ class Groups:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
+    def make_simple(self, group_id: str) -> None:
+        """One that nobody manages: whoever commits for it makes it."""
+        self.groups[group_id] = ClassicGroup(group_id)
+        self.unseen.add(group_id)
+
     def pace_of(self, group_id: str) -> Pace:
         return self._paces.get(group_id, self.limits.pace)
 
@@ -116,6 +123,8 @@ class Groups:
     # -- applying -----------------------------------------------------------------------------
 
     def replay(self, offset: int, producer_id: int, key: Message, value: Message | None) -> None:
+        if self.unseen:
+            self.unseen.clear()
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             if value is not None and key.group not in self.groups:

@@ -20,13 +20,13 @@ class TimestampOffset(NamedTuple):
 def find_by_timestamp(
     segments: list[Segment], timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
-    """The first record at or after `start_offset` that is as late as `timestamp`."""
+    """The first record at or after `start_offset` that is as late as `timestamp`.
+
+    Only the first segment with one so late is looked at, though the log may start after that one
+    by now: Kafka answers so, and clients take the same way from there."""
     for segment in list(segments):
-        if segment.largest_timestamp() < timestamp:
-            continue
-        found = _find_in(segment, timestamp, start_offset)
-        if found is not None:
-            return found
+        if segment.largest_timestamp() >= timestamp:
+            return _find_in(segment, timestamp, start_offset)
     return None
 
 

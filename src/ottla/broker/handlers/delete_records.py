@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
+from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.leader import Leader
 from ottla.wire.messages.delete_records import (
@@ -33,6 +34,8 @@ class Deletion:
         self.result: DeleteRecordsPartitionResult | None = None
         try:
             self.leader = broker.partitions.leader(topic, asked.partition_index)
+            if topic in INTERNAL_TOPICS:
+                raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal.")
             self._offset = _begin(self.leader, asked.offset)
         except KafkaError as error:
             self.refuse(error)

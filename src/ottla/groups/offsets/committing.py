@@ -70,7 +70,9 @@ def _check(
     group = groups.find(request.group_id)
     if group is None:
         if generation < 0:
-            return None  # nobody manages that group: replaying the record makes it
+            if request.topics:  # the group is there even if no offset of them is kept
+                groups.make_simple(request.group_id)
+            return None
         if api_version >= GROUP_ID_NOT_FOUND_SINCE:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -83,6 +85,7 @@ def _check_in_transaction(groups: "Groups", request: TxnOffsetCommitRequest) -> 
         return kind_of(group).check_commit_in_transaction(group, request)
     if request.generation_id >= 0:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+    groups.make_simple(request.group_id)
     return None
 
 

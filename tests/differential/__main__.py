@@ -1,6 +1,7 @@
 """`make differential`: the same sequences to Apache Kafka and to Ottla, answer by answer.
 
     make differential ARGS="--area transactions --seeds 0-10000"
+    make differential ARGS="campaign --area topics --log FILE --seconds 420"
     make differential ARGS="record"
 
 Differences are shrunk and told; the first of each kind in full, the others by their seeds.
@@ -13,10 +14,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 from differential.areas import NAMES, area
-from differential.brokers import restartable
+from differential.brokers import restartable, serving
+from differential.campaign import run_slice, show, totals
 from differential.comparing import NOTHING, Difference, Sides, compare, sides
 from differential.recording import record
 from differential.report import report
@@ -50,9 +53,11 @@ class Findings:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make differential", description=__doc__)
-    parser.add_argument("action", nargs="?", choices=("compare", "record"), default="compare")
+    parser.add_argument(
+        "action", nargs="?", choices=("compare", "campaign", "totals", "record"), default="compare"
+    )
     parser.add_argument("--area", action="append", choices=NAMES)
-    parser.add_argument("--seeds", default="0-1000", help="0-1000, or one")
+    parser.add_argument("--seeds", default="0-1000", help="0-1000, or 4,17")
     parser.add_argument("--mode", choices=("patient", "impatient"))
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--restarts", action="store_true", help="one in the middle of each")
@@ -61,30 +66,43 @@ def main() -> int:
         "--past", default=NOTHING, help="a pattern: go past differences of such kinds"
     )
     parser.add_argument("--whole", action="store_true", help="do not shrink")
+    parser.add_argument("--log", type=Path, help="a campaign's file")
+    parser.add_argument("--sequences", type=int, default=10_000, help="of a campaign")
+    parser.add_argument("--seconds", type=float, default=420, help="of a campaign's slice")
     asked = parser.parse_args()
+    if asked.action == "totals":
+        print(*totals(asked.log), sep="\n")
+        return 0
     if asked.restarts:
-        asked.workers, asked.mode = 1, "patient"
-    outcome = 0
-    for name in asked.area or NAMES:
-        one = area(name)
-        if asked.action == "record":
-            record_area(one, asked.workers)
-            continue
-        outcome |= judge(one, seeds_of(asked.seeds), asked)
-    return outcome
+        asked.mode = "patient"
+    return max([act(area(name), asked) for name in asked.area or NAMES])
 
 
-def seeds_of(said: str) -> range:
-    first, _, end = said.partition("-")
-    return range(int(first), int(end)) if end else range(int(first), int(first) + 1)
+def act(one: Area, asked: argparse.Namespace) -> int:
+    if asked.action == "record":
+        record_area(one, asked.workers)
+        return 0
+    if asked.action == "campaign":
+        done = run_slice(one, asked.log, asked.seconds, asked.sequences)
+        show(done)
+        return 1 if done.differences else 0
+    return judge(one, seeds_of(asked.seeds), asked)
 
 
-def judge(one: Area, seeds: range, asked: argparse.Namespace) -> int:
+def seeds_of(said: str) -> list[int]:
+    found: list[int] = []
+    for part in said.split(","):
+        first, _, end = part.partition("-")
+        found += range(int(first), int(end)) if end else [int(first)]
+    return found
+
+
+def judge(one: Area, seeds: list[int], asked: argparse.Namespace) -> int:
     findings, began = Findings(), time.monotonic()
-    for start in range(seeds.start, seeds.stop, ROUND):
-        part = range(start, min(start + ROUND, seeds.stop))
-        judge_round(one, part, findings, asked)
-        print(f"{one.name}: {part.stop} seeds, {time.monotonic() - began:.0f} s", flush=True)
+    for start in range(0, len(seeds), ROUND):
+        judge_round(one, seeds[start : start + ROUND], findings, asked)
+        done = min(start + ROUND, len(seeds))
+        print(f"{one.name}: {done} seeds, {time.monotonic() - began:.0f} s", flush=True)
     for line in findings.summary():
         print(line)
     every_time = [f for found in findings.by_kind.values() for f in found if f.repeated]
@@ -93,13 +111,14 @@ def judge(one: Area, seeds: range, asked: argparse.Namespace) -> int:
 
 
 def record_area(one: Area, workers: int) -> None:
-    with restartable("kafka", one.settings) as kafka, restartable("ottla", one.settings) as ottla:
+    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
         seeds, opened = record(one, sides(one, kafka, ottla), workers)
     print(f"{one.name}: {seeds} seeds recorded, {opened} of them end at a difference", flush=True)
 
 
-def judge_round(one: Area, seeds: range, findings: Findings, asked: argparse.Namespace) -> None:
-    with restartable("kafka", one.settings) as kafka, restartable("ottla", one.settings) as ottla:
+def judge_round(one: Area, seeds: list[int], findings: Findings, asked: argparse.Namespace) -> None:
+    start = restartable if asked.restarts else serving
+    with start("kafka", one.settings) as kafka, start("ottla", one.settings) as ottla:
         both = sides(one, kafka, ottla)
         with ThreadPoolExecutor(asked.workers) as pool:
             list(pool.map(lambda seed: judge_seed(one, both, seed, findings, asked), seeds))

@@ -45,6 +45,13 @@ ALLOWED = (
         within=UNFORESEEN,
         ends=True,
     ),
+    Allowed(
+        "… and a session that holds such a topic is answered no more",
+        "Fetch",
+        "",
+        '"no answer"',
+        ends=True,
+    ),
     Allowed("Kafka: an exception nobody foresaw", ".*", ".*error_code", f'"{UNFORESEEN}"', REFUSED),
     Allowed("… which tells of the log", "Produce", ".*log_start_offset", "0", "null", UNFORESEEN),
     Allowed(
@@ -68,6 +75,7 @@ ALLOWED = (
         "a member with an endpoint while topics are missing: Kafka has no tasks to tell of",
         "StreamsGroupHeartbeat",
         within=UNFORESEEN,
+        ends=True,
     ),
     Allowed("… which does not", "Produce", ".*log_start_offset", "null", "0", UNFORESEEN),
     Allowed(
@@ -78,7 +86,12 @@ ALLOWED = (
         r'"INVALID_UPDATE_VERSION"|null',
         asked=r"feature=kraft\.version max_version_level=1\b",
     ),
-    Allowed("a limit or cursor below zero", "DescribeTopicPartitions", within=UNFORESEEN),
+    Allowed(
+        "a name, limit or cursor that Kafka did not foresee; who is answered is told ids",
+        "DescribeTopicPartitions",
+        within=UNFORESEEN,
+        ends=True,
+    ),
 )
 
 

@@ -4,14 +4,14 @@ import contextlib
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from differential.link import Link
-from differential.running import is_retriable
+from differential.running import Broker, is_retriable
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.offset_fetch import (
@@ -31,37 +31,80 @@ SETTINGS = {
     "file.delete.delay.ms": "1000",
     "log.cleaner.dedupe.buffer.size": "8388608",
     "log.index.size.max.bytes": "65536",  # Kafka maps both indexes of each partition whole
+    "log.retention.ms": "-1",  # records are years old, and each broker deletes in its own time
     "connections.max.idle.ms": "60000",
     "max.incremental.fetch.session.cache.slots": "100000",  # sessions outlive their sequences
 }
 DEFAULT = "default"
 """What an area says of a setting above that it must not have."""
-SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
+DEFAULTS_OF_TOPICS = {"log.index.size.max.bytes": DEFAULT, "log.retention.ms": DEFAULT}
+"""For areas whose answers tell of every setting."""
+SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 READY_S = 60
 IN_MEMORY = Path("/dev/shm")
 """Where there is one: thousands of topics are made and deleted, and nobody tests disks here."""
 GROUP, TRANSACTION = 0, 1
 
 
-class Serving(NamedTuple):
-    bootstrap: str
-    restart: Callable[[], None]
+class Rendezvous:
+    """A restart of a broker that several runs use: each waits where its own comes, and once all
+    that have begun are there the broker is stopped and started. Who comes meanwhile begins when
+    all of those have ended."""
+
+    def __init__(self, restart: Callable[[], None]) -> None:
+        self.restart = restart
+        self.changed = threading.Condition()
+        self.running = self.waiting = self.restarts = 0
+        self.is_closed = False
+
+    def __enter__(self) -> None:
+        with self.changed:
+            self.changed.wait_for(lambda: not self.is_closed)
+            self.running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.changed:
+            self.running -= 1
+            self.is_closed = self.is_closed and self.running > 0
+            self._restart_if_all_wait()
+            self.changed.notify_all()
+
+    def wait(self) -> None:
+        with self.changed:
+            self.is_closed = True
+            self.waiting += 1
+            before = self.restarts
+            self._restart_if_all_wait()
+            self.changed.wait_for(lambda: self.restarts > before)
+
+    def _restart_if_all_wait(self) -> None:
+        if self.waiting and self.waiting == self.running:
+            self.restart()
+            self.waiting = 0
+            self.restarts += 1
+            self.changed.notify_all()
 
 
 @contextlib.contextmanager
 def serving(
     kind: Kind, settings: Mapping[str, str], program: tuple[str, ...] = ("-m", "ottla")
-) -> Iterator[str]:
-    """A broker whose coordinators are loaded; its address."""
-    with restartable(kind, settings, program) as broker:
-        yield broker.bootstrap
+) -> Iterator[Broker]:
+    """A broker whose coordinators are loaded."""
+    with started(kind, settings, program) as process:
+        yield Broker(process.bootstrap)
 
 
 @contextlib.contextmanager
-def restartable(
+def restartable(kind: Kind, settings: Mapping[str, str]) -> Iterator[Broker]:
+    """One that the sequences stop and start."""
+    with started(kind, settings) as process:
+        yield Broker(process.bootstrap, Rendezvous(partial(start_anew, process)))
+
+
+@contextlib.contextmanager
+def started(
     kind: Kind, settings: Mapping[str, str], program: tuple[str, ...] = ("-m", "ottla")
-) -> Iterator[Serving]:
-    """The same, and how to stop and start it."""
+) -> Iterator[BrokerProcess]:
     within = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix=f"ottla-differential-{kind}-", dir=within))
     wanted = {name: value for name, value in {**SETTINGS, **settings}.items() if value != DEFAULT}
@@ -70,7 +113,7 @@ def restartable(
     try:
         broker.start()
         warm_up(home.bootstrap)
-        yield Serving(home.bootstrap, partial(start_anew, broker))
+        yield broker
     finally:
         broker.discard()
         shutil.rmtree(folder, ignore_errors=True)

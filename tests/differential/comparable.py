@@ -4,7 +4,8 @@ Fields at their defaults are left out. An id is written as the step that first t
 *which* id an answer names is compared, though its value is not.
 """
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from msgspec.json import Encoder
 
@@ -16,6 +17,9 @@ from ottla.wire.record_batch import iterate_batches, iterate_records
 
 _ENCODER = Encoder(order="sorted")
 NEW = "<new>"
+NOW = "<now>"
+WALL_CLOCK_MS = 1_750_000_000_000
+"""What is later was told by the broker's clock: sequences draw earlier ones."""
 
 Comparable = Any
 """What json can say."""
@@ -102,21 +106,43 @@ ABOUT = (
 ORDERED = frozenset({"FetchResponse.responses", "FetchableTopicResponse.partitions"})
 
 
+class Compared(NamedTuple):
+    """A field of a message that counts."""
+
+    name: str
+    default: Any
+    path: str
+
+
+@cache
+def compared_fields(kind: type[Message]) -> tuple[Compared, ...]:
+    default = kind()
+    return tuple(
+        Compared(name, getattr(default, name), f"{kind.__name__}.{name}")
+        for name in kind.__struct_fields__
+        if name not in UNCOMPARED
+    )
+
+
 class Comparer:
     """Of one run: it remembers which step told an id first."""
 
-    def __init__(self, area: Area, prefix: str) -> None:
-        self.prefix = prefix
+    def __init__(self, area: Area, *prefixes: str) -> None:
+        """The prefixes of the sequence's names, and of those it shares with others."""
+        self.prefixes = prefixes
         self.ids = IDS | area.ids
         self.ordered = ORDERED | area.ordered
+        self.uncompared = area.uncompared
         self.first_told: dict[tuple[str, Any], str] = {}
         self.step = 0
-        self.asked: set[Any] = set()
+        self.request: Message | None = None
         self.looking = False
+        self.met_new = 0
+        """How often a look met an id that nobody has told yet."""
 
     def begin(self, step: int, request: Message) -> None:
         self.step = step
-        self.asked = set(leaves(request))
+        self.request = request
 
     def know(self, field: str, value: Any, label: str) -> None:
         self.first_told[KINDS.get(field, field), value] = label
@@ -128,6 +154,7 @@ class Comparer:
             if value in NOT_TOLD or self.is_invented(value):
                 return self.plain(value)
             if self.looking:
+                self.met_new += 1
                 return NEW
             here = f"<{kind} of {self.step}"
             others = sum(told.startswith(here) for told in self.first_told.values())
@@ -135,13 +162,19 @@ class Comparer:
         return self.first_told[kind, value]
 
     def is_invented(self, value: Any) -> bool:
-        return value in self.asked and (not isinstance(value, int) or value >= INVENTED_ID)
+        is_possible = not isinstance(value, int) or value >= INVENTED_ID
+        return is_possible and value in leaves(self.request)
 
     def plain(self, value: Any) -> Comparable:
         if isinstance(value, str):
-            return value.replace(self.prefix, "~")
+            for prefix in self.prefixes:
+                value = value.replace(prefix, "~")
+            return value
         if isinstance(value, bytes | bytearray | memoryview):
-            return bytes(value).replace(self.prefix.encode(), b"~").hex()
+            said = bytes(value)
+            for prefix in self.prefixes:
+                said = said.replace(prefix.encode(), b"~")
+            return said.hex()
         return value
 
     def compare(self, value: Any, field: str = "", path: str = "") -> Comparable:
@@ -155,18 +188,18 @@ class Comparer:
             return self.label(field, value)
         if field.endswith("error_code"):
             return name_of(value)
+        if field == "timestamp" and value > WALL_CLOCK_MS:
+            return NOW
         return self.plain(value)
 
     def message(self, message: Message) -> Comparable:
-        default = type(message)()
         told = {}
-        for name in message.__struct_fields__:
+        for name, default, path in compared_fields(type(message)):
             value = getattr(message, name)
-            if name in UNCOMPARED or value == getattr(default, name):
+            if value == default or name in self.uncompared:
                 continue
             if name == "value" and getattr(message, "name", "") in PLACES:
                 continue
-            path = f"{type(message).__name__}.{name}"
             said = self.compare(value, name, path)
             if said != [] or path not in OWNED:  # nothing of its own is as good as nothing
                 told[name] = said
@@ -175,11 +208,12 @@ class Comparer:
     def many(self, values: list[Any], field: str, path: str) -> Comparable:
         if path in OWNED:
             named = OWNED[path]
-            values = [v for v in values if str(getattr(v, named) or "").startswith(self.prefix)]
-        if path in self.ordered:
+            values = [v for v in values if str(getattr(v, named) or "").startswith(self.prefixes)]
+        if path in self.ordered or len(values) < 2:
             return [self.compare(value, field) for value in values]
+        met_new = self.met_new
         told = [self.look(value, field) for value in values]
-        if not self.looking and any(NEW in text(each) for each in told):
+        if not self.looking and self.met_new > met_new:
             pairs = sorted(zip(map(text, told), range(len(told)), values, strict=True))
             told = [self.compare(value, field) for _, _, value in pairs]
         return sorted(told, key=place)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from differential.allowed import is_allowed, line_of
-from differential.brokers import Serving
 from differential.comparable import Comparable, Leaf, differences, text
-from differential.running import NOT_ASKED, Patience, impatient, patient, run
+from differential.running import NOT_ASKED, Broker, Patience, impatient, patient, run
 from differential.steps import RETRIABLE, Area, Sequence, Step
 
 Runner = Callable[[Sequence, Patience], list[Comparable]]
@@ -52,10 +51,10 @@ class Difference:
         return re.sub(r"\d+", "#", said)[:300]
 
 
-def sides(area: Area, kafka: Serving, ottla: Serving) -> Sides:
+def sides(area: Area, kafka: Broker, ottla: Broker) -> Sides:
     return Sides(
-        lambda sequence, patience: run(area, sequence, kafka.bootstrap, patience, kafka.restart),
-        lambda sequence, patience: run(area, sequence, ottla.bootstrap, patience, ottla.restart),
+        lambda sequence, patience: run(area, sequence, kafka, patience),
+        lambda sequence, patience: run(area, sequence, ottla, patience),
     )
 
 
@@ -66,10 +65,16 @@ def compare(
     patience = MODES[mode]
     kafka, ottla = both.kafka(sequence, patience), both.ottla(sequence, patience)
     found = first_difference(sequence, mode, kafka, ottla, past)
+    for _ in range(again):
+        if found is None:
+            return None
+        other = both.kafka(sequence, patience)
+        if mode == "patient":
+            kafka = steady(kafka, other)
+            found = first_difference(sequence, mode, kafka, ottla, past)
+        elif kafka[: found.at + 1] != other[: found.at + 1]:
+            return None  # where nobody waits it has gone another way from there on
     if found is None:
-        return None
-    others = (both.kafka(sequence, patience) for _ in range(again))
-    if any(is_unsteady(kafka, other, found.at, mode) for other in others):
         return None
     if is_racing(found) and is_explained_by_patience(both, found):
         return None
@@ -115,10 +120,9 @@ def is_a_matter_of_time(leaf: Leaf) -> bool:
     )
 
 
-def is_unsteady(one: list[Comparable], other: list[Comparable], at: int, mode: str) -> bool:
-    """Kafka varies at the step, or, where nobody waits, has gone another way before it."""
-    first = at if mode == "patient" else 0
-    return one[first : at + 1] != other[first : at + 1]
+def steady(one: list[Comparable], other: list[Comparable]) -> list[Comparable]:
+    """Kafka's answers but for those that vary between two runs."""
+    return [a if a == b else None for a, b in zip(one, other, strict=True)]
 
 
 def says_wait(answer: Comparable) -> bool:

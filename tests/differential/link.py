@@ -4,8 +4,11 @@ import contextlib
 import select
 import socket
 import struct
+import threading
 import time
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
@@ -15,6 +18,8 @@ from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResp
 SIZE = struct.Struct(">i")
 SILENT = "no answer"
 UNANSWERED_S = 6.0
+IDLE_S_MAX = 20.0
+"""Brokers close a connection that nobody has used for a minute."""
 CLOSED = "connection closed"
 MALFORMED = "malformed answer"
 
@@ -125,3 +130,52 @@ class Link:
 
     def _readable(self, seconds: float) -> bool:
         return bool(select.select([self.socket], [], [], max(seconds, 0))[0])
+
+
+class Links:
+    """Connections to one broker that one run after another uses: to open one costs Kafka more than
+    most requests."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.lock = threading.Lock()
+        self.free: list[tuple[float, Link]] = []
+
+    def take(self, client_id: str) -> Link:
+        with self.lock:
+            since, link = self.free.pop() if self.free else (0.0, None)
+        if link is None or time.monotonic() - since > IDLE_S_MAX:
+            return Link(self.bootstrap, client_id)
+        link.client_id = client_id.encode()
+        return link
+
+    def give_back(self, link: Link) -> None:
+        if link.outstanding is not None or link.received:
+            link.close()
+            return
+        with self.lock:
+            self.free.append((time.monotonic(), link))
+
+
+def codes(value: Any) -> Iterator[int]:
+    """Every error code in an answer."""
+    if isinstance(value, Message):
+        for name, is_code in fields(type(value)):
+            inside = getattr(value, name)
+            if is_code:
+                yield inside
+            elif isinstance(inside, list | Message):
+                yield from codes(inside)
+    elif isinstance(value, list) and value and isinstance(value[0], Message):
+        for each in value:
+            yield from codes(each)
+
+
+@cache
+def fields(kind: type[Message]) -> tuple[tuple[str, bool], ...]:
+    """And whether they hold an error code."""
+    return tuple((name, name.endswith("error_code")) for name in kind.__struct_fields__)
+
+
+def any_error(answer: Answer) -> bool:
+    return any(codes(answer))

@@ -66,6 +66,19 @@ MUTANTS = {
         ),
         (MARKERS_END_EVERY_VERIFICATION,),
     ),
+    "guards_of_offsets_are_taken_once": Mutant(
+        "transactions",
+        "ottla.broker.handlers.txn_offset_commit",
+        (
+            (
+                "            return\n        codes = await",
+                "            return\n"
+                "        verification = vars(patience).setdefault('first', verification)\n"
+                "        codes = await",
+            ),
+        ),
+        (MARKERS_END_EVERY_VERIFICATION,),
+    ),
     "the_other_end_is_refused_while_markers_are_written": Mutant(
         "transactions",
         "ottla.transactions.machine",

@@ -14,7 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 from differential.comparable import Comparable, text
-from differential.comparing import KAFKA_AGAIN, Difference, Runner, Sides, first_difference
+from differential.comparing import KAFKA_AGAIN, Difference, Runner, Sides, first_difference, steady
 from differential.running import patient
 from differential.steps import Area, Sequence
 
@@ -110,10 +110,6 @@ def look(both: Sides, sequence: Sequence) -> Recorded:
     kept = answers if found is None else answers[: found.at]
     said = None if found is None else found.kind
     return Recorded(sequence.seed, fingerprint(sequence), kept, said)
-
-
-def steady(one: list[Comparable], other: list[Comparable]) -> list[Comparable]:
-    return [a if a == b else None for a, b in zip(one, other, strict=True)]
 
 
 def differs(sequence: Sequence, kafka: list[Comparable], ottla: Runner) -> Difference | None:

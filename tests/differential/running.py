@@ -1,48 +1,28 @@
 """One sequence against one broker: what it answered, step by step, as what is compared."""
 
 import contextlib
-import itertools
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
-from differential.comparable import Comparable, Comparer, text
-from differential.link import SILENT, Answer, Link
+from differential.comparable import Comparable, Comparer, leaves, text
+from differential.link import SILENT, Answer, Link, Links, codes
 from differential.steps import RETRIABLE, Area, Pause, Restart, Sequence, Step, Topic
-from differential.symbols import Bindings, resolve
-from ottla.errors import ErrorCode
+from differential.symbols import Bindings, Name, resolve
+from differential.worlds import Worlds, effects, is_led
 from ottla.wire.message import Message
-from ottla.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from ottla.wire.messages.delete_topics import (
-    DeleteTopicsRequest,
-    DeleteTopicsResponse,
-    DeleteTopicState,
-)
-from ottla.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
 
 ANSWER_S = 6.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
 BLOCKED_S = 0.02
 """For a step that others have to release: long enough that the broker has it before they ask."""
-WORLD_S = 60.0
-PATIENCE_S = 3.0
-RETRY_S = 0.01
+RETRY_S, RETRY_S_MAX = 0.01, 0.1
+EFFECT_S = 10.0
 SETTLED_S = 0.02
 SETTLED_TIMES = 3
 
 NOT_ASKED = "not asked"
 CUT_OFF = "cut off by a restart"
-_runs = itertools.count()
 
 Patience = Callable[[int], bool]
 """Whether the step of this number waits out what is retriable."""
@@ -56,26 +36,63 @@ def impatient(_: int) -> bool:
     return False
 
 
-def cannot_restart() -> None:
-    raise AssertionError("these brokers are shared: nobody may restart them")
+class Restarting(Protocol):
+    """Entered by every run; each waits there for the restart that is one of its moves."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def wait(self) -> None: ...
+
+
+class Broker:
+    """One broker as runs know it: where it is, and what they leave there for each other."""
+
+    def __init__(self, bootstrap: str, restarting: Restarting | None = None) -> None:
+        self.bootstrap = bootstrap
+        self.restarting = restarting
+        """Where runs have it stopped and started."""
+        self.links = Links(bootstrap)
+        self.worlds = Worlds(bootstrap)
+
+    @contextlib.contextmanager
+    def world(self, area: Area, sequence: Sequence) -> Iterator[Bindings]:
+        if area.shares_topics:
+            yield self.worlds.of_all(sequence.topics)
+        else:
+            with self.worlds.own(needed(sequence)) as bindings:
+                yield bindings
+
+
+def needed(sequence: Sequence) -> tuple[Topic, ...]:
+    """The topics of a sequence but for the rare ones that it does not speak of."""
+    rare = [topic for topic in sequence.topics if topic.is_rare]
+    if not rare:
+        return sequence.topics
+    steps = [move for move in sequence.moves if isinstance(move, Step)]
+    spoken_of = {leaf.of for s in steps for leaf in leaves(s.request) if isinstance(leaf, Name)}
+    return tuple(t for t in sequence.topics if not t.is_rare or t.name in spoken_of)
 
 
 def run(
     area: Area,
     sequence: Sequence,
-    bootstrap: str,
+    broker: Broker,
     patience: Patience,
-    restart: Callable[[], None] = cannot_restart,
 ) -> list[Comparable]:
     """One comparable answer per move."""
-    prefix = f"d{sequence.seed:06}-{next(_runs):06}-"  # always as long: bytes may hold it
-    with world(sequence.topics, bootstrap, prefix) as bindings:
+    restarting = broker.restarting or contextlib.nullcontext()
+    with restarting, broker.world(area, sequence) as bindings:
         links: dict[str, Link] = {}
         try:
-            return Run(area, sequence, bootstrap, patience, bindings, links, restart).answers()
+            return Run(area, sequence, broker, patience, bindings, links).answers()
         finally:
             for link in links.values():
-                link.close()
+                if area.keeps_connections and broker.restarting is None:
+                    broker.links.give_back(link)
+                else:
+                    link.close()
 
 
 class Run:
@@ -83,21 +100,19 @@ class Run:
         self,
         area: Area,
         sequence: Sequence,
-        bootstrap: str,
+        broker: Broker,
         patience: Patience,
         bindings: Bindings,
         links: dict[str, Link],
-        restart: Callable[[], None],
     ) -> None:
-        self.restart = restart
         self.area = area
         self.sequence = sequence
         self.lasting = False
-        self.bootstrap = bootstrap
+        self.broker = broker
         self.patience = patience
         self.bindings = bindings
         self.links = links
-        self.comparer = Comparer(area, bindings.prefix)
+        self.comparer = Comparer(area, *filter(None, (bindings.prefix, bindings.shared_prefix)))
         for key, values in bindings.told.items():  # ids of the world's topics
             for value in values:
                 self.comparer.know("topic_id", value, f"<{key}>")
@@ -127,7 +142,8 @@ class Run:
         for number, _, _ in self.blocked.values():
             self.told[number] = CUT_OFF
         self.blocked.clear()
-        self.restart()
+        assert self.broker.restarting is not None, "others use these brokers too"
+        self.broker.restarting.wait()
         for link in self.links.values():
             link.reopen()
         self.lasting = True
@@ -147,7 +163,9 @@ class Run:
         elif step.observes:
             self.note(number, step, request, self.settled(number, link, step, request))
         elif self.patience(number):
-            self.note(number, step, request, self.persist(link, step, request))
+            answer = self.persist(link, step, request)
+            self.note(number, step, request, answer)
+            self.await_effect(request, answer)
         else:
             answer = link.ask(request, step.version, step.response, ANSWER_S)
             self.note(number, step, request, answer)
@@ -164,17 +182,19 @@ class Run:
         self.note(number, step, request, SILENT if answer is None else answer)
 
     def persist(self, link: Link, step: Step, request: Message) -> Answer:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.area.patience_s
+        wait = RETRY_S
         while True:
             answer = link.ask(request, step.version, step.response, ANSWER_S)
-            if not is_retriable(answer) or time.monotonic() > deadline:
+            if time.monotonic() > deadline or not is_retriable(answer):
                 return answer
-            time.sleep(RETRY_S)
+            time.sleep(wait)
+            wait = min(wait * 2, RETRY_S_MAX)
 
     def settled(self, number: int, link: Link, step: Step, request: Message) -> Answer:
         if not self.lasting:
             return self.persist(link, step, request)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self.area.patience_s
         same, before = 0, ""
         while True:
             answer = link.ask(request, step.version, step.response, ANSWER_S)
@@ -185,6 +205,14 @@ class Run:
                 return answer
             before = now
             time.sleep(SETTLED_S)
+
+    def await_effect(self, request: Message, answer: Answer) -> None:
+        """A controller answers before the broker that is asked next knows of it."""
+        for name, index, exists in effects(request, answer):
+            deadline = time.monotonic() + EFFECT_S
+            while is_led(self.link("effect"), name, index) != exists:
+                assert time.monotonic() < deadline, f"{name}-{index} is not as it was answered"
+                time.sleep(RETRY_S)
 
     def spelled(self, number: int, request: Message, answer: Answer) -> str:
         """A look at an answer that binds nothing."""
@@ -202,7 +230,7 @@ class Run:
 
     def link(self, name: str) -> Link:
         if name not in self.links:
-            self.links[name] = Link(self.bootstrap, name)
+            self.links[name] = self.broker.links.take(name)
         return self.links[name]
 
 
@@ -218,70 +246,5 @@ def at(answer: Any, path: str) -> Any:
     return answer
 
 
-def codes(value: Any) -> Iterator[int]:
-    """Every error code in an answer."""
-    if isinstance(value, Message):
-        for name in value.__struct_fields__:
-            inside = getattr(value, name)
-            if name.endswith("error_code"):
-                yield inside
-            else:
-                yield from codes(inside)
-    elif isinstance(value, list):
-        for each in value:
-            yield from codes(each)
-
-
 def is_retriable(answer: Answer) -> bool:
     return any(code in RETRIABLE for code in codes(answer))
-
-
-@contextlib.contextmanager
-def world(topics: tuple[Topic, ...], bootstrap: str, prefix: str) -> Iterator[Bindings]:
-    """The topics of a sequence, made before and deleted after it."""
-    bindings = Bindings(prefix)
-    if not topics:
-        yield bindings
-        return
-    link = Link(bootstrap, "world")
-    try:
-        create(link, topics, bindings)
-        yield bindings
-    finally:
-        link.reopen()  # the broker may have been restarted
-        states = [DeleteTopicState(name=prefix + topic.name) for topic in topics]
-        request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
-        link.ask(request, 6, DeleteTopicsResponse, ANSWER_S)
-        link.close()
-
-
-def create(link: Link, topics: tuple[Topic, ...], bindings: Bindings) -> None:
-    wanted = [
-        CreatableTopic(
-            name=bindings.prefix + topic.name,
-            num_partitions=topic.partitions,
-            replication_factor=1,
-            configs=[CreatableTopicConfig(name=n, value=v) for n, v in topic.configs.items()],
-        )
-        for topic in topics
-    ]
-    request = CreateTopicsRequest(topics=wanted, timeout_ms=10_000)
-    reply = link.ask(request, 7, CreateTopicsResponse, WORLD_S)
-    assert isinstance(reply, CreateTopicsResponse), reply
-    for made in reply.topics:
-        assert made.error_code == ErrorCode.NONE, (made.name, ErrorCode(made.error_code).name)
-        bindings.bind(f"topic.{made.name.removeprefix(bindings.prefix)}", made.topic_id)
-    places = [
-        ListOffsetsTopic(
-            name=bindings.prefix + topic.name,
-            partitions=[
-                ListOffsetsPartition(partition_index=n, timestamp=-1)
-                for n in range(topic.partitions)
-            ],
-        )
-        for topic in topics
-    ]
-    deadline = time.monotonic() + WORLD_S
-    while any(codes(link.ask(ListOffsetsRequest(topics=places), 5, ListOffsetsResponse, ANSWER_S))):
-        assert time.monotonic() < deadline, "the world's topics are not led"
-        time.sleep(0.002)

@@ -79,7 +79,9 @@ class Topic:
 
     name: str
     partitions: int = 1
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = field(default_factory=dict, hash=False)
+    is_rare: bool = field(default=False, repr=False)
+    """Made only for sequences that speak of it."""
 
 
 Move = Step | Pause | Restart
@@ -103,14 +105,22 @@ class Area:
     settings: Mapping[str, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
     """Fields whose values are each broker's own, besides those of `comparable.IDS`."""
+    uncompared: frozenset[str] = frozenset()
+    """Fields that tell how much a broker has been through; others are never compared anywhere."""
     ordered: frozenset[str] = frozenset()
     """Lists, as `Response.field`, whose order is part of the answer."""
     lasting: frozenset[str] = frozenset({"EndTxn", "InitProducerId"})
     """APIs whose effects go on after their answer: the next observation waits for their end."""
+    patience_s: float = 3.0
+    """How long a patient run waits out what is retriable; 0 where nothing of that passes."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
     also: tuple[int, ...] = ()
     """Seeds beyond those that once found something: they are recorded first."""
+    shares_topics: bool = False
+    """Nothing it draws changes a topic: all sequences have the same ones."""
+    keeps_connections: bool = True
+    """What a connection asked for leaves nothing behind that its end would undo."""
 
     def sequence(self, seed: int, length: int | None = None) -> Sequence:
         """What the seed draws, or only the beginning of it."""

@@ -27,6 +27,9 @@ class Bindings:
 
     prefix: str
     told: dict[str, list[Any]] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
+    """Names that other runs have too."""
+    shared_prefix: str | None = None
 
     def bind(self, key: str, value: Any) -> None:
         values = self.told.setdefault(key, [])
@@ -45,7 +48,7 @@ class Name:
     of: str
 
     def value(self, bindings: Bindings) -> str:
-        return bindings.prefix + self.of
+        return bindings.shared.get(self.of) or bindings.prefix + self.of
 
     def __repr__(self) -> str:
         return f"~{self.of}"

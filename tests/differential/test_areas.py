@@ -18,7 +18,7 @@ RECORDED = [name for name in NAMES if path_of(area(name)).exists()]
 @pytest.mark.parametrize("name", RECORDED)
 def test_every_answer_is_the_one_kafka_gave(name: str) -> None:
     one = area(name)
-    with serving("ottla", one.settings) as bootstrap:
+    with serving("ottla", one.settings) as broker:
 
         def judge(kept: Recorded) -> Difference | None:
             assert fingerprint(one.sequence(kept.seed)) == kept.drawn, (
@@ -26,7 +26,7 @@ def test_every_answer_is_the_one_kafka_gave(name: str) -> None:
                 f' --area {name}"'
             )
             sequence = one.sequence(kept.seed, len(kept.answers))
-            return differs(sequence, kept.answers, lambda s, p: run(one, s, bootstrap, p))
+            return differs(sequence, kept.answers, lambda s, p: run(one, s, broker, p))
 
         with ThreadPoolExecutor(WORKERS) as pool:
             found = [each for each in pool.map(judge, recorded(one)) if each is not None]

@@ -1,7 +1,11 @@
 """What counts as a difference, and what is left of a sequence that has one."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from differential.brokers import Rendezvous
+from differential.campaign import FIRST_SEED, Slice, Suspect, keep, next_seed, totals
 from differential.comparable import Comparable, Comparer, differences
 from differential.comparing import Sides, compare
 from differential.running import Patience
@@ -55,6 +59,16 @@ def test_the_first_step_that_differs_is_told() -> None:
 def test_a_step_where_kafka_varies_does_not_count() -> None:
     kafka = answering(lambda told, ran: FENCED if ran == 1 else NONE)
     assert compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1), "patient") is None
+
+
+def test_a_step_where_kafka_varies_does_not_hide_those_after_it() -> None:
+    def kafka(told: list[int], ran: int) -> Comparable:
+        return (FENCED if ran == 1 else NONE) if told[-1] == 1 else FENCED
+
+    both = Sides(answering(kafka), answering(lambda told, ran: NONE))
+    found = compare(both, sequence(1, 2), "patient")
+    assert found is not None
+    assert (found.at, found.repeated) == (1, True)
 
 
 def test_a_difference_that_does_not_come_again_is_marked() -> None:
@@ -124,3 +138,39 @@ def test_elements_are_compared_by_what_they_are_about() -> None:
     one = {"topics": [{"name": "a", "error_code": ErrorCode.NONE.name}, {"name": "b"}]}
     other = {"topics": [{"name": "b"}]}
     assert differences(one, other) == [("topics[a]", {"name": "a", "error_code": "NONE"}, None)]
+
+
+def test_runs_that_share_a_broker_wait_for_one_restart() -> None:
+    told: list[str] = []
+    rendezvous = Rendezvous(lambda: told.append("restart"))
+
+    def run(_: int) -> None:
+        with rendezvous:
+            told.append("before")
+            rendezvous.wait()
+            told.append("after")
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(6)))
+    restarts = told.count("restart")
+    assert restarts >= 1
+    assert (told.count("before"), told.count("after")) == (6, 6)
+    for at, said in enumerate(told):
+        before, after = told[:at].count("before"), told[:at].count("after")
+        assert said != "after" or "restart" in told[:at]
+        assert said != "restart" or before > after
+
+
+def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    log = tmp_path / "campaign"
+    assert next_seed(log, "topics") == FIRST_SEED
+    keep(log, Slice("topics", FIRST_SEED, FIRST_SEED + 70, 10, "2026-11-18", suspects=1))
+    found = [Suspect(FIRST_SEED + 80, "patient", "a kind")]
+    keep(log, Slice("topics", FIRST_SEED + 70, FIRST_SEED + 100, 10, "2026-11-18", 1, found))
+    assert next_seed(log, "topics") == FIRST_SEED + 100
+    assert next_seed(log, "offsets") == FIRST_SEED
+    [line] = totals(log)
+    assert line == (
+        f"topics: 100 seeds in 20 s, 5.0/s; 1 differences ({FIRST_SEED + 80} patient),"
+        " 0 not every time"
+    )

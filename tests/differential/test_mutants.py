@@ -8,17 +8,17 @@ from differential.comparable import Comparable
 from differential.comparing import first_difference
 from differential.mutants import MUTANTS, patched, source_of
 from differential.recording import path_of, recorded
-from differential.running import patient, run
+from differential.running import Broker, patient, run
 from differential.steps import Area, Sequence
 
 TRIES = 6
 
 
-def is_found(one: Area, drawn: Sequence, kafka: list[Comparable], bootstrap: str) -> bool:
+def is_found(one: Area, drawn: Sequence, kafka: list[Comparable], broker: Broker) -> bool:
     """The same difference at least twice: some depend on who is quicker."""
 
     def kind() -> str | None:
-        found = first_difference(drawn, "patient", kafka, run(one, drawn, bootstrap, patient))
+        found = first_difference(drawn, "patient", kafka, run(one, drawn, broker, patient))
         return None if found is None else found.kind
 
     first = kind()
@@ -37,10 +37,10 @@ def test_a_mutant_still_fits_its_source(name: str) -> None:
 def test_a_wrong_answer_that_is_put_back_is_found(name: str) -> None:
     """Within the seeds whose answers are recorded."""
     one = area(MUTANTS[name].area)
-    with serving("ottla", one.settings, ("-m", "differential.mutants", name)) as bootstrap:
+    with serving("ottla", one.settings, ("-m", "differential.mutants", name)) as broker:
         for kept in recorded(one):
             drawn = one.sequence(kept.seed, len(kept.answers))
-            if is_found(one, drawn, kept.answers, bootstrap):
+            if is_found(one, drawn, kept.answers, broker):
                 print(f"{name}: found by seed {kept.seed}")
                 return
     pytest.fail(f"{name} was not found")

@@ -213,6 +213,7 @@ AREA = Area(
     name="classic_groups",
     draw=draw,
     topics=(Topic(name="t"),),
+    shares_topics=True,
     modes=("patient",),
     settings={"group.initial.rebalance.delay.ms": "150"},  # 0 is a race between the first two
 )

@@ -142,4 +142,11 @@ def draw(random: Random) -> list[Move]:
     return [choices[weighted(random, STEPS)](random) for _ in range(random.randint(20, 40))]
 
 
-AREA = Area(name="cluster", draw=draw, topics=(Topic(name="t", partitions=2),), modes=("patient",))
+AREA = Area(
+    name="cluster",
+    draw=draw,
+    topics=(Topic(name="t", partitions=2),),
+    shares_topics=True,
+    uncompared=frozenset({"finalized_features_epoch", "log_end_offset", "high_watermark"}),
+    modes=("patient",),
+)

@@ -404,5 +404,6 @@ AREA = Area(
         "group.consumer.assignment.interval.ms": "0",
         "group.initial.rebalance.delay.ms": "0",
     },
+    shares_topics=True,
     modes=("patient",),
 )

@@ -148,5 +148,6 @@ AREA = Area(
     name="fetch",
     draw=draw,
     topics=tuple(Topic(name=name, partitions=count) for name, count in TOPICS.items()),
+    patience_s=0,  # who asks as a replica hears for ever that another leads
     modes=("patient",),
 )

@@ -150,5 +150,6 @@ AREA = Area(
     name="offsets",
     draw=draw,
     topics=tuple(Topic(name=name, partitions=count) for name, count in TOPICS.items()),
+    shares_topics=True,
     modes=("patient",),
 )

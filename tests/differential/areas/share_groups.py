@@ -502,5 +502,6 @@ AREA = Area(
     ordered=frozenset({"PartitionData.acquired_records"}),
     lasting=frozenset({"ShareGroupHeartbeat", "ShareFetch", "AlterShareGroupOffsets"}),
     modes=("patient",),
+    keeps_connections=False,  # who goes releases what it had acquired
     seeds_in_tests=60,
 )

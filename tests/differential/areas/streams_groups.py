@@ -236,5 +236,6 @@ AREA = Area(
         "group.streams.assignment.interval.ms": "0",
         "group.initial.rebalance.delay.ms": "0",
     },
+    shares_topics=True,
     modes=("patient",),
 )

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from differential.brokers import DEFAULT
+from differential.brokers import DEFAULTS_OF_TOPICS
 from differential.drawing import batch, produce, rarely, weighted
 from differential.steps import Area, Move, Step, any_version
 from differential.symbols import INVENTED_UUID, Name, topic_id
@@ -29,15 +29,9 @@ from ottla.wire.messages.describe_topic_partitions import (
     TopicRequest,
 )
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
-from ottla.wire.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 NAMES = ("p", "q", "r")
-PARTITIONS_MAX = 8
 STEPS = {
     "create": 3.0,
     "delete": 1.5,
@@ -67,20 +61,23 @@ def name(random: Random) -> Name:
     return Name(random.choice(NAMES))
 
 
-def odd_name(random: Random) -> Name | str:
-    return random.choice(("", ".", "bad name!", "x" * 250, Name("missing"), "__consumer_offsets"))
+def odd_name(random: Random, *, and_internal: bool = False) -> Name | str:
+    """The internal one only where nothing can happen to it: it is everybody's."""
+    names = ("", ".", "bad name!", "x" * 250, Name("missing"))
+    return random.choice((*names, "__consumer_offsets") if and_internal else names)
 
 
 def create(random: Random) -> Step:
     names = [Name(n) for n in random.sample(NAMES, random.choice((1, 1, 2)))]
+    binds = {f"topic.{names[0].of}": "topics.0.topic_id"}
     if random.random() < 0.06:
         names.append(random.choice(("", ".", "bad name!", "x" * 250, names[0])))
+        binds = {}  # who comes first in the answer is not said
     request = CreateTopicsRequest(
         topics=[creatable(random, each) for each in names],
         timeout_ms=5000,
         validate_only=random.random() < 0.15,
     )
-    binds = {f"topic.{each.of}": f"topics.{n}.topic_id" for n, each in enumerate(names[:1])}
     return Step(request=request, version=any_version(random, CreateTopicsRequest), bind=binds)
 
 
@@ -181,17 +178,19 @@ def metadata(random: Random) -> Step:
 
 
 def describe(random: Random) -> Step:
-    topics = [TopicRequest(name=Name(n)) for n in random.sample(NAMES, random.randint(0, 3))]
-    topics += rarely(random, 0.1, [TopicRequest(name=odd_name(random))], [])
-    if not topics:
-        topics = [TopicRequest(name=Name("p"))]
-    cursor = RequestCursor(
-        topic_name=rarely(random, 0.2, odd_name(random), name(random)),
-        partition_index=rarely(random, 0.15, random.choice((-1, 9)), random.randint(0, 3)),
-    )
+    """Kafka fails over a name or a number that is wrong, and tells of nothing: not often."""
+    is_odd = random.random() < 0.1
+    topics = [TopicRequest(name=Name(n)) for n in random.sample(NAMES, random.randint(1, 3))]
+    cursor = RequestCursor(topic_name=name(random), partition_index=random.choice((0, 1, 2, 3, 9)))
+    limits: tuple[int, ...] = (2000, 2000, 1, 2, 3)
+    if is_odd:
+        topics += rarely(random, 0.3, [TopicRequest(name=odd_name(random, and_internal=True))], [])
+        limits = (2000, 2, 0, -1)
+        cursor.topic_name = rarely(random, 0.5, odd_name(random), cursor.topic_name)
+        cursor.partition_index = rarely(random, 0.3, -1, cursor.partition_index)
     request = DescribeTopicPartitionsRequest(
         topics=topics,
-        response_partition_limit=random.choice((2000, 2000, 1, 2, 3, 0, -1)),
+        response_partition_limit=random.choice(limits),
         cursor=rarely(random, 0.3, cursor, None),
     )
     return Step(request=request, version=0, connection="look", observes=True)
@@ -211,7 +210,8 @@ def empty(random: Random) -> Step:
         for n in random.choice(([0], [0, 1], [9]))
     ]
     topic = DeleteRecordsTopic(
-        name=rarely(random, 0.1, odd_name(random), name(random)), partitions=places
+        name=rarely(random, 0.1, odd_name(random, and_internal=True), name(random)),
+        partitions=places,
     )
     request = DeleteRecordsRequest(topics=[topic], timeout_ms=5000)
     return Step(request=request, version=any_version(random, DeleteRecordsRequest))
@@ -223,14 +223,6 @@ def elect(random: Random) -> Step:
         election_type=random.choice((0, 0, 1, 2)), topic_partitions=places, timeout_ms=5000
     )
     return Step(request=request, version=any_version(random, ElectLeadersRequest))
-
-
-def settle() -> Step:
-    """A controller's answer comes before the partitions are led, or gone: wait for that."""
-    places = [ListOffsetsPartition(partition_index=n, timestamp=-1) for n in range(PARTITIONS_MAX)]
-    topics = [ListOffsetsTopic(name=Name(each), partitions=places) for each in NAMES]
-    request = ListOffsetsRequest(topics=topics)
-    return Step(request=request, version=5, connection="look", observes=True)
 
 
 def draw(random: Random) -> list[Move]:
@@ -245,12 +237,8 @@ def draw(random: Random) -> list[Move]:
         "elect": elect,
     }
     count = random.randint(18, 35)
-    moves: list[Move] = [create(random), settle()]
-    for _ in range(count):
-        kind = weighted(random, STEPS)
-        moves.append(choices[kind](random))
-        if kind in ("create", "delete", "grow"):
-            moves.append(settle())
+    moves: list[Move] = [create(random)]
+    moves += [choices[weighted(random, STEPS)](random) for _ in range(count)]
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=Name(n)) for n in NAMES], timeout_ms=5000
     )
@@ -260,7 +248,6 @@ def draw(random: Random) -> list[Move]:
 AREA = Area(
     name="topics",
     draw=draw,
-    settings={"log.index.size.max.bytes": DEFAULT},  # CreateTopics tells of every setting
+    settings=DEFAULTS_OF_TOPICS,
     modes=("patient",),
-    lasting=frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"}),
 )

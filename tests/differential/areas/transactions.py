@@ -312,7 +312,7 @@ AREA = Area(
     topics=(
         Topic(name="t", partitions=2),
         Topic(name="u"),
-        Topic(name="wide", partitions=WIDE),
+        Topic(name="wide", partitions=WIDE, is_rare=True),
     ),
     also=(3106, 3202),
 )

@@ -1,0 +1,172 @@
+"""The topics that sequences find: made some worlds at a time, before they are needed; and what to
+wait for after those that sequences make and delete themselves.
+
+Most sequences have topics of their own, which are deleted after them. Where nothing in an area
+changes a topic (`Area.shares_topics`) all sequences have the same ones.
+"""
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from differential.link import Answer, Link, any_error
+from differential.steps import Topic
+from differential.symbols import Bindings
+from ottla.errors import ErrorCode
+from ottla.wire.message import Message
+from ottla.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+)
+from ottla.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from ottla.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+AHEAD = 8
+"""Worlds that are made, and deleted, by one request."""
+WORLD_S = 60.0
+LOOK_AGAIN_S = 0.002
+_numbers = itertools.count()
+
+Topics = tuple[Topic, ...]
+
+
+def new_prefix() -> str:
+    """Of names that nobody else has, whatever process asks; always as long: bytes may hold it."""
+    return f"d{os.getpid() % 10**6:06}-{next(_numbers):06}-"
+
+
+class Worlds:
+    """Of one broker."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.lock = threading.Lock()
+        self.ready: dict[Topics, list[Bindings]] = {}
+        self.done: list[str] = []
+        self.shared: dict[Topics, Bindings] = {}
+
+    @contextmanager
+    def own(self, topics: Topics) -> Iterator[Bindings]:
+        """Topics of one sequence's own."""
+        if not topics:
+            yield Bindings(new_prefix())
+            return
+        bindings = self.take(topics)
+        try:
+            yield bindings
+        finally:
+            self.leave([bindings.prefix + topic.name for topic in topics])
+
+    def of_all(self, topics: Topics) -> Bindings:
+        """Names of its own, but everybody's topics."""
+        with self.lock:
+            if topics not in self.shared:
+                [self.shared[topics]] = self.made(topics, 1)
+            shared = self.shared[topics]
+        told = {key: list(values) for key, values in shared.told.items()}
+        names = {topic.name: shared.prefix + topic.name for topic in topics}
+        return Bindings(new_prefix(), told, names, shared.prefix)
+
+    def take(self, topics: Topics) -> Bindings:
+        with self.lock:
+            ready = self.ready.setdefault(topics, [])
+            if not ready:
+                ready += self.made(topics, AHEAD)
+            return ready.pop()
+
+    def leave(self, names: list[str]) -> None:
+        with self.lock:
+            self.done += names
+            if len(self.done) < AHEAD * len(names):
+                return
+            states = [DeleteTopicState(name=name) for name in self.done]
+            self.done = []
+        link = Link(self.bootstrap, "world")
+        request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
+        link.ask(request, 6, DeleteTopicsResponse, WORLD_S)
+        link.close()
+
+    def made(self, topics: Topics, count: int) -> list[Bindings]:
+        worlds = {(one := Bindings(new_prefix())).prefix: one for _ in range(count)}
+        link = Link(self.bootstrap, "world")
+        wanted = [
+            CreatableTopic(
+                name=prefix + topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=1,
+                configs=[CreatableTopicConfig(name=n, value=v) for n, v in topic.configs.items()],
+            )
+            for prefix in worlds
+            for topic in topics
+        ]
+        request = CreateTopicsRequest(topics=wanted, timeout_ms=10_000)
+        reply = link.ask(request, 7, CreateTopicsResponse, WORLD_S)
+        assert isinstance(reply, CreateTopicsResponse), reply
+        for topic in reply.topics:
+            code = topic.error_code
+            assert code == ErrorCode.NONE, (topic.name, ErrorCode(code).name)
+            for prefix, bindings in worlds.items():
+                if topic.name.startswith(prefix):
+                    bindings.bind(f"topic.{topic.name.removeprefix(prefix)}", topic.topic_id)
+        wait_until_led(link, topics, list(worlds))
+        link.close()
+        return list(worlds.values())
+
+
+def wait_until_led(link: Link, topics: Topics, prefixes: list[str]) -> None:
+    places = [
+        ListOffsetsTopic(
+            name=prefix + topic.name,
+            partitions=[
+                ListOffsetsPartition(partition_index=n, timestamp=-1)
+                for n in range(topic.partitions)
+            ],
+        )
+        for prefix in prefixes
+        for topic in topics
+    ]
+    request = ListOffsetsRequest(topics=places)
+    deadline = time.monotonic() + WORLD_S
+    while any_error(link.ask(request, 5, ListOffsetsResponse, WORLD_S)):
+        assert time.monotonic() < deadline, "the world's topics are not led"
+        time.sleep(LOOK_AGAIN_S)
+
+
+def is_led(link: Link, topic: str, index: int) -> bool:
+    place = ListOffsetsPartition(partition_index=index, timestamp=-1)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[place])])
+    return not any_error(link.ask(request, 5, ListOffsetsResponse, WORLD_S))
+
+
+def effects(request: Message, answer: Answer) -> Iterator[tuple[str, int, bool]]:
+    """Partitions, by topic and index, that are there or gone once everybody knows of the answer."""
+    if getattr(request, "validate_only", False):
+        return
+    if isinstance(answer, CreateTopicsResponse):
+        yield from ((topic.name, 0, True) for topic in answer.topics if not topic.error_code)
+    elif isinstance(answer, DeleteTopicsResponse):
+        yield from ((t.name, 0, False) for t in answer.responses if t.name and not t.error_code)
+    elif isinstance(request, CreatePartitionsRequest):
+        grown = {topic.name: topic.count for topic in request.topics}
+        assert isinstance(answer, CreatePartitionsResponse), answer
+        for result in answer.results:
+            if not result.error_code:
+                yield result.name, grown[result.name] - 1, True

@@ -10,12 +10,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from typer.testing import CliRunner, Result
 
-from ottla.cli import moving
 from ottla.cli.app import app
-from ottla.cli.asking import Asking
-from ottla.cli.balancing import Move
-from ottla.cli.cluster_state import gather, read_moving
-from ottla.cli.moving import carry_out
+from ottla.client import moving
+from ottla.client.balancing import Move
+from ottla.client.cluster_state import gather, read_moving
+from ottla.client.moving import carry_out
+from ottla.client.wire_client import Asking
 from ottla.errors import OttlaError
 from ottla.ids import new_uuid
 from ottla.metadata.features import SUPPORTED

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
 from ottla.cli.app import app
-from ottla.cli.rebalances import last_rebalance
+from ottla.client.rebalances import last_rebalance
 from support.brokers import Kind
 from support.confluent import close_together
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from ottla.cli.cluster_state import Broker, Partition, State
 from ottla.cli.output import out, print_table
 from ottla.cli.sizes import show_bytes
+from ottla.client.cluster_state import Broker, Partition, State
 
 SHOWN_MAX = 50
 

@@ -14,14 +14,14 @@ from typer.core import TyperGroup
 
 from ottla.cli import local_cluster
 from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, Json
-from ottla.cli.asking import Asking
-from ottla.cli.balancing import Key, Move, plan_balance, plan_drain
-from ottla.cli.cluster_state import Partition, State, gather, refuse
 from ottla.cli.cluster_status import as_json, show
-from ottla.cli.moving import carry_out, elect_preferred
 from ottla.cli.output import err, print_json, print_table, progress
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
+from ottla.client.balancing import Key, Move, plan_balance, plan_drain
+from ottla.client.cluster_state import Partition, State, gather, refuse
+from ottla.client.moving import carry_out, elect_preferred
+from ottla.client.wire_client import Asking
 from ottla.errors import OttlaError
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,

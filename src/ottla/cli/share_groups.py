@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from rich.markup import escape
 
-from ottla.cli.asking import Asking
 from ottla.cli.members import Member, as_json, print_members
 from ottla.cli.output import out, print_json, print_table
+from ottla.client.wire_client import Asking
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.cli.asking import Asking
 from ottla.cli.members import Member, labels
 from ottla.cli.output import print_table
-from ottla.cli.rebalances import read_story
+from ottla.client.rebalances import read_story
+from ottla.client.wire_client import Asking
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse

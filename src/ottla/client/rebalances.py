@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.json import decode as decode_json
 
-from ottla.cli.asking import Asking
+from ottla.client.wire_client import Asking
 from ottla.errors import OttlaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ottla.cli.asking import Address, Asking
-from ottla.cli.balancing import Key, Placed
+from ottla.client.balancing import Key, Placed
+from ottla.client.wire_client import Address, Asking
 from ottla.errors import ErrorCode, OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse

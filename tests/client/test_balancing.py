@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.cli.balancing import REPLICA_BYTES, Move, Placed, Racks, plan_balance, plan_drain
+from ottla.client.balancing import REPLICA_BYTES, Move, Placed, Racks, plan_balance, plan_drain
 from ottla.errors import OttlaError
 
 MIB = 1 << 20

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ottla.cli.asking import Asking
-from ottla.cli.balancing import Key, Move
-from ottla.cli.cluster_state import read_moving, refuse
+from ottla.client.balancing import Key, Move
+from ottla.client.cluster_state import read_moving, refuse
+from ottla.client.wire_client import Asking
 from ottla.errors import ErrorCode, OttlaError
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

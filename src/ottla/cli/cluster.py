@@ -3,14 +3,13 @@
 Nothing here knows Ottla's server; the tools work against Apache Kafka too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec, TopicMetadata
 
-from ottla.cli.arguments import assignments
 from ottla.errors import OttlaError
 
 Place = tuple[str, int]  # topic, partition
@@ -37,14 +36,14 @@ _ADVICE = {
 class Cluster:
     """Where the brokers are, and clients for them."""
 
-    def __init__(self, bootstrap: str, client_options: list[str] | None = None) -> None:
+    def __init__(self, bootstrap: str, client_options: Mapping[str, str]) -> None:
         self.bootstrap = bootstrap
         self._options: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "client.id": "ottla",
             "log_level": 0,  # what goes wrong is told once, by `explain`
             "socket.connection.setup.timeout.ms": 5000,
-            **assignments(client_options, "--client"),
+            **client_options,
         }
 
     def admin(self) -> AdminClient:

@@ -10,7 +10,13 @@ import typer
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
-from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, ClientOptions, complete_topics
+from ottla.cli.arguments import (
+    DEFAULT_BOOTSTRAP,
+    Bootstrap,
+    ClientOptions,
+    assignments,
+    complete_topics,
+)
 from ottla.cli.cluster import Cluster
 from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import err, print_json
@@ -54,7 +60,7 @@ def consume(
     """Print a topic's records as they come."""
     if group and (offset is not None or since or partition is not None):
         raise OttlaError("A group goes on where it was; leave out --offset, --since, --partition.")
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     consumer = cluster.consumer(
         **{
             "group.id": group or f"ottla-consume-{uuid4().hex[:8]}",

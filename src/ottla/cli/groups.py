@@ -21,6 +21,7 @@ from ottla.cli.arguments import (
     ClientOptions,
     Json,
     Yes,
+    assignments,
     complete_groups,
 )
 from ottla.cli.cluster import TIMEOUT_S, Cluster, Place, explain
@@ -47,7 +48,9 @@ def list_groups(
     client: ClientOptions = None,
 ) -> None:
     """List the groups and the state they are in."""
-    admin = Cluster(bootstrap, client).admin()  # held: a client that is let go never answers
+    admin = Cluster(
+        bootstrap, assignments(client, "--client")
+    ).admin()  # held: a client that is let go never answers
     known = streams_groups.kinds(bootstrap)  # librdkafka lists groups of consumers only
     known |= {
         group.group_id: (group.state.name.lower(), group.type.name.lower() if group.type else "")
@@ -68,7 +71,7 @@ def describe(
     client: ClientOptions = None,
 ) -> None:
     """Show where a group stands in each partition, and what each member holds."""
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     admin = cluster.admin()
     described = _described(admin, group, bootstrap)
     if isinstance(described, ShareGroup):
@@ -147,7 +150,7 @@ def reset_offsets(
     client: ClientOptions = None,
 ) -> None:
     """Move a group that does not read at the moment to other offsets."""
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     admin = cluster.admin()
     named = (place for given in topic for place in _places(cluster, admin, given))
     places = list(dict.fromkeys(named))  # `-t t -t t:0` names a partition twice
@@ -175,7 +178,7 @@ def delete(
     client: ClientOptions = None,
 ) -> None:
     """Delete groups that have no members, with the offsets they committed."""
-    admin = Cluster(bootstrap, client).admin()
+    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
     if not yes:
         typer.confirm(f"Delete {', '.join(groups)} for good?", abort=True, err=True)
     failed = False

@@ -76,7 +76,7 @@ def produce(
 ) -> None:
     """Send each line of standard input or a file as a record."""
     headers = list(assignments(header, "--header").items())
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     producer = cluster.producer(
         **{
             "compression.type": compression,

@@ -55,7 +55,7 @@ def create(
     client: ClientOptions = None,
 ) -> None:
     """Create a topic; what is not said here is the broker's default."""
-    admin = Cluster(bootstrap, client).admin()
+    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
     options = assignments(config, "--config")
     topic = NewTopic(name, partitions or -1, replication_factor or -1, config=options)
     try:
@@ -79,7 +79,7 @@ def list_topics(
     client: ClientOptions = None,
 ) -> None:
     """List the topics, with partitions and replicas."""
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     topics = cluster.metadata(cluster.admin()).topics
     rows = [
         (name, len(topics[name].partitions), _replicas(topics[name]))
@@ -104,7 +104,7 @@ def describe(
     client: ClientOptions = None,
 ) -> None:
     """Show a topic's partitions, how much they hold, and the options that are not defaults."""
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     admin = cluster.admin()
     topic = cluster.topic(admin, name)
     places = [(name, number) for number in topic.partitions]
@@ -155,7 +155,7 @@ def alter(
     changes = assignments(set_, "--set")
     if not (partitions or changes or unset):
         raise OttlaError("Nothing to change: give --partitions, --set or --unset.")
-    cluster = Cluster(bootstrap, client)
+    cluster = Cluster(bootstrap, assignments(client, "--client"))
     admin = cluster.admin()
     cluster.topic(admin, name)
     if partitions:
@@ -181,7 +181,7 @@ def delete(
     client: ClientOptions = None,
 ) -> None:
     """Delete topics with all they hold."""
-    admin = Cluster(bootstrap, client).admin()
+    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
     failed = False

@@ -8,20 +8,20 @@ import typer
 from confluent_kafka import KafkaException
 
 from ottla.cli import (
+    cluster,
     consume,
     demo,
-    dump,
     format,
-    groups,
-    operations,
+    group,
+    log,
     pipelines,
     produce,
     simulate,
-    topics,
+    topic,
 )
-from ottla.cli.cluster import explain
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
+from ottla.client.admin import explain
 from ottla.errors import KafkaError, OttlaError
 from ottla.version import VERSION
 
@@ -32,10 +32,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Apache Kafka's system for people who work in Python.",
 )
-app.add_typer(topics.app, name="topic")
-app.add_typer(groups.app, name="group")
-app.add_typer(dump.app, name="log")
-app.add_typer(operations.app, name="cluster")
+app.add_typer(topic.app, name="topic")
+app.add_typer(group.app, name="group")
+app.add_typer(log.app, name="log")
+app.add_typer(cluster.app, name="cluster")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)

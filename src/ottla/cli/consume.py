@@ -17,9 +17,9 @@ from ottla.cli.arguments import (
     assignments,
     complete_topics,
 )
-from ottla.cli.cluster import Cluster
 from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import err, print_json
+from ottla.client.admin import Cluster
 from ottla.errors import OttlaError
 
 Place = tuple[str | None, int | None]

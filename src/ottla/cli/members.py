@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ottla.cli.cluster import Place
 from ottla.cli.output import print_table
+from ottla.client.admin import Place
 
 
 class Member(NamedTuple):

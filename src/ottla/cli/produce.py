@@ -19,8 +19,8 @@ from ottla.cli.arguments import (
     assignments,
     complete_topics,
 )
-from ottla.cli.cluster import Cluster, explain
 from ottla.cli.output import err, progress
+from ottla.client.admin import Cluster, explain
 from ottla.errors import OttlaError
 
 BYTES_MAX = 1_000_000_000

@@ -24,11 +24,11 @@ from ottla.cli.arguments import (
     assignments,
     complete_groups,
 )
-from ottla.cli.cluster import TIMEOUT_S, Cluster, Place, explain
 from ottla.cli.members import Member, as_json, print_members, readers
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.share_groups import ShareGroup
+from ottla.client.admin import TIMEOUT_S, Cluster, Place, explain
 from ottla.client.rebalances import last_rebalance, told
 from ottla.errors import OttlaError
 from ottla.wire.messages.streams_group_describe import DescribedGroup as StreamsGroup

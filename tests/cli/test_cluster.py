@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.cli.operations import means_directory
+from ottla.cli.cluster import means_directory
 
 
 @pytest.mark.parametrize(

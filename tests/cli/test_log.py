@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.cli.app import app
-from ottla.cli.dump import read_entries
+from ottla.cli.log import read_entries
 from ottla.errors import OttlaError
 from ottla.metadata.records import frame
 from ottla.wire.codec import encode

@@ -25,8 +25,8 @@ from ottla.cli.arguments import (
     assignments,
     complete_topics,
 )
-from ottla.cli.cluster import TIMEOUT_S, Cluster
 from ottla.cli.output import err, out, print_json, print_table
+from ottla.client.admin import TIMEOUT_S, Cluster
 from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Create, look at, change and delete topics.")

@@ -14,7 +14,8 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 from rich.markup import escape
 
-from ottla.cli import share_groups, streams_groups
+from ottla.cli import share_groups as shown_share_groups
+from ottla.cli import streams_groups as shown_streams_groups
 from ottla.cli.arguments import (
     DEFAULT_BOOTSTRAP,
     Bootstrap,
@@ -24,12 +25,15 @@ from ottla.cli.arguments import (
     assignments,
     complete_groups,
 )
-from ottla.cli.members import Member, as_json, print_members, readers
+from ottla.cli.members import as_json, print_members
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
-from ottla.cli.share_groups import ShareGroup
+from ottla.cli.rebalances import told
+from ottla.client import share_groups, streams_groups
 from ottla.client.admin import TIMEOUT_S, Cluster, Place, explain
-from ottla.client.rebalances import last_rebalance, told
+from ottla.client.members import Member, readers
+from ottla.client.rebalances import last_rebalance
+from ottla.client.share_groups import ShareGroup
 from ottla.errors import OttlaError
 from ottla.wire.messages.streams_group_describe import DescribedGroup as StreamsGroup
 
@@ -75,11 +79,11 @@ def describe(
     admin = cluster.admin()
     described = _described(admin, group, bootstrap)
     if isinstance(described, ShareGroup):
-        share_groups.show(described, json)
+        shown_share_groups.show(described, json)
         return
     if isinstance(described, StreamsGroup):
         state, members = described.group_state.lower(), streams_groups.members(described)
-        story, more = streams_groups.story(described), streams_groups.as_json(described)
+        story, more = streams_groups.story(described), shown_streams_groups.as_json(described)
     else:
         state, members = described.state.name.lower(), _members(described)
         story, more = last_rebalance(bootstrap, group), {"members": as_json(members)}
@@ -96,7 +100,7 @@ def describe(
     for line in told(story, names):
         out.print(line, markup=False, soft_wrap=True)
     if isinstance(described, StreamsGroup):
-        streams_groups.print_tasks(described)
+        shown_streams_groups.print_tasks(described)
     else:
         print_members(members)
     print_table([name.upper() for name in COLUMNS], rows)

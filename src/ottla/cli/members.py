@@ -1,34 +1,11 @@
-"""The members of a group as people are shown them: told apart, and what each of them holds."""
+"""The members of a group as people and scripts are shown them."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ottla.cli.output import print_table
 from ottla.client.admin import Place
-
-
-class Member(NamedTuple):
-    id: str
-    client: str
-    host: str
-    places: tuple[Place, ...]
-
-
-def labels(members: Iterable[Member]) -> dict[str, str]:
-    """By member id, how to call it; clients of one name need their ids to be told apart."""
-    known = list(members)
-    named = Counter(member.client for member in known)
-    return {
-        member.id: f"{member.client} {member.host}"
-        + (f" {member.id}" if named[member.client] > 1 else "")
-        for member in known
-    }
-
-
-def readers(members: Sequence[Member]) -> dict[Place, str]:
-    called = labels(members)
-    return {place: called[member.id] for member in members for place in member.places}
+from ottla.client.members import Member, labels
 
 
 def as_json(members: Iterable[Member]) -> list[dict[str, Any]]:

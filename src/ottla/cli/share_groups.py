@@ -1,60 +1,20 @@
-"""Share groups as people are shown them: librdkafka does not know this kind of group yet.
+"""Share groups as people and scripts are shown them."""
 
-Brokers are asked directly; where that cannot be done (TLS, passwords) there is nothing to show."""
-
-import asyncio
 from collections import Counter
-from typing import NamedTuple
 
 from rich.markup import escape
 
-from ottla.cli.members import Member, as_json, print_members
+from ottla.cli.members import as_json, print_members
 from ottla.cli.output import out, print_json, print_table
-from ottla.client.wire_client import Asking
-from ottla.errors import OttlaError
-from ottla.wire.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-    DescribeShareGroupOffsetsResponse,
-    DescribeShareGroupOffsetsResponseGroup,
-)
-from ottla.wire.messages.share_group_describe import (
-    DescribedGroup,
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-)
+from ottla.client.members import Member
+from ottla.client.share_groups import ShareGroup
+from ottla.client.share_groups import members as members_of
 
 COLUMNS = ("topic", "partition", "start", "lag", "readers")
 
 
-class ShareGroup(NamedTuple):
-    group: DescribedGroup
-    offsets: DescribeShareGroupOffsetsResponseGroup
-
-
-def described(bootstrap: str, group: str) -> ShareGroup | None:
-    """None where it is no share group."""
-    try:
-        return asyncio.run(_described(bootstrap, group))
-    except OttlaError:
-        return None
-
-
-async def _described(bootstrap: str, group: str) -> ShareGroup | None:
-    describe = ShareGroupDescribeRequest(group_ids=[group])
-    everything = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
-    offsets = DescribeShareGroupOffsetsRequest(groups=[everything])
-    async with Asking(bootstrap) as asking:
-        place = await asking.coordinator(group)
-        told = await asking.one(place, describe, ShareGroupDescribeResponse)
-        if told is None or told.groups[0].error_code:
-            return None
-        reached = await asking.one(place, offsets, DescribeShareGroupOffsetsResponse)
-    return None if reached is None else ShareGroup(told.groups[0], reached.groups[0])
-
-
 def show(described: ShareGroup, json: bool) -> None:
-    group, members = described.group, _members(described.group)
+    group, members = described.group, members_of(described.group)
     rows = _rows(described, members)
     if json:
         print_json(
@@ -77,22 +37,6 @@ def show(described: ShareGroup, json: bool) -> None:
     out.print(f"[bold]{escape(group.group_id)}[/]  {state}  {counts}", soft_wrap=True)
     print_members(members)
     print_table([name.upper() for name in COLUMNS], rows)
-
-
-def _members(group: DescribedGroup) -> list[Member]:
-    return [
-        Member(
-            member.member_id,
-            member.client_id,
-            member.client_host,
-            tuple(
-                (topic.topic_name, index)
-                for topic in member.assignment.topic_partitions
-                for index in topic.partitions
-            ),
-        )
-        for member in group.members
-    ]
 
 
 def _rows(

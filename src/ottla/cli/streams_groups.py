@@ -1,91 +1,12 @@
-"""Streams groups as people are shown them: librdkafka does not know this kind of group yet.
+"""Streams groups as people and scripts are shown them: who has which tasks."""
 
-Brokers are asked directly; where that cannot be done (TLS, passwords) there is nothing to show."""
-
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.cli.members import Member, labels
 from ottla.cli.output import print_table
-from ottla.client.rebalances import read_story
-from ottla.client.wire_client import Asking
-from ottla.errors import OttlaError
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from ottla.wire.messages.streams_group_describe import (
-    DescribedGroup,
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-    TaskIds,
-)
-
-
-def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
-    """State and type of all groups, as their coordinators call them."""
-    try:
-        return asyncio.run(_kinds(bootstrap))
-    except OttlaError:
-        return {}
-
-
-async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    async with Asking(bootstrap) as asking:
-        brokers = (await asking.any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
-        for broker in brokers:
-            place = broker.host, broker.port
-            answer = await asking.one(place, ListGroupsRequest(), ListGroupsResponse)
-            for group in () if answer is None else answer.groups:
-                found[group.group_id] = group.group_state.lower(), group.group_type.lower()
-    return found
-
-
-def described(bootstrap: str, group: str) -> DescribedGroup | None:
-    """None where it is no streams group."""
-    try:
-        return asyncio.run(_described(bootstrap, group))
-    except OttlaError:
-        return None
-
-
-async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
-    describe = StreamsGroupDescribeRequest(group_ids=[group], include_rebalance=True)
-    async with Asking(bootstrap) as asking:
-        answer = await asking.one(
-            await asking.coordinator(group), describe, StreamsGroupDescribeResponse
-        )
-    shown = None if answer is None else answer.groups[0]
-    return None if shown is None or shown.error_code else shown
-
-
-def members(group: DescribedGroup) -> list[Member]:
-    """With the partitions of the sources that they read: those of their active tasks."""
-    topics = {
-        one.subtopology_id: [
-            *one.source_topics,
-            *(topic.name for topic in one.repartition_source_topics),
-        ]
-        for one in (group.topology.subtopologies if group.topology else None) or ()
-    }
-    return [
-        Member(
-            member.member_id,
-            member.client_id,
-            member.client_host,
-            tuple(
-                (topic, index)
-                for task in member.assignment.active_tasks
-                for index in task.partitions
-                for topic in topics.get(task.subtopology_id, ())
-            ),
-        )
-        for member in group.members
-    ]
-
-
-def story(group: DescribedGroup) -> dict[str, Any] | None:
-    return read_story(group.rebalance)
+from ottla.client.members import labels
+from ottla.client.streams_groups import members
+from ottla.wire.messages.streams_group_describe import DescribedGroup, TaskIds
 
 
 def as_json(group: DescribedGroup) -> dict[str, Any]:

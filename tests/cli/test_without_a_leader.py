@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 from ottla.cli.app import app
 from ottla.client import moving
 from ottla.client.balancing import Move
-from ottla.client.cluster_state import gather, read_moving
+from ottla.client.cluster_state import read_cluster, read_moving
 from ottla.client.moving import carry_out
-from ottla.client.wire_client import Asking
+from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.ids import new_uuid
 from ottla.metadata.features import SUPPORTED
@@ -44,11 +44,11 @@ def bootstrap() -> Iterator[str]:
 
 
 async def lose_a_broker(node: Node) -> None:
-    async with Asking(node.bootstrap_servers) as asking:
+    async with WireClient(node.bootstrap_servers) as wire:
         link = await TcpNetwork().connect(node.host, node.controller_port, lambda: None)
-        await pretend(Client(link, "test"), (await gather(asking)).cluster_id, node)
+        await pretend(Client(link, "test"), (await read_cluster(wire)).cluster_id, node)
         link.close()
-        while not any(one.is_fenced for one in (await gather(asking)).brokers):
+        while not any(one.is_fenced for one in (await read_cluster(wire)).brokers):
             await asyncio.sleep(0.1)
 
 
@@ -131,10 +131,10 @@ def test_a_move_that_nobody_can_make_is_not_waited_for_and_keeps_no_other_from_b
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        async with Asking(bootstrap) as asking:
+        async with WireClient(bootstrap) as wire:
             with pytest.raises(OttlaError, match="nobody to copy from: half-1"):
-                await carry_out(asking, [Move("half", 1, (2,), (1,), 0)], lambda _: None)
-            assert await read_moving(asking) == [("half", 1)]
+                await carry_out(wire, [Move("half", 1, (2,), (1,), 0)], lambda _: None)
+            assert await read_moving(wire) == [("half", 1)]
 
     monkeypatch.setattr(moving, "STALLED_S", 0.5)
     asyncio.run(asyncio.wait_for(scenario(), SECONDS_MAX))

@@ -19,9 +19,9 @@ from ottla.cli.output import err, print_json, print_table, progress
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
 from ottla.client.balancing import Key, Move, plan_balance, plan_drain
-from ottla.client.cluster_state import Partition, State, gather, refuse
+from ottla.client.cluster_state import ClusterState, Partition, read_cluster, refuse
 from ottla.client.moving import carry_out, elect_preferred
-from ottla.client.wire_client import Asking
+from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
@@ -78,9 +78,9 @@ def run(
 def status(json: Json = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Show quorum, brokers, and the partitions that lack a replica."""
 
-    async def look() -> State:
-        async with Asking(bootstrap) as asking:
-            return await gather(asking)
+    async def look() -> ClusterState:
+        async with WireClient(bootstrap) as wire:
+            return await read_cluster(wire)
 
     state = asyncio.run(look())
     if json:
@@ -94,8 +94,8 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
     """Spread bytes and leaders evenly over the brokers, with as few copies as that takes."""
 
     async def work() -> None:
-        async with Asking(bootstrap) as asking:
-            state = await gather(asking)
+        async with WireClient(bootstrap) as wire:
+            state = await read_cluster(wire)
             refuse_while_moving(state)
             for one in without_leader(state):
                 err.print(f"{one.topic}-{one.partition} has no leader and stays.")
@@ -106,7 +106,7 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
                 return
             show_moves(moves)
             if not dry_run:
-                await make(asking, moves, misled)
+                await make(wire, moves, misled)
                 err.print("The cluster is balanced.")
 
     asyncio.run(work())
@@ -130,8 +130,8 @@ def drain(
     """Move everything off a broker, or several, so that they can be taken out."""
 
     async def work() -> None:
-        async with Asking(bootstrap) as asking:
-            state = await gather(asking)
+        async with WireClient(bootstrap) as wire:
+            state = await read_cluster(wire)
             refuse_while_moving(state)
             known = {broker.id for broker in state.brokers}
             for node in nodes:
@@ -142,7 +142,7 @@ def drain(
             moves = plan_drain(nodes, state.racks, state.placed, fewer_replicas=fewer_replicas)
             show_moves(moves)
             if not dry_run:
-                await make(asking, moves, [])
+                await make(wire, moves, [])
                 for node in nodes:
                     say_what_next(state, node)
 
@@ -154,8 +154,8 @@ def forget(node: Node, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
     """Strike a broker that was drained and stopped from the cluster's list."""
 
     async def work() -> None:
-        async with Asking(bootstrap) as asking:
-            state = await gather(asking)
+        async with WireClient(bootstrap) as wire:
+            state = await read_cluster(wire)
             if any(broker.id == node and broker.answers for broker in state.brokers):
                 raise OttlaError(f"Node {node} still runs. Drain it, stop it, then forget it.")
             if any(node in one.replicas for one in state.partitions):
@@ -163,28 +163,28 @@ def forget(node: Node, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
                     f"Node {node} still has replicas. `ottla cluster drain {node}` moves them."
                 )
             request = UnregisterBrokerRequest(broker_id=node)
-            answer = await asking.any(request, UnregisterBrokerResponse)
+            answer = await wire.ask_any(request, UnregisterBrokerResponse)
             refuse(answer.error_code, answer.error_message)
 
     asyncio.run(work())
     err.print(f"Node {node} is forgotten.")
 
 
-async def make(asking: Asking, moves: Sequence[Move], misled: Sequence[Key]) -> None:
+async def make(wire: WireClient, moves: Sequence[Move], misled: Sequence[Key]) -> None:
     """Copies first, then leaders: a leader is chosen among those in sync."""
     with progress(len(moves)) as bar:
         task = bar.add_task("moving partitions", total=len(moves))
-        await carry_out(asking, moves, lambda count: bar.advance(task, count))
+        await carry_out(wire, moves, lambda count: bar.advance(task, count))
     moved = [(move.topic, move.partition) for move in moves]
-    for topic, partition in await elect_preferred(asking, dict.fromkeys([*moved, *misled])):
+    for topic, partition in await elect_preferred(wire, dict.fromkeys([*moved, *misled])):
         err.print(f"{topic}-{partition} keeps its leader: the preferred one is not in sync.")
 
 
-def without_leader(state: State) -> list[Partition]:
+def without_leader(state: ClusterState) -> list[Partition]:
     return [one for one in state.partitions if one.leader < 0]
 
 
-def refuse_without_leader(state: State, nodes: Collection[int]) -> None:
+def refuse_without_leader(state: ClusterState, nodes: Collection[int]) -> None:
     for one in without_leader(state):
         if not set(nodes).isdisjoint(one.replicas):
             holders = ", ".join(map(str, one.replicas))
@@ -194,7 +194,7 @@ def refuse_without_leader(state: State, nodes: Collection[int]) -> None:
             )
 
 
-def refuse_while_moving(state: State) -> None:
+def refuse_while_moving(state: ClusterState) -> None:
     """A partition without a leader may be on its way for ever: that keeps no other from moving."""
     moving = {*state.moving} - {one.key for one in without_leader(state)}
     if moving:
@@ -221,7 +221,7 @@ def show_moves(moves: Sequence[Move]) -> None:
     )
 
 
-def say_what_next(state: State, node: int) -> None:
+def say_what_next(state: ClusterState, node: int) -> None:
     err.print(f"Node {node} is empty. Now stop it: SIGTERM, or `systemctl stop ottla` on its host.")
     err.print(f"Then strike it from the cluster's list: `ottla cluster forget {node}`.")
     if any(one.id == node and one.is_voter for one in state.quorum.members):

@@ -4,12 +4,12 @@ from collections import Counter
 
 from ottla.cli.output import out, print_table
 from ottla.cli.sizes import show_bytes
-from ottla.client.cluster_state import Broker, Partition, State
+from ottla.client.cluster_state import Broker, ClusterState, Partition
 
 SHOWN_MAX = 50
 
 
-def show(state: State) -> None:
+def show(state: ClusterState) -> None:
     topics = len({one.topic for one in state.partitions})
     out.print(
         f"Cluster {state.cluster_id}: {len(state.brokers)} brokers, {topics} topics, "
@@ -22,7 +22,7 @@ def show(state: State) -> None:
         out.print(f"{len(state.moving)} partitions are being moved.")
 
 
-def show_quorum(state: State) -> None:
+def show_quorum(state: ClusterState) -> None:
     quorum = state.quorum
     roles = {True: "voter", False: "observer"}
     print_table(
@@ -40,7 +40,7 @@ def show_quorum(state: State) -> None:
     )
 
 
-def show_brokers(state: State) -> None:
+def show_brokers(state: ClusterState) -> None:
     counts = Counts(state)
     print_table(
         ["node", "address", "rack", "state", "leads", "replicas", "size", "not in sync", "lag"],
@@ -62,7 +62,7 @@ def show_brokers(state: State) -> None:
     )
 
 
-def show_under_replicated(state: State) -> None:
+def show_under_replicated(state: ClusterState) -> None:
     lacking = [one for one in state.partitions if one.is_under_replicated]
     if not lacking:
         out.print("\nEvery partition has all its replicas in sync.")
@@ -84,7 +84,7 @@ def show_under_replicated(state: State) -> None:
     )
 
 
-def as_json(state: State) -> dict[str, object]:
+def as_json(state: ClusterState) -> dict[str, object]:
     counts, quorum = Counts(state), state.quorum
     return {
         "cluster": state.cluster_id,
@@ -131,7 +131,7 @@ def as_json(state: State) -> dict[str, object]:
 class Counts:
     """Sums for each broker."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ClusterState) -> None:
         self.leads: Counter[int] = Counter()
         self.replicas: Counter[int] = Counter()
         self.size: Counter[int] = Counter()

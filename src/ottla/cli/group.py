@@ -31,7 +31,7 @@ from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import told
 from ottla.client import share_groups, streams_groups
 from ottla.client.admin import TIMEOUT_S, Cluster, Place, explain
-from ottla.client.members import Member, readers
+from ottla.client.members import GroupMember, readers
 from ottla.client.rebalances import last_rebalance
 from ottla.client.share_groups import ShareGroup
 from ottla.errors import OttlaError
@@ -106,9 +106,9 @@ def describe(
     print_table([name.upper() for name in COLUMNS], rows)
 
 
-def _members(described: ConsumerGroupDescription) -> list[Member]:
+def _members(described: ConsumerGroupDescription) -> list[GroupMember]:
     return [
-        Member(
+        GroupMember(
             member.member_id,
             member.client_id,
             member.host,

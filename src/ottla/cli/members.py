@@ -5,10 +5,10 @@ from typing import Any
 
 from ottla.cli.output import print_table
 from ottla.client.admin import Place
-from ottla.client.members import Member, labels
+from ottla.client.members import GroupMember, labels
 
 
-def as_json(members: Iterable[Member]) -> list[dict[str, Any]]:
+def as_json(members: Iterable[GroupMember]) -> list[dict[str, Any]]:
     return [
         {
             "member": member.id,
@@ -20,7 +20,7 @@ def as_json(members: Iterable[Member]) -> list[dict[str, Any]]:
     ]
 
 
-def print_members(members: Sequence[Member]) -> None:
+def print_members(members: Sequence[GroupMember]) -> None:
     """A line for each, whoever holds nothing too."""
     called = labels(members)
     rows = sorted((called[member.id], _in_words(member.places)) for member in members)

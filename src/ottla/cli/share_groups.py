@@ -6,7 +6,7 @@ from rich.markup import escape
 
 from ottla.cli.members import as_json, print_members
 from ottla.cli.output import out, print_json, print_table
-from ottla.client.members import Member
+from ottla.client.members import GroupMember
 from ottla.client.share_groups import ShareGroup
 from ottla.client.share_groups import members as members_of
 
@@ -40,7 +40,7 @@ def show(described: ShareGroup, json: bool) -> None:
 
 
 def _rows(
-    described: ShareGroup, members: list[Member]
+    described: ShareGroup, members: list[GroupMember]
 ) -> list[tuple[str, int, int | None, int | None, int]]:
     """Several members read a partition at once; an offset below zero is not known yet."""
     readers = Counter(place for member in members for place in member.places)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ottla.client.balancing import Key, Placed
-from ottla.client.wire_client import Address, Asking
+from ottla.client.wire_client import Address, WireClient
 from ottla.errors import ErrorCode, OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -37,7 +37,7 @@ LATEST = -1
 BROKERS = 1
 
 
-class Member(NamedTuple):
+class QuorumMember(NamedTuple):
     """One node that reads the metadata log."""
 
     id: int
@@ -49,9 +49,9 @@ class Quorum(NamedTuple):
     leader: int
     epoch: int
     committed: int
-    members: tuple[Member, ...]
+    members: tuple[QuorumMember, ...]
 
-    def lag(self, member: Member) -> int | None:
+    def lag(self, member: QuorumMember) -> int | None:
         """Records behind the leader; None for a member that the leader has not heard of."""
         if member.log_end < 0:
             return None
@@ -95,7 +95,7 @@ class Partition(NamedTuple):
         return max(0, self.ends[self.leader] - self.ends[broker])
 
 
-class State(NamedTuple):
+class ClusterState(NamedTuple):
     cluster_id: str
     quorum: Quorum
     brokers: tuple[Broker, ...]
@@ -108,7 +108,7 @@ class State(NamedTuple):
         return {one.id: one.rack for one in self.brokers if one.answers and not one.is_fenced}
 
     @property
-    def led(self) -> "State":
+    def led(self) -> "ClusterState":
         """Without the partitions that have no leader: there is nobody to copy them from."""
         return self._replace(partitions=tuple(one for one in self.partitions if one.leader >= 0))
 
@@ -117,24 +117,24 @@ class State(NamedTuple):
         return [Placed(one.topic, one.partition, one.replicas, one.size) for one in self.partitions]
 
 
-async def gather(asking: Asking) -> State:
+async def read_cluster(wire: WireClient) -> ClusterState:
     """One look at everything; OttlaError when no broker answers."""
-    described = await asking.any(
+    described = await wire.ask_any(
         DescribeClusterRequest(endpoint_type=BROKERS, include_fenced_brokers=True),
         DescribeClusterResponse,
     )
     refuse(described.error_code, described.error_message)
     everything = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    metadata = await asking.any(everything, MetadataResponse)
-    quorum, moving = await read_quorum(asking), await read_moving(asking)
+    metadata = await wire.ask_any(everything, MetadataResponse)
+    quorum, moving = await read_quorum(wire), await read_moving(wire)
     places = {one.broker_id: (one.host, one.port) for one in described.brokers}
-    asking.also_at(places.values())
+    wire.also_at(places.values())
     held = _held(metadata)
     answers = await asyncio.gather(
-        *(_look_into(asking, place, held.get(node, ())) for node, place in places.items())
+        *(_look_into(wire, place, held.get(node, ())) for node, place in places.items())
     )
     looks = dict(zip(places, answers, strict=True))
-    return State(
+    return ClusterState(
         metadata.cluster_id or "",
         quorum,
         tuple(
@@ -159,24 +159,24 @@ class Look(NamedTuple):
     ends: Mapping[Key, int]
 
 
-async def read_quorum(asking: Asking) -> Quorum:
+async def read_quorum(wire: WireClient) -> Quorum:
     topic = RequestTopicData(topic_name=METADATA_TOPIC, partitions=[RequestPartitionData()])
-    answer = await asking.any(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
+    answer = await wire.ask_any(DescribeQuorumRequest(topics=[topic]), DescribeQuorumResponse)
     refuse(answer.error_code, answer.error_message)
     found = answer.topics[0].partitions[0]
     refuse(found.error_code, found.error_message)
     members = [
-        Member(one.replica_id, is_voter, one.log_end_offset)
+        QuorumMember(one.replica_id, is_voter, one.log_end_offset)
         for is_voter, group in ((True, found.current_voters), (False, found.observers))
         for one in sorted(group, key=lambda one: one.replica_id)
     ]
     return Quorum(found.leader_id, found.leader_epoch, found.high_watermark, tuple(members))
 
 
-async def read_moving(asking: Asking) -> list[Key]:
+async def read_moving(wire: WireClient) -> list[Key]:
     """Partitions on their way to other brokers."""
     request = ListPartitionReassignmentsRequest(topics=None)
-    answer = await asking.any(request, ListPartitionReassignmentsResponse)
+    answer = await wire.ask_any(request, ListPartitionReassignmentsResponse)
     refuse(answer.error_code, answer.error_message)
     return [
         (topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions
@@ -200,8 +200,8 @@ def _held(metadata: MetadataResponse) -> dict[int, list[Key]]:
     return held
 
 
-async def _look_into(asking: Asking, place: Address, held: Iterable[Key]) -> Look | None:
-    directories = await asking.one(
+async def _look_into(wire: WireClient, place: Address, held: Iterable[Key]) -> Look | None:
+    directories = await wire.ask(
         place, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse
     )
     if directories is None:
@@ -221,7 +221,7 @@ async def _look_into(asking: Asking, place: Address, held: Iterable[Key]) -> Loo
         replica_id=ANY_REPLICA,
         topics=[ListOffsetsTopic(name=name, partitions=asked[name]) for name in asked],
     )
-    offsets = await asking.one(place, request, ListOffsetsResponse)
+    offsets = await wire.ask(place, request, ListOffsetsResponse)
     return Look(sizes, {} if offsets is None else _ends(offsets))
 
 

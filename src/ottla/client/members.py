@@ -7,14 +7,14 @@ from typing import NamedTuple
 from ottla.client.admin import Place
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     id: str
     client: str
     host: str
     places: tuple[Place, ...]
 
 
-def labels(members: Iterable[Member]) -> dict[str, str]:
+def labels(members: Iterable[GroupMember]) -> dict[str, str]:
     """By member id, how to call it; clients of one name need their ids to be told apart."""
     known = list(members)
     named = Counter(member.client for member in known)
@@ -25,6 +25,6 @@ def labels(members: Iterable[Member]) -> dict[str, str]:
     }
 
 
-def readers(members: Sequence[Member]) -> dict[Place, str]:
+def readers(members: Sequence[GroupMember]) -> dict[Place, str]:
     called = labels(members)
     return {place: called[member.id] for member in members for place in member.places}

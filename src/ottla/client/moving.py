@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ottla.client.balancing import Key, Move
 from ottla.client.cluster_state import read_moving, refuse
-from ottla.client.wire_client import Asking
+from ottla.client.wire_client import WireClient
 from ottla.errors import ErrorCode, OttlaError
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -28,7 +28,7 @@ STALLED_S = 15.0
 PREFERRED = 0
 
 
-async def carry_out(asking: Asking, moves: Sequence[Move], moved: Callable[[int], None]) -> None:
+async def carry_out(wire: WireClient, moves: Sequence[Move], moved: Callable[[int], None]) -> None:
     """Returns when every replica is in place; `moved` is told how many partitions just arrived."""
     now = asyncio.get_running_loop().time
     waiting = list(moves)
@@ -39,21 +39,21 @@ async def carry_out(asking: Asking, moves: Sequence[Move], moved: Callable[[int]
         del waiting[: len(starting)]
         if starting:
             targets = {(move.topic, move.partition): list(move.after) for move in starting}
-            await _reassign(asking, targets)
+            await _reassign(wire, targets)
             under_way |= targets.keys()
-        still = under_way & set(await read_moving(asking))
+        still = under_way & set(await read_moving(wire))
         moved(len(under_way) - len(still))
         if still != under_way:
             arrived_at = now()
         elif now() - arrived_at > STALLED_S:
-            await _refuse_without_leader(asking, under_way)
+            await _refuse_without_leader(wire, under_way)
             arrived_at = now()
         else:
             await asyncio.sleep(LOOK_S)
         under_way = still
 
 
-async def elect_preferred(asking: Asking, partitions: Iterable[Key]) -> list[Key]:
+async def elect_preferred(wire: WireClient, partitions: Iterable[Key]) -> list[Key]:
     """The first replica of each shall lead; those where it cannot, because it is not in sync."""
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
@@ -64,7 +64,7 @@ async def elect_preferred(asking: Asking, partitions: Iterable[Key]) -> list[Key
         election_type=PREFERRED,
         topic_partitions=[TopicPartitions(topic=name, partitions=topics[name]) for name in topics],
     )
-    answer = await asking.any(request, ElectLeadersResponse)
+    answer = await wire.ask_any(request, ElectLeadersResponse)
     refuse(answer.error_code, None)
     fine = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
     return [
@@ -75,12 +75,12 @@ async def elect_preferred(asking: Asking, partitions: Iterable[Key]) -> list[Key
     ]
 
 
-async def _refuse_without_leader(asking: Asking, under_way: Collection[Key]) -> None:
+async def _refuse_without_leader(wire: WireClient, under_way: Collection[Key]) -> None:
     """It cannot be called off either: no replica is in sync that it could go back to."""
     everything = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     lost = [
         key
-        for topic in (await asking.any(everything, MetadataResponse)).topics
+        for topic in (await wire.ask_any(everything, MetadataResponse)).topics
         for one in topic.partitions
         if one.leader_id < 0 and (key := (topic.name or "", one.partition_index)) in under_way
     ]
@@ -93,12 +93,12 @@ async def _refuse_without_leader(asking: Asking, under_way: Collection[Key]) -> 
     )
 
 
-async def _reassign(asking: Asking, targets: Mapping[Key, list[int]]) -> None:
+async def _reassign(wire: WireClient, targets: Mapping[Key, list[int]]) -> None:
     topics: dict[str, list[ReassignablePartition]] = {}
     for (topic, partition), replicas in targets.items():
         target = ReassignablePartition(partition_index=partition, replicas=replicas)
         topics.setdefault(topic, []).append(target)
-    answer = await asking.any(
+    answer = await wire.ask_any(
         AlterPartitionReassignmentsRequest(
             topics=[ReassignableTopic(name=name, partitions=topics[name]) for name in topics]
         ),

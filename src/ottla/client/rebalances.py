@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.json import decode as decode_json
 
-from ottla.client.wire_client import Asking
+from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -27,12 +27,12 @@ def last_rebalance(bootstrap: str, group: str) -> dict[str, Any] | None:
 async def _asked(bootstrap: str, group: str) -> dict[str, Any] | None:
     modern = ConsumerGroupDescribeRequest(group_ids=[group], include_rebalance=True)
     classic = DescribeGroupsRequest(groups=[group], include_rebalance=True)
-    async with Asking(bootstrap) as asking:
-        place = await asking.coordinator(group)
-        told = await asking.one(place, modern, ConsumerGroupDescribeResponse)
+    async with WireClient(bootstrap) as wire:
+        place = await wire.coordinator(group)
+        told = await wire.ask(place, modern, ConsumerGroupDescribeResponse)
         if told is not None and told.groups[0].rebalance is not None:
             return read_story(told.groups[0].rebalance)
-        known = await asking.one(place, classic, DescribeGroupsResponse)
+        known = await wire.ask(place, classic, DescribeGroupsResponse)
     return None if known is None else read_story(known.groups[0].rebalance)
 
 

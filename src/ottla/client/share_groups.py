@@ -5,8 +5,8 @@ Brokers are asked directly; where that cannot be done (TLS, passwords) there is 
 import asyncio
 from typing import NamedTuple
 
-from ottla.client.members import Member
-from ottla.client.wire_client import Asking
+from ottla.client.members import GroupMember
+from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -38,18 +38,18 @@ async def _described(bootstrap: str, group: str) -> ShareGroup | None:
     describe = ShareGroupDescribeRequest(group_ids=[group])
     everything = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
     offsets = DescribeShareGroupOffsetsRequest(groups=[everything])
-    async with Asking(bootstrap) as asking:
-        place = await asking.coordinator(group)
-        told = await asking.one(place, describe, ShareGroupDescribeResponse)
+    async with WireClient(bootstrap) as wire:
+        place = await wire.coordinator(group)
+        told = await wire.ask(place, describe, ShareGroupDescribeResponse)
         if told is None or told.groups[0].error_code:
             return None
-        reached = await asking.one(place, offsets, DescribeShareGroupOffsetsResponse)
+        reached = await wire.ask(place, offsets, DescribeShareGroupOffsetsResponse)
     return None if reached is None else ShareGroup(told.groups[0], reached.groups[0])
 
 
-def members(group: DescribedGroup) -> list[Member]:
+def members(group: DescribedGroup) -> list[GroupMember]:
     return [
-        Member(
+        GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,

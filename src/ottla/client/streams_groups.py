@@ -5,9 +5,9 @@ Brokers are asked directly; where that cannot be done (TLS, passwords) there is 
 import asyncio
 from typing import Any
 
-from ottla.client.members import Member
+from ottla.client.members import GroupMember
 from ottla.client.rebalances import read_story
-from ottla.client.wire_client import Asking
+from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -28,11 +28,11 @@ def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
 
 async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
-    async with Asking(bootstrap) as asking:
-        brokers = (await asking.any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
+    async with WireClient(bootstrap) as wire:
+        brokers = (await wire.ask_any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
         for broker in brokers:
             place = broker.host, broker.port
-            answer = await asking.one(place, ListGroupsRequest(), ListGroupsResponse)
+            answer = await wire.ask(place, ListGroupsRequest(), ListGroupsResponse)
             for group in () if answer is None else answer.groups:
                 found[group.group_id] = group.group_state.lower(), group.group_type.lower()
     return found
@@ -48,15 +48,15 @@ def described(bootstrap: str, group: str) -> DescribedGroup | None:
 
 async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
     describe = StreamsGroupDescribeRequest(group_ids=[group], include_rebalance=True)
-    async with Asking(bootstrap) as asking:
-        answer = await asking.one(
-            await asking.coordinator(group), describe, StreamsGroupDescribeResponse
+    async with WireClient(bootstrap) as wire:
+        answer = await wire.ask(
+            await wire.coordinator(group), describe, StreamsGroupDescribeResponse
         )
     shown = None if answer is None else answer.groups[0]
     return None if shown is None or shown.error_code else shown
 
 
-def members(group: DescribedGroup) -> list[Member]:
+def members(group: DescribedGroup) -> list[GroupMember]:
     """With the partitions of the sources that they read: those of their active tasks."""
     topics = {
         one.subtopology_id: [
@@ -66,7 +66,7 @@ def members(group: DescribedGroup) -> list[Member]:
         for one in (group.topology.subtopologies if group.topology else None) or ()
     }
     return [
-        Member(
+        GroupMember(
             member.member_id,
             member.client_id,
             member.client_host,

@@ -56,7 +56,7 @@ VERSIONS: dict[type[Message], int] = {
 }
 
 
-class Asking:
+class WireClient:
     """Connections to a cluster, opened when they are needed, closed together."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -65,7 +65,7 @@ class Asking:
         self._network = TcpNetwork()
         self._links: dict[Address, tuple[Link, Client]] = {}
 
-    async def __aenter__(self) -> "Asking":
+    async def __aenter__(self) -> "WireClient":
         return self
 
     async def __aexit__(
@@ -81,10 +81,10 @@ class Asking:
         """Brokers that were heard of: they are asked when those that were named are gone."""
         self._places += [place for place in places if place not in self._places]
 
-    async def any(self, request: Message, response: type[M]) -> M:
+    async def ask_any(self, request: Message, response: type[M]) -> M:
         """The answer of the first broker that gives one; OttlaError when none does."""
         for place in self._places:
-            answer = await self.one(place, request, response)
+            answer = await self.ask(place, request, response)
             if answer is not None:
                 return answer
         raise OttlaError(
@@ -92,7 +92,7 @@ class Asking:
             "or name another with --bootstrap."
         )
 
-    async def one(self, place: Address, request: Message, response: type[M]) -> M | None:
+    async def ask(self, place: Address, request: Message, response: type[M]) -> M | None:
         """None where nobody answers there."""
         try:
             async with asyncio.timeout(ANSWER_S_MAX):
@@ -104,7 +104,7 @@ class Asking:
     async def coordinator(self, group: str) -> Address:
         """Of a group; OttlaError while there is none."""
         find = FindCoordinatorRequest(coordinator_keys=[group])
-        (found,) = (await self.any(find, FindCoordinatorResponse)).coordinators
+        (found,) = (await self.ask_any(find, FindCoordinatorResponse)).coordinators
         if found.error_code:
             raise OttlaError(f"Nobody coordinates {group} at the moment.")
         return found.host, found.port

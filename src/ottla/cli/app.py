@@ -14,11 +14,13 @@ from ottla.cli import (
     format,
     group,
     log,
-    pipelines,
+    pipeline,
     produce,
     simulate,
+    table,
     topic,
 )
+from ottla.cli.run import run as run_application
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
 from ottla.client.admin import explain
@@ -41,9 +43,9 @@ app.command()(consume.consume)
 app.command()(demo.demo)
 app.command("format")(format.format_)
 app.command()(simulate.simulate)
-app.command()(pipelines.run)
-app.add_typer(pipelines.pipeline, name="pipeline")
-app.add_typer(pipelines.table, name="table")
+app.command("run")(run_application)
+app.add_typer(pipeline.app, name="pipeline")
+app.add_typer(table.app, name="table")
 
 
 @app.callback(invoke_without_command=True)

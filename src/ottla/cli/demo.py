@@ -5,11 +5,14 @@ and consumers are clients like any other. Without a terminal it prints plain lin
 """
 
 import json
+import signal
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Annotated
 
@@ -23,7 +26,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ottla.cli.output import out
-from ottla.cli.pipelines import show_pipeline
+from ottla.pipelines.extra import need_extra
+from ottla.pipelines.java import find_java
 from ottla.testing.node import Node
 
 TOPIC = "orders"
@@ -68,6 +72,28 @@ def demo(
             for worker in workers:
                 worker.join()
     out.print(f"{board.sent:,} events sent, {board.read:,} read. The broker has stopped.")
+
+
+def show_pipeline(rate: int, seconds: float | None) -> None:
+    """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
+    need_extra()
+    from ottla.pipelines.showcase import run_showcase
+    from ottla.pipelines.spark import stop as stop_spark
+    from ottla.pipelines.status import RunOptions
+
+    find_java()  # says what to install before anything has started
+    for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script
+        signal.signal(number, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="ottla-demo-") as folder, Node() as node:
+        print(f"broker at {node.bootstrap_servers}", flush=True)
+        options = RunOptions(state=Path(folder))
+        try:
+            results = run_showcase(
+                node.bootstrap_servers, rate=rate, seconds=seconds, options=options
+            )
+        finally:
+            stop_spark()
+    print(f"{results:,} results. Spark and the broker have stopped.")
 
 
 def create_topic(bootstrap: str) -> None:

@@ -1,0 +1,99 @@
+"""`ottla run`: an application of streams and tables, until it is stopped."""
+
+import contextlib
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from ottla.cli.pipeline import AppFile, Bootstrap, Checkpoints
+from ottla.errors import OttlaError
+from ottla.pipelines.extra import need_extra
+
+
+def run(
+    file: AppFile,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark cluster; default: this machine.")
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="All history into fresh output topics, then go on live."),
+    ] = False,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="Stop when everything there is was processed.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
+    ] = False,
+    checkpoints: Checkpoints = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--conf", metavar="spark.NAME=VALUE", help="A setting of Spark's; repeatable."
+        ),
+    ] = None,
+    driver_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of Spark's driver, like 4g.")
+    ] = None,
+    upgrade: Annotated[
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="Rebuild what the code's change asks for beside what runs, and switch.",
+        ),
+    ] = False,
+    ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
+) -> None:
+    """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
+    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.plan import make_plan
+
+    if master:
+        os.environ["OTTLA_MASTER"] = master
+    if bootstrap:
+        os.environ["OTTLA_BOOTSTRAP"] = bootstrap
+    need_extra()
+    from ottla.pipelines.choosing import prepare
+    from ottla.pipelines.handle import Running
+    from ottla.pipelines.running import Runner
+    from ottla.pipelines.spark import LOCAL_MASTER
+    from ottla.pipelines.status import RunOptions
+
+    options = RunOptions(
+        master=master or LOCAL_MASTER,
+        replay=replay,
+        until_done=until_done,
+        ui=ui,
+        standby=standby,
+        upgrade=upgrade,
+        checkpoints=checkpoints,
+        conf=_settings(conf or ()),
+        memory=driver_memory,
+    )
+    prepare(options)  # the file may start Spark as it is read
+    definition = load_app(file).definition()
+    if bootstrap:
+        definition = replace(definition, bootstrap=bootstrap)
+    plan = make_plan(definition)
+    from ottla.pipelines.views import LiveTable, choose_view
+
+    view = choose_view()
+    runner = Runner(plan, options, view)
+    with view if isinstance(view, LiveTable) else contextlib.nullcontext():
+        Running(runner).wait()
+        view.show(runner.status)
+    view.say("Stopped." if not until_done else "Done.")
+
+
+def _settings(pairs: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise OttlaError(f"--conf {pair} is no setting of Spark's: write spark.NAME=VALUE.")
+        found[name] = value
+    return found

@@ -27,10 +27,9 @@ def ottla_node() -> "Iterator[Node]":
 def ottla_topic(ottla_node: "Node") -> Iterator[str]:
     """The name of a new topic of one partition, gone after the test."""
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    admin = AdminClient({"bootstrap.servers": ottla_node.bootstrap_servers})
+    admin = ottla_node.connection.admin()
     name = f"test-{uuid4().hex[:12]}"
     admin.create_topics([NewTopic(name, 1, 1)])[name].result(10)
     yield name

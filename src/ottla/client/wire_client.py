@@ -1,69 +1,52 @@
 """Requests that librdkafka's admin client lacks, asked over the wire of any broker of a cluster.
 
-Versions are those that Apache Kafka 4.0 and later, and Ottla, all speak; share groups are asked
-for as of 4.2.
+Versions are agreed upon with each broker as its connection is opened: the newest that both know.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ottla.config.topology import host_and_port
 from ottla.errors import OttlaError
 from ottla.ports.network import Link, LinkLost, TcpNetwork
+from ottla.version import VERSION
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
-from ottla.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
-from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest
-from ottla.wire.messages.describe_groups import DescribeGroupsRequest
-from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
-from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
-from ottla.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
-from ottla.wire.messages.elect_leaders import ElectLeadersRequest
+from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from ottla.wire.messages.list_groups import ListGroupsRequest
-from ottla.wire.messages.list_offsets import ListOffsetsRequest
-from ottla.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
-from ottla.wire.messages.metadata import MetadataRequest
-from ottla.wire.messages.share_group_describe import ShareGroupDescribeRequest
-from ottla.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
-from ottla.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 M = TypeVar("M", bound=Message)
 Address = tuple[str, int]
 
 ANSWER_S_MAX = 15.0
-VERSIONS: dict[type[Message], int] = {
-    AlterPartitionReassignmentsRequest: 0,
-    ConsumerGroupDescribeRequest: 1,
-    DescribeClusterRequest: 2,
-    DescribeGroupsRequest: 6,
-    DescribeLogDirsRequest: 4,
-    DescribeQuorumRequest: 1,
-    DescribeShareGroupOffsetsRequest: 1,
-    ElectLeadersRequest: 2,
-    FindCoordinatorRequest: 4,
-    ListGroupsRequest: 5,
-    ListOffsetsRequest: 7,
-    ListPartitionReassignmentsRequest: 0,
-    MetadataRequest: 12,
-    ShareGroupDescribeRequest: 1,
-    StreamsGroupDescribeRequest: 0,
-    UnregisterBrokerRequest: 0,
-}
+HELLO_VERSION = 3  # of ApiVersions itself; every broker since 2.4 knows it
+
+
+class Agreed(NamedTuple):
+    """An open connection, and what the broker at its other end understands."""
+
+    link: Link
+    client: Client
+    versions: Mapping[int, range]  # by API key
+
+    def version(self, request: Message) -> int | None:
+        """The newest that both know; None where the broker does not know the API."""
+        theirs = self.versions.get(request.API_KEY, range(0))
+        return max(set(theirs) & set(request.VERSIONS), default=None)
 
 
 class WireClient:
     """Connections to a cluster, opened when they are needed, closed together."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, client_id: str = "ottla") -> None:
         self._bootstrap = bootstrap
+        self._client_id = client_id
         self._places = [host_and_port("--bootstrap", one) for one in bootstrap.split(",") if one]
         self._network = TcpNetwork()
-        self._links: dict[Address, tuple[Link, Client]] = {}
+        self._open: dict[Address, Agreed] = {}
 
     async def __aenter__(self) -> "WireClient":
         return self
@@ -74,8 +57,8 @@ class WireClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for link, _ in self._links.values():
-            link.close()
+        for agreed in self._open.values():
+            agreed.link.close()
 
     def also_at(self, places: Iterable[Address]) -> None:
         """Brokers that were heard of: they are asked when those that were named are gone."""
@@ -93,11 +76,14 @@ class WireClient:
         )
 
     async def ask(self, place: Address, request: Message, response: type[M]) -> M | None:
-        """None where nobody answers there."""
+        """None where nobody answers there, or nobody who knows the API."""
         try:
             async with asyncio.timeout(ANSWER_S_MAX):
-                client = await self._client(place)
-                return await client.ask(request, VERSIONS[type(request)], response)
+                agreed = await self._agreed(place)
+                version = agreed.version(request)
+                if version is None:
+                    return None
+                return await agreed.client.ask(request, version, response)
         except (LinkLost, MalformedMessage, TimeoutError):
             return None
 
@@ -109,9 +95,21 @@ class WireClient:
             raise OttlaError(f"Nobody coordinates {group} at the moment.")
         return found.host, found.port
 
-    async def _client(self, place: Address) -> Client:
-        known = self._links.get(place)
-        if known is None or not known[0].is_open:
+    async def _agreed(self, place: Address) -> Agreed:
+        known = self._open.get(place)
+        if known is None or not known.link.is_open:
             link = await self._network.connect(*place, lambda: None)
-            known = self._links[place] = link, Client(link, "ottla")
-        return known[1]
+            client = Client(link, self._client_id)
+            try:
+                known = self._open[place] = Agreed(link, client, await _versions(client))
+            except BaseException:
+                link.close()
+                raise
+        return known
+
+
+async def _versions(client: Client) -> dict[int, range]:
+    """What a broker understands, by API key."""
+    hello = ApiVersionsRequest(client_software_name="ottla", client_software_version=VERSION)
+    told = await client.ask(hello, HELLO_VERSION, ApiVersionsResponse)
+    return {one.api_key: range(one.min_version, one.max_version + 1) for one in told.api_keys}

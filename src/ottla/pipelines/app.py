@@ -1,10 +1,10 @@
 """An application: what the user's file makes, and `ottla run` runs."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ottla.client.connection import ClientProperties, given_connection
 from ottla.pipelines.definitions import (
     Application,
     DefinitionError,
@@ -48,7 +48,8 @@ class App:
     "throughput" takes micro-batches. `delivery`: "exactly_once" takes micro-batches throughout;
     unset, micro-batches are exactly once and real-time queries at least once. `checkpoints` is
     where they lie (a path, file:, hdfs://, s3a://), `conf` Spark's own settings, `memory` its
-    driver's. `on_error`: what becomes of a row that a function of yours fails on, unless the
+    driver's. `client`: properties of Kafka's clients, or a file of them, in Java's names or
+    librdkafka's. `on_error`: what becomes of a row that a function of yours fails on, unless the
     operator says otherwise.
     """
 
@@ -61,7 +62,7 @@ class App:
         delivery: Delivery | None = None,
         parallelism: int = 2,
         start: "Literal['earliest', 'latest']" = "earliest",
-        client: Mapping[str, str] | None = None,
+        client: ClientProperties | None = None,
         checkpoints: str | None = None,
         conf: Mapping[str, str] | None = None,
         memory: str = "1g",
@@ -75,7 +76,7 @@ class App:
         self._delivery: Delivery | None = delivery
         self._parallelism = parallelism
         self._start: Literal["earliest", "latest"] = start
-        self._client = dict(client or {})
+        self._client = client or {}
         self._checkpoints = checkpoints
         self._conf = dict(conf or {})
         self._memory = memory
@@ -197,8 +198,7 @@ class App:
             delivery=self._delivery,
             parallelism=self._parallelism,
             start=self._start,
-            bootstrap=self._bootstrap or os.environ.get("OTTLA_BOOTSTRAP", "localhost:9092"),
-            client=self._client,
+            connection=given_connection(self._bootstrap, self._client, str(self.where)),
             checkpoints=self._checkpoints,
             conf=self._conf,
             memory=self._memory,

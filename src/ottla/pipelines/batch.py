@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from ottla.client.connection import ClientProperties
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Format, Source
 
@@ -23,7 +24,7 @@ def read(
     start: Place | None = None,
     end: Place | None = None,
     bootstrap: str | None = None,
-    client: Mapping[str, str] | None = None,
+    client: ClientProperties | None = None,
 ) -> "DataFrame":
     """The records of a topic with the columns that an application would see (starts Spark).
 
@@ -39,11 +40,10 @@ def read(
     definition = app.definition()
     spark = session(SparkSettings(master=os.environ.get("OTTLA_MASTER", LOCAL_MASTER)))
     options = {
-        "kafka.bootstrap.servers": definition.bootstrap,
         "subscribe": topic,
         "includeHeaders": "true",
         "kafka.isolation.level": "read_committed",
-        **{f"kafka.{name}": text for name, text in definition.client.items()},
+        **{f"kafka.{name}": text for name, text in definition.connection.java().items()},
         **_place("starting", topic, start),
         **_place("ending", topic, end),
     }

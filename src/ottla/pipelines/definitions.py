@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from ottla.client.connection import Connection
 from ottla.errors import OttlaError
 
 META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
@@ -360,11 +361,14 @@ class Application:
     delivery: Delivery | None = None
     parallelism: int = 2
     start: Literal["earliest", "latest"] = "earliest"
-    bootstrap: str = "localhost:9092"
-    client: Mapping[str, str] = field(default_factory=dict)
+    connection: Connection = field(default_factory=Connection)
     checkpoints: str | None = None  # where they lie; None: the user's folder for state
     conf: Mapping[str, str] = field(default_factory=dict)  # Spark's own settings
     memory: str = "1g"  # of Spark's driver
+
+    @property
+    def bootstrap(self) -> str:
+        return self.connection.bootstrap
 
 
 def walk(node: Node) -> Iterator[Node]:

@@ -229,7 +229,7 @@ class Membership:
         self.lost = f"another copy of {self.application.name} has taken over{who}"
 
     def _evict(self, member_id: str) -> bool:
-        return evict(self.application.bootstrap, self.group, INSTANCE, member_id)
+        return evict(self.application.connection, self.group, INSTANCE, member_id)
 
     def _alive(self, other: Copy) -> bool | None:
         if other.host == self.own.host and other.process == self.own.process:
@@ -275,20 +275,16 @@ def _left(consumer: Any, partitions: list[Any]) -> None:
 
 
 def _consumer(application: Application, group: str, copy: Copy, instance: str | None) -> Any:
-    from confluent_kafka import Consumer
-
     settings: dict[str, Any] = {
-        "bootstrap.servers": application.bootstrap,
         "group.id": group,
-        "client.id": copy.client_id,
         "enable.auto.commit": False,
         "session.timeout.ms": int(SESSION_S * 1000),
         "heartbeat.interval.ms": 2000,
         "socket.timeout.ms": 5_000,  # how long a commit waits for a broker that is away
         "auto.offset.reset": "latest",
         "logger": QUIET,  # what matters is told by us
-        **application.client,
     }
+    fixed = {"client.id": copy.client_id}  # the other copies read it
     if instance is not None:
-        settings["group.instance.id"] = instance
-    return Consumer(settings)
+        fixed["group.instance.id"] = instance
+    return application.connection.consumer(settings, fixed=fixed)

@@ -75,13 +75,13 @@ class Reading:
     def connection(self) -> dict[str, str]:
         """What a reader needs besides its topics."""
         options = {
-            "kafka.bootstrap.servers": self.application.bootstrap,
             "includeHeaders": "true",
             "kafka.isolation.level": "read_committed",
             # Spark asks for the partition's both ends after each poll, so polls should be few.
             "kafka.max.poll.records": "50000",
         }
-        return options | {f"kafka.{name}": v for name, v in self.application.client.items()}
+        reaching = self.application.connection.java()
+        return options | {f"kafka.{name}": value for name, value in reaching.items()}
 
 
 @dataclass

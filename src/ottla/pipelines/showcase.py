@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ottla.client.connection import Connection
 from ottla.pipelines.app import App
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
@@ -96,13 +97,11 @@ class Generator:
     """Customers first, then orders without end; a customer moves now and then."""
 
     def __init__(self, bootstrap: str, rate: int, seed: int = 1) -> None:
-        from confluent_kafka import Producer
-
         self.stopping = threading.Event()
         self.wanted = threading.Event()  # orders that wait for Spark's start would look slow
         self._rate = rate
         self._chance = random.Random(seed)
-        self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, "log_level": 2})
+        self._producer = Connection(bootstrap).producer({"linger.ms": 1})
 
     def customers(self) -> None:
         for number in range(PEOPLE):
@@ -141,16 +140,12 @@ class Results:
         self._on_result = on_result
 
     def run(self) -> None:
-        from confluent_kafka import Consumer
-
-        consumer = Consumer(
+        consumer = Connection(self._bootstrap).consumer(
             {
-                "bootstrap.servers": self._bootstrap,
                 "group.id": "shop-window",
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 10,
                 "topic.metadata.refresh.interval.ms": 1000,
-                "log_level": 2,
             }
         )
         consumer.subscribe([TURNOVER])

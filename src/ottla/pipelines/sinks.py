@@ -112,7 +112,7 @@ def make_topics(
     spark: "SparkSession", sink: Sink, application: Application, partitions: int
 ) -> None:
     """Let the session know the function that makes a routed sink's topics."""
-    settings = {"bootstrap.servers": application.bootstrap, **application.client}
+    settings = application.connection.java()
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     jvm.ottla.TopicMaker.register(session, maker(sink), settings, partitions, topic_config(sink))
@@ -125,7 +125,7 @@ def exactly_once(
 
     `separator` (see `separating`) takes a batch apart that the user's code has failed in.
     """
-    settings = {"bootstrap.servers": application.bootstrap, **application.client}
+    settings = application.connection.java()
     jvm: Any = query._spark._jvm
     if separator is not None:
         ensure_callback_server_started(query._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
@@ -145,7 +145,7 @@ def wait_until_committed(
     admins = jvm.org.apache.kafka.clients.admin
     options = admins.ListTransactionsOptions()
     options.filterStates([admins.TransactionState.PREPARE_COMMIT])
-    admin = admins.Admin.create({"bootstrap.servers": application.bootstrap, **application.client})
+    admin = admins.Admin.create(application.connection.java())
     until = time.monotonic() + timeout_s
     try:
         while any(
@@ -161,11 +161,7 @@ def wait_until_committed(
 
 
 def at_least_once(query: "DataStreamWriter", application: Application) -> "DataStreamWriter":
-    settings = {
-        "bootstrap.servers": application.bootstrap,
-        "compression.type": "lz4",
-        **application.client,
-    }
+    settings = application.connection.java({"compression.type": "lz4"})
     return query.format("kafka").options(**{f"kafka.{n}": v for n, v in settings.items()})
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ottla.client.connection import ClientProperties, Connection, given_connection
 from ottla.errors import OttlaError
 from ottla.pipelines.app import changelog_topic
 
@@ -25,21 +26,25 @@ class TableView(Mapping[str, Any]):
     """
 
     def __init__(
-        self, app: str, table: str, *, bootstrap: str, client: Mapping[str, str] | None = None
+        self,
+        app: str,
+        table: str,
+        *,
+        bootstrap: str | None = None,
+        client: ClientProperties | None = None,
+        connection: Connection | None = None,
     ) -> None:
-        from confluent_kafka import Consumer, KafkaException
+        from confluent_kafka import KafkaException
 
-        self._consumer = Consumer(
+        reached = connection or given_connection(bootstrap, client or {}, "client=")
+        self._consumer = reached.consumer(
             {
-                "bootstrap.servers": bootstrap,
                 "group.id": f"{app}-table-view",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 # Retention may have taken the first offsets, where reading begins.
                 "auto.offset.reset": "earliest",
-                "log_level": 2,
-                **(client or {}),
             }
         )
         self._rows: dict[str, Any] = {}
@@ -47,7 +52,7 @@ class TableView(Mapping[str, Any]):
         try:
             topics = self._consumer.list_topics(timeout=TIMEOUT_S).topics
         except KafkaException as error:
-            raise OttlaError(f"No broker answers at {bootstrap}.") from error
+            raise OttlaError(f"No broker answers at {reached.bootstrap}.") from error
         named = changelog_topic(app, table)
         self.topic = named if named in topics else table
         if self.topic not in topics:

@@ -32,16 +32,7 @@ class Cluster:
 
 
 def connect(application: Application) -> Any:
-    from confluent_kafka.admin import AdminClient
-
-    return AdminClient(
-        {
-            "bootstrap.servers": application.bootstrap,
-            "log_level": 2,
-            "socket.timeout.ms": 10_000,
-            **application.client,
-        }
-    )
+    return application.connection.admin({"socket.timeout.ms": 10_000})
 
 
 def describe(application: Application, say: Callable[[str], None] | None = None) -> Cluster:

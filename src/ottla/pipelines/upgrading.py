@@ -126,7 +126,6 @@ def plan_next(
 
 def bring_over(application: Application, rebuilt: str, topic: str, partitions: int) -> int:
     """Make a table's topic say what the rebuilt one says; the number of rows that differed."""
-    from confluent_kafka import Producer
 
     new = dict(latest(application, rebuilt))
     old = dict(latest(application, topic))
@@ -140,13 +139,8 @@ def bring_over(application: Application, rebuilt: str, topic: str, partitions: i
     }
     if not (changed or gone):
         return 0
-    producer = Producer(
-        {
-            "bootstrap.servers": application.bootstrap,
-            "transactional.id": f"{application.name}-switch-{topic}",
-            "log_level": 2,
-            **application.client,
-        }
+    producer = application.connection.producer(
+        {"transactional.id": f"{application.name}-switch-{topic}"}
     )
     producer.init_transactions(TIMEOUT_S)
     producer.begin_transaction()
@@ -166,18 +160,15 @@ def bring_over(application: Application, rebuilt: str, topic: str, partitions: i
 
 def latest(application: Application, topic: str) -> Iterator[tuple[bytes | None, Row]]:
     """The last record of every key, of committed records; deleted keys are absent."""
-    from confluent_kafka import Consumer, KafkaError, TopicPartition
+    from confluent_kafka import KafkaError, TopicPartition
 
-    consumer = Consumer(
+    consumer = application.connection.consumer(
         {
-            "bootstrap.servers": application.bootstrap,
             "group.id": f"{application.name}-{uuid.uuid4().hex}",
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
-            "log_level": 2,
-            **application.client,
         }
     )
     with contextlib.closing(consumer):

@@ -90,18 +90,13 @@ class Watcher:
                 self._buried[message.topic() or ""] += 1
 
     def _consumer(self) -> "Consumer":
-        from confluent_kafka import Consumer
-
-        return Consumer(
+        return self._application.connection.consumer(
             {
-                "bootstrap.servers": self._application.bootstrap,
                 "group.id": f"{self._application.name}-watcher",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "queued.min.messages": 1,
                 "fetch.message.max.bytes": 65_536,
-                "log_level": 2,
-                **self._application.client,
             }
         )
 

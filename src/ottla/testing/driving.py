@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ottla.client.connection import ClientProperties, given_properties
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Application, Plain, walk
@@ -55,18 +56,27 @@ class Record:
 
 
 @contextlib.contextmanager
-def drive(app: App, *, bootstrap: str | None = None) -> "Iterator[Driver]":
+def drive(
+    app: App, *, bootstrap: str | None = None, client: ClientProperties | None = None
+) -> "Iterator[Driver]":
     """`with drive(app) as d: d.send("orders", value={…}); assert d.read("totals") == […]`.
 
     Brokers: `bootstrap`, else `$OTTLA_TEST_BOOTSTRAP`, else a node that this process starts once.
+    `client` as in `App`, which keeps its own but for what it says of security.
     """
     definition = app.definition()
     if uses_frames(definition):  # they are bound to their brokers and topics already
-        address = definition.bootstrap
+        connection = definition.connection
     else:
         address = bootstrap or os.environ.get("OTTLA_TEST_BOOTSTRAP") or shared_node()
+        said = given_properties(client or {}, "client=")
+        connection = definition.connection.elsewhere(address, said)
     definition = replace(
-        definition, bootstrap=address, parallelism=1, start="earliest", latency="throughput"
+        definition,
+        connection=connection,
+        parallelism=1,
+        start="earliest",
+        latency="throughput",
     )
     driver = Driver(definition, Path(tempfile.mkdtemp(prefix="ottla-drive-")))
     try:
@@ -93,8 +103,6 @@ class Driver:
     """One run of an application. `now_ms` is the timestamp of the next record sent."""
 
     def __init__(self, application: Application, folder: Path) -> None:
-        from confluent_kafka import Producer
-
         self.application = application
         self.folder = folder
         self.now_ms = int(START.timestamp() * 1000)
@@ -129,9 +137,7 @@ class Driver:
                 if not self._is_routed(topic)
             ],
         )
-        self._producer = Producer(
-            {"bootstrap.servers": application.bootstrap, "linger.ms": 0, "log_level": 2}
-        )
+        self._producer = application.connection.producer({"linger.ms": 0})
         self._waiting = 0  # records that were sent since all was settled
         self._starter: Starter | None = None
         self._recorder = Recorder()
@@ -251,20 +257,18 @@ class Driver:
         return self._starter
 
     def _fetch(self, topic: str, *, from_start: bool = False) -> Iterator[Record]:
-        from confluent_kafka import Consumer, TopicPartition
+        from confluent_kafka import TopicPartition
 
         if topic not in self._names:
             raise OttlaError(f"The application does not write {topic}.")
         place = {} if from_start else self._read.setdefault(topic, {})
-        consumer = Consumer(
+        consumer = self.application.connection.consumer(
             {
-                "bootstrap.servers": self.application.bootstrap,
                 "group.id": f"drive-{self._tag}",
                 "isolation.level": "read_committed",
                 "enable.partition.eof": True,
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 10,
-                "log_level": 2,
             }
         )
         open_partitions = set(range(self._partitions[topic]))

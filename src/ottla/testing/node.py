@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+from ottla.client.connection import Connection
 from ottla.errors import OttlaError
 from ottla.ports.network import free_ports
 
@@ -54,6 +55,11 @@ class Node:
     @property
     def bootstrap_servers(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def connection(self) -> Connection:
+        """What makes clients: `node.connection.producer()`."""
+        return Connection(self.bootstrap_servers)
 
     @property
     def pid(self) -> int:

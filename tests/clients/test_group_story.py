@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from typer.testing import CliRunner
 
 from ottla.cli.app import app
+from ottla.client.connection import Connection
 from ottla.client.rebalances import last_rebalance
 from support.brokers import Kind
 from support.confluent import close_together
@@ -25,14 +26,14 @@ def test_the_reason_of_the_last_rebalance_is_told(
     name = f"story-{uuid.uuid4()}"
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(name, 2, 1)])[name].result(10)
-    assert last_rebalance(bootstrap, name) is None
+    assert last_rebalance(Connection(bootstrap), name) is None
     options = {"bootstrap.servers": bootstrap, "group.id": name, "client.id": "reader"}
     consumer = Consumer({**options, "group.protocol": protocol})
     consumer.subscribe([name])
     deadline = time.monotonic() + 20
     while len(consumer.assignment()) < 2 and time.monotonic() < deadline:
         consumer.poll(0.1)
-    story = last_rebalance(bootstrap, name)
+    story = last_rebalance(Connection(bootstrap), name)
     assert story is not None
     assert "joined" in story["reason"]
     assert story["finished"]

@@ -23,7 +23,7 @@ from ottla.cli import (
 from ottla.cli.run import run as run_application
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
-from ottla.client.admin import explain
+from ottla.client.kafka_errors import explain
 from ottla.errors import KafkaError, OttlaError
 from ottla.version import VERSION
 

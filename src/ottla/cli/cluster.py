@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from ottla.cli import local_cluster
-from ottla.cli.arguments import DEFAULT_BOOTSTRAP, Bootstrap, Json
+from ottla.cli.arguments import DryRun, Json, Target, reaches_a_cluster
 from ottla.cli.cluster_status import as_json, show
 from ottla.cli.output import err, print_json, print_table, progress
 from ottla.cli.sizes import show_bytes
@@ -51,7 +51,6 @@ app = typer.Typer(
     help="Run a cluster for development; look at, balance and empty brokers of any cluster.",
 )
 Node = Annotated[int, typer.Argument(metavar="NODE", min=0, help="The broker's node.id.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the moves and make none.")]
 
 
 @app.command()
@@ -75,11 +74,12 @@ def run(
 
 
 @app.command()
-def status(json: Json = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+@reaches_a_cluster
+def status(target: Target, json: Json = False) -> None:
     """Show quorum, brokers, and the partitions that lack a replica."""
 
     async def look() -> ClusterState:
-        async with WireClient(bootstrap) as wire:
+        async with target.connection().wire() as wire:
             return await read_cluster(wire)
 
     state = asyncio.run(look())
@@ -90,11 +90,12 @@ def status(json: Json = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None
 
 
 @app.command()
-def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+@reaches_a_cluster
+def balance(target: Target, dry_run: DryRun = False) -> None:
     """Spread bytes and leaders evenly over the brokers, with as few copies as that takes."""
 
     async def work() -> None:
-        async with WireClient(bootstrap) as wire:
+        async with target.connection().wire() as wire:
             state = await read_cluster(wire)
             refuse_while_moving(state)
             for one in without_leader(state):
@@ -113,7 +114,9 @@ def balance(dry_run: DryRun = False, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -
 
 
 @app.command()
+@reaches_a_cluster
 def drain(
+    target: Target,
     nodes: Annotated[
         list[int], typer.Argument(metavar="NODE...", min=0, help="The brokers' node.id.")
     ],
@@ -125,12 +128,11 @@ def drain(
         ),
     ] = False,
     dry_run: DryRun = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Move everything off a broker, or several, so that they can be taken out."""
 
     async def work() -> None:
-        async with WireClient(bootstrap) as wire:
+        async with target.connection().wire() as wire:
             state = await read_cluster(wire)
             refuse_while_moving(state)
             known = {broker.id for broker in state.brokers}
@@ -150,11 +152,12 @@ def drain(
 
 
 @app.command()
-def forget(node: Node, bootstrap: Bootstrap = DEFAULT_BOOTSTRAP) -> None:
+@reaches_a_cluster
+def forget(target: Target, node: Node) -> None:
     """Strike a broker that was drained and stopped from the cluster's list."""
 
     async def work() -> None:
-        async with WireClient(bootstrap) as wire:
+        async with target.connection().wire() as wire:
             state = await read_cluster(wire)
             if any(broker.id == node and broker.answers for broker in state.brokers):
                 raise OttlaError(f"Node {node} still runs. Drain it, stop it, then forget it.")

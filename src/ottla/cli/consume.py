@@ -10,23 +10,19 @@ import typer
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
-from ottla.cli.arguments import (
-    DEFAULT_BOOTSTRAP,
-    Bootstrap,
-    ClientOptions,
-    assignments,
-    complete_topics,
-)
+from ottla.cli.arguments import Target, complete_topics, reaches_a_cluster
 from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import err, print_json
-from ottla.client.admin import Cluster
+from ottla.client.admin import find_topic
 from ottla.errors import OttlaError
 
 Place = tuple[str | None, int | None]
 BEGINNING, END = -2, -1
 
 
+@reaches_a_cluster
 def consume(
+    target: Target,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics)],
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", "-f", help="All there is, not only what comes.")
@@ -54,15 +50,13 @@ def consume(
     headers: Annotated[bool, typer.Option("--headers", "-H", help="Show headers.")] = False,
     timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Show when.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Print a topic's records as they come."""
     if group and (offset is not None or since or partition is not None):
         raise OttlaError("A group goes on where it was; leave out --offset, --since, --partition.")
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    consumer = cluster.consumer(
-        **{
+    connection = target.connection()
+    consumer = connection.consumer(
+        fixed={
             "group.id": group or f"ottla-consume-{uuid4().hex[:8]}",
             "enable.auto.commit": group is not None,
             "enable.auto.offset.store": False,  # a record counts as read when it was printed
@@ -70,7 +64,7 @@ def consume(
             "auto.offset.reset": "earliest" if from_beginning else "latest",
         }
     )
-    numbers = sorted(cluster.topic(consumer, topic).partitions)
+    numbers = sorted(find_topic(consumer, connection, topic).partitions)
     if group:
         if not from_beginning:
             _tell_a_new_group(consumer, group, topic, numbers)

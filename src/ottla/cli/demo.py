@@ -17,8 +17,8 @@ from random import Random
 from typing import Annotated
 
 import typer
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewTopic
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
@@ -26,6 +26,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ottla.cli.output import out
+from ottla.client.connection import Connection
 from ottla.pipelines.extra import need_extra
 from ottla.pipelines.java import find_java
 from ottla.testing.node import Node
@@ -97,7 +98,7 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
 
 
 def create_topic(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    admin = Connection(bootstrap).admin()
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(10)
 
 
@@ -144,7 +145,7 @@ def orders(seed: int = 1) -> Iterator[dict[str, object]]:
 
 
 def feed(board: Board, rate: int, stopping: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": board.bootstrap, "log_level": 0})
+    producer = Connection(board.bootstrap).producer()
     for order in orders():
         producer.produce(TOPIC, json.dumps(order), key=str(order["city"]))
         producer.poll(0)
@@ -155,13 +156,11 @@ def feed(board: Board, rate: int, stopping: threading.Event) -> None:
 
 
 def read(board: Board, name: str, stopping: threading.Event) -> None:
-    consumer = Consumer(
+    consumer = Connection(board.bootstrap).consumer(
         {
-            "bootstrap.servers": board.bootstrap,
             "group.id": GROUP,
             "client.id": name,
             "auto.offset.reset": "earliest",
-            "log_level": 0,
         }
     )
 

@@ -5,32 +5,30 @@ from typing import Annotated
 
 import typer
 from confluent_kafka import (
-    ConsumerGroupState,
     ConsumerGroupTopicPartitions,
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
+from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
 from rich.markup import escape
 
 from ottla.cli import share_groups as shown_share_groups
 from ottla.cli import streams_groups as shown_streams_groups
 from ottla.cli.arguments import (
-    DEFAULT_BOOTSTRAP,
-    Bootstrap,
-    ClientOptions,
+    DryRun,
     Json,
+    Target,
     Yes,
-    assignments,
     complete_groups,
+    reaches_a_cluster,
 )
 from ottla.cli.members import as_json, print_members
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import told
 from ottla.client import share_groups, streams_groups
-from ottla.client.admin import TIMEOUT_S, Cluster, Place, explain
+from ottla.client.admin import TIMEOUT_S, Admin, Place
+from ottla.client.kafka_errors import explain
 from ottla.client.members import GroupMember, readers
 from ottla.client.rebalances import last_rebalance
 from ottla.client.share_groups import ShareGroup
@@ -46,19 +44,18 @@ COLUMNS = ("topic", "partition", "committed", "end", "lag", "reader")
 
 
 @app.command(name="list")
+@reaches_a_cluster
 def list_groups(
+    target: Target,
     json: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """List the groups and the state they are in."""
-    admin = Cluster(
-        bootstrap, assignments(client, "--client")
-    ).admin()  # held: a client that is let go never answers
-    known = streams_groups.kinds(bootstrap)  # librdkafka lists groups of consumers only
+    connection = target.connection()
+    admin = Admin(connection)
+    known = streams_groups.kinds(connection)  # librdkafka lists groups of consumers only
     known |= {
         group.group_id: (group.state.name.lower(), group.type.name.lower() if group.type else "")
-        for group in admin.list_consumer_groups().result(TIMEOUT_S).valid
+        for group in admin.client.list_consumer_groups().result(TIMEOUT_S).valid
     }
     rows = sorted((name, *row) for name, row in known.items())
     if json:
@@ -68,16 +65,15 @@ def list_groups(
 
 
 @app.command()
+@reaches_a_cluster
 def describe(
+    target: Target,
     group: Group,
     json: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Show where a group stands in each partition, and what each member holds."""
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    admin = cluster.admin()
-    described = _described(admin, group, bootstrap)
+    admin = Admin(target.connection())
+    described = _described(admin, group)
     if isinstance(described, ShareGroup):
         shown_share_groups.show(described, json)
         return
@@ -86,8 +82,8 @@ def describe(
         story, more = streams_groups.story(described), shown_streams_groups.as_json(described)
     else:
         state, members = described.state.name.lower(), _members(described)
-        story, more = last_rebalance(bootstrap, group), {"members": as_json(members)}
-    rows = _progress(cluster, admin, group, readers(members))
+        story, more = last_rebalance(admin.connection, group), {"members": as_json(members)}
+    rows = _progress(admin, group, readers(members))
     if json:
         parts = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
@@ -119,12 +115,12 @@ def _members(described: ConsumerGroupDescription) -> list[GroupMember]:
 
 
 def _progress(
-    cluster: Cluster, admin: AdminClient, group: str, read_by: Mapping[Place, str]
+    admin: Admin, group: str, read_by: Mapping[Place, str]
 ) -> list[tuple[str, int, int | None, int | None, int | None, str | None]]:
     """A row of `COLUMNS` for each partition that was read or has a reader."""
-    committed = _committed(admin, group)
+    committed = admin.committed(group)
     places = sorted({*committed, *read_by})
-    ends = cluster.offsets(admin, places, OffsetSpec.latest())
+    ends = admin.offsets(places, OffsetSpec.latest())
     return [
         (
             *place,
@@ -138,7 +134,9 @@ def _progress(
 
 
 @app.command(name="reset-offsets")
+@reaches_a_cluster
 def reset_offsets(
+    target: Target,
     group: Group,
     topic: Annotated[
         list[str],
@@ -148,20 +146,17 @@ def reset_offsets(
         str,
         typer.Option("--to", help="earliest, latest, an offset, +N or -N from here, or a time."),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show, but change nothing.")] = False,
+    dry_run: DryRun = False,
     json: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Move a group that does not read at the moment to other offsets."""
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    admin = cluster.admin()
-    named = (place for given in topic for place in _places(cluster, admin, given))
+    admin = Admin(target.connection())
+    named = (place for given in topic for place in _places(admin, given))
     places = list(dict.fromkeys(named))  # `-t t -t t:0` names a partition twice
-    before = _committed(admin, group)
-    after = _targets(cluster, admin, places, to, before)
+    before = admin.committed(group)
+    after = _targets(admin, places, to, before)
     if not dry_run:
-        _move(cluster, admin, group, after)
+        _move(admin, group, after)
     rows = [(*place, before.get(place), after[place]) for place in places]
     if json:
         columns = ("topic", "partition", "before", "after")
@@ -173,20 +168,20 @@ def reset_offsets(
 
 
 @app.command()
+@reaches_a_cluster
 def delete(
+    target: Target,
     groups: Annotated[
         list[str], typer.Argument(metavar="GROUP...", autocompletion=complete_groups)
     ],
     yes: Yes = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Delete groups that have no members, with the offsets they committed."""
-    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
+    admin = Admin(target.connection())
     if not yes:
         typer.confirm(f"Delete {', '.join(groups)} for good?", abort=True, err=True)
     failed = False
-    for group, future in admin.delete_consumer_groups(groups).items():
+    for group, future in admin.client.delete_consumer_groups(groups).items():
         try:
             future.result(TIMEOUT_S)
             err.print(f"Deleted {group}.")
@@ -197,46 +192,22 @@ def delete(
         raise typer.Exit(1)
 
 
-def _described(
-    admin: AdminClient, group: str, bootstrap: str
-) -> ConsumerGroupDescription | StreamsGroup | ShareGroup:
-    described = _of_consumers(admin, group)
+def _described(admin: Admin, group: str) -> ConsumerGroupDescription | StreamsGroup | ShareGroup:
+    described = admin.group(group)
     if described is not None:
         return described
-    streams = streams_groups.described(bootstrap, group)
+    streams = streams_groups.described(admin.connection, group)
     if streams is not None:
         return streams
-    shared = share_groups.described(bootstrap, group)
+    shared = share_groups.described(admin.connection, group)
     if shared is not None:
         return shared
     raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
 
 
-def _of_consumers(admin: AdminClient, group: str) -> ConsumerGroupDescription | None:
-    """Only the coordinator is asked: a list of all groups would wait for brokers that are down."""
-    try:
-        found = admin.describe_consumer_groups([group])[group].result(TIMEOUT_S)
-    except KafkaException as error:
-        if error.args[0].code() != ClientError.GROUP_ID_NOT_FOUND:
-            raise
-        return None
-    assert isinstance(found, ConsumerGroupDescription)
-    return None if found.state == ConsumerGroupState.DEAD else found
-
-
-def _committed(admin: AdminClient, group: str) -> dict[Place, int]:
-    request = ConsumerGroupTopicPartitions(group)
-    answer = admin.list_consumer_group_offsets([request])[group].result(TIMEOUT_S)
-    return {
-        (part.topic, part.partition): part.offset
-        for part in answer.topic_partitions
-        if part.offset >= 0
-    }
-
-
-def _places(cluster: Cluster, admin: AdminClient, given: str) -> list[Place]:
+def _places(admin: Admin, given: str) -> list[Place]:
     name, _, number = given.rpartition(":") if ":" in given else (given, "", "")
-    partitions = sorted(cluster.topic(admin, name).partitions)
+    partitions = sorted(admin.topic(name).partitions)
     if not number:
         return [(name, each) for each in partitions]
     if not number.isdigit() or int(number) not in partitions:
@@ -244,24 +215,24 @@ def _places(cluster: Cluster, admin: AdminClient, given: str) -> list[Place]:
     return [(name, int(number))]
 
 
-def _move(cluster: Cluster, admin: AdminClient, group: str, after: Mapping[Place, int]) -> None:
+def _move(admin: Admin, group: str, after: Mapping[Place, int]) -> None:
     """The broker answers for each partition; a group that reads refuses them one by one."""
     parts = [TopicPartition(*place, offset) for place, offset in after.items()]
     request = ConsumerGroupTopicPartitions(group, parts)
-    answer = admin.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+    answer = admin.client.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
     errors = [part.error for part in answer.topic_partitions if part.error is not None]
     if errors:
         raise OttlaError(
             f"{len(errors)} of {len(parts)} partitions were not moved: "
-            f"{explain(KafkaException(errors[0]), cluster.bootstrap)}"
+            f"{explain(KafkaException(errors[0]), admin.connection.bootstrap)}"
         )
 
 
 def _targets(
-    cluster: Cluster, admin: AdminClient, places: list[Place], to: str, before: dict[Place, int]
+    admin: Admin, places: list[Place], to: str, before: dict[Place, int]
 ) -> dict[Place, int]:
     def ask(spec: OffsetSpec) -> dict[Place, int]:
-        found = cluster.offsets(admin, places, spec)
+        found = admin.offsets(places, spec)
         for name, number in places:
             if (name, number) not in found:
                 raise OttlaError(

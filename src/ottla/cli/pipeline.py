@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ottla.cli.arguments import Target, reaches_a_cluster
 from ottla.pipelines.extra import need_extra
 
 if TYPE_CHECKING:
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Look at an application.")
 
 AppFile = Annotated[Path, typer.Argument(metavar="APP.PY", help="The application's file.")]
-Bootstrap = Annotated[
-    str | None,
-    typer.Option(
-        "--bootstrap", "-b", metavar="HOST:PORT", envvar="OTTLA_BOOTSTRAP", help="The brokers."
-    ),
-]
 
 Checkpoints = Annotated[
     str | None,
@@ -29,32 +24,33 @@ Checkpoints = Annotated[
 
 
 @app.command()
-def explain(file: AppFile, bootstrap: Bootstrap = None) -> None:
+@reaches_a_cluster
+def explain(target: Target, file: AppFile) -> None:
     """Show the stages of an application, the engine each gets and why, and what it promises."""
     from ottla.pipelines.explain import explain as in_words
     from ottla.pipelines.loading import load_app
     from ottla.pipelines.plan import make_plan
 
     need_extra()
-    definition = load_app(file).definition()
-    if bootstrap:
-        definition = replace(definition, bootstrap=bootstrap)
+    definition = aimed(load_app(file).definition(), target)
     print(in_words(make_plan(definition)))
 
 
 @app.command()
-def diff(file: AppFile, bootstrap: Bootstrap = None, checkpoints: Checkpoints = None) -> None:
+@reaches_a_cluster
+def diff(target: Target, file: AppFile, checkpoints: Checkpoints = None) -> None:
     """Show what a start of this code would mean for every stage that runs already."""
     from ottla.pipelines.changing import in_words, plan_change, what_ran
 
-    definition, state = _state_of(file, bootstrap, checkpoints)
+    definition, state = _state_of(file, target, checkpoints)
     print(in_words(plan_change(definition, what_ran(state, definition))))
 
 
 @app.command()
+@reaches_a_cluster
 def clean(
+    target: Target,
     file: AppFile,
-    bootstrap: Bootstrap = None,
     checkpoints: Checkpoints = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove it; otherwise it is only named.")
@@ -63,7 +59,7 @@ def clean(
     """Name, and with --yes remove, the state of stages that the application no longer has."""
     from ottla.pipelines.cleaning import find_leftovers, remove
 
-    definition, state = _state_of(file, bootstrap, checkpoints)
+    definition, state = _state_of(file, target, checkpoints)
     found = find_leftovers(definition, state)
     for sentence in found.sentences():
         print(sentence)
@@ -76,9 +72,12 @@ def clean(
         print("Nothing was removed: --yes removes it.")
 
 
-def _state_of(
-    file: Path, bootstrap: str | None, checkpoints: str | None
-) -> "tuple[Application, State]":
+def aimed(definition: "Application", target: Target) -> "Application":
+    """The command line goes before the application's own words."""
+    return replace(definition, connection=target.over(definition.connection))
+
+
+def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[Application, State]":
     """The application in a file, and where its checkpoints lie."""
     from ottla.pipelines.loading import load_app
     from ottla.pipelines.spark import session
@@ -86,9 +85,7 @@ def _state_of(
     from ottla.pipelines.storage import open_storage
     from ottla.pipelines.topics import describe
 
-    definition = load_app(file).definition()
-    if bootstrap:
-        definition = replace(definition, bootstrap=bootstrap)
+    definition = aimed(load_app(file).definition(), target)
     cluster = describe(definition)
     storage = open_storage(checkpoints or definition.checkpoints or state_folder(), session)
     generations = Generations(storage, definition.name, cluster.id)

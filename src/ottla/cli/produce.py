@@ -12,15 +12,10 @@ import typer
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, Producer
 
-from ottla.cli.arguments import (
-    DEFAULT_BOOTSTRAP,
-    Bootstrap,
-    ClientOptions,
-    assignments,
-    complete_topics,
-)
+from ottla.cli.arguments import Target, assignments, complete_topics, reaches_a_cluster
 from ottla.cli.output import err, progress
-from ottla.client.admin import Cluster, explain
+from ottla.client.admin import read_metadata
+from ottla.client.kafka_errors import explain
 from ottla.errors import OttlaError
 
 BYTES_MAX = 1_000_000_000
@@ -46,7 +41,9 @@ class Deliveries:
             self.first_error, self.first_line = error, line
 
 
+@reaches_a_cluster
 def produce(
+    target: Target,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=complete_topics)],
     file: Annotated[
         Path | None, typer.Argument(help="Read this file instead of standard input.")
@@ -71,20 +68,18 @@ def produce(
     compression: Annotated[
         str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")
     ] = "none",
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Send each line of standard input or a file as a record."""
     headers = list(assignments(header, "--header").items())
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    producer = cluster.producer(
-        **{
+    connection = target.connection()
+    producer = connection.producer(
+        {
             "compression.type": compression,
             "linger.ms": 5,
             "message.max.bytes": BYTES_MAX,  # what is too large is for the topic to say
         }
     )
-    cluster.metadata(producer)
+    read_metadata(producer, connection)
     deliveries = Deliveries()
     size = file.stat().st_size if file is not None and file.is_file() else None
     wrong: list[str] = []
@@ -102,7 +97,7 @@ def produce(
         except OttlaError as error:
             wrong.append(f"Line {number}: {error}")
         except KafkaException as error:
-            wrong.append(f"Line {number}: {explain(error, bootstrap)}")
+            wrong.append(f"Line {number}: {explain(error, connection.bootstrap)}")
         finally:  # whatever ended it, the lines before are records that were promised
             while producer.flush(0.2):
                 bar.update(task, description=f"{len(producer):,} records left")
@@ -110,7 +105,7 @@ def produce(
         wrong.append(
             f"{deliveries.refused:,} records were not taken, the first of them line "
             f"{deliveries.first_line}: "
-            f"{explain(KafkaException(deliveries.first_error), bootstrap)}"
+            f"{explain(KafkaException(deliveries.first_error), connection.bootstrap)}"
         )
     sent = f"{deliveries.acknowledged:,} records sent to {topic}."
     if wrong:

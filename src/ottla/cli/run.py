@@ -3,17 +3,19 @@
 import contextlib
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from ottla.cli.pipeline import AppFile, Bootstrap, Checkpoints
+from ottla.cli.arguments import Target, reaches_a_cluster
+from ottla.cli.pipeline import AppFile, Checkpoints, aimed
 from ottla.errors import OttlaError
 from ottla.pipelines.extra import need_extra
 
 
+@reaches_a_cluster
 def run(
+    target: Target,
     file: AppFile,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark cluster; default: this machine.")
@@ -25,7 +27,6 @@ def run(
     until_done: Annotated[
         bool, typer.Option("--until-done", help="Stop when everything there is was processed.")
     ] = False,
-    bootstrap: Bootstrap = None,
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
     ] = False,
@@ -54,8 +55,7 @@ def run(
 
     if master:
         os.environ["OTTLA_MASTER"] = master
-    if bootstrap:
-        os.environ["OTTLA_BOOTSTRAP"] = bootstrap
+    target.tell_code()
     need_extra()
     from ottla.pipelines.choosing import prepare
     from ottla.pipelines.handle import Running
@@ -75,10 +75,7 @@ def run(
         memory=driver_memory,
     )
     prepare(options)  # the file may start Spark as it is read
-    definition = load_app(file).definition()
-    if bootstrap:
-        definition = replace(definition, bootstrap=bootstrap)
-    plan = make_plan(definition)
+    plan = make_plan(aimed(load_app(file).definition(), target))
     from ottla.pipelines.views import LiveTable, choose_view
 
     view = choose_view()

@@ -7,24 +7,24 @@ from typing import Annotated
 
 import typer
 
-from ottla.cli.pipeline import Bootstrap
+from ottla.cli.arguments import Target, reaches_a_cluster
 
 app = typer.Typer(no_args_is_help=True, help="Read an application's tables.")
 
 
 @app.command()
+@reaches_a_cluster
 def get(
+    target: Target,
     application: Annotated[str, typer.Argument(metavar="APP", help="The application's name.")],
     name: Annotated[str, typer.Argument(metavar="TABLE", help="A named table, or a topic.")],
     key: Annotated[str | None, typer.Argument(help="Its key; default: every row.")] = None,
-    bootstrap: Bootstrap = None,
 ) -> None:
     """Print the latest value of a key, or every row as `key value`."""
     from ottla.pipelines.store import TableView
 
-    with contextlib.closing(
-        TableView(application, name, bootstrap=bootstrap or "localhost:9092")
-    ) as rows:
+    view = TableView(application, name, connection=target.connection())
+    with contextlib.closing(view) as rows:
         if key is None:
             for row in sorted(rows):
                 print(row, _shown(rows[row]), sep="\t")

@@ -4,11 +4,9 @@ from typing import Annotated
 
 import typer
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
-    ConfigSource,
     OffsetSpec,
     TopicMetadata,
 )
@@ -17,16 +15,15 @@ from confluent_kafka.cimpl import KafkaException, NewPartitions, NewTopic
 from rich.markup import escape
 
 from ottla.cli.arguments import (
-    DEFAULT_BOOTSTRAP,
-    Bootstrap,
-    ClientOptions,
     Json,
+    Target,
     Yes,
     assignments,
     complete_topics,
+    reaches_a_cluster,
 )
 from ottla.cli.output import err, out, print_json, print_table
-from ottla.client.admin import TIMEOUT_S, Cluster
+from ottla.client.admin import TIMEOUT_S, Admin
 from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Create, look at, change and delete topics.")
@@ -38,7 +35,9 @@ Name = Annotated[
 
 
 @app.command()
+@reaches_a_cluster
 def create(
+    target: Target,
     name: Name,
     partitions: Annotated[int | None, typer.Option("--partitions", "-p", min=1)] = None,
     replication_factor: Annotated[
@@ -51,15 +50,13 @@ def create(
     if_not_exists: Annotated[
         bool, typer.Option("--if-not-exists", help="Do nothing when it exists already.")
     ] = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Create a topic; what is not said here is the broker's default."""
-    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
+    admin = Admin(target.connection())
     options = assignments(config, "--config")
     topic = NewTopic(name, partitions or -1, replication_factor or -1, config=options)
     try:
-        admin.create_topics([topic])[name].result(TIMEOUT_S)
+        admin.client.create_topics([topic])[name].result(TIMEOUT_S)
     except KafkaException as error:
         exists = error.args[0].code() == ClientError.TOPIC_ALREADY_EXISTS
         if not (exists and if_not_exists):
@@ -70,17 +67,16 @@ def create(
 
 
 @app.command(name="list")
+@reaches_a_cluster
 def list_topics(
+    target: Target,
     internal: Annotated[
         bool, typer.Option("--internal", help="Also the cluster's own topics.")
     ] = False,
     json: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """List the topics, with partitions and replicas."""
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    topics = cluster.metadata(cluster.admin()).topics
+    topics = Admin(target.connection()).metadata().topics
     rows = [
         (name, len(topics[name].partitions), _replicas(topics[name]))
         for name in sorted(topics)
@@ -97,19 +93,18 @@ def list_topics(
 
 
 @app.command()
+@reaches_a_cluster
 def describe(
+    target: Target,
     name: Name,
     json: Json = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Show a topic's partitions, how much they hold, and the options that are not defaults."""
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    admin = cluster.admin()
-    topic = cluster.topic(admin, name)
+    admin = Admin(target.connection())
+    topic = admin.topic(name)
     places = [(name, number) for number in topic.partitions]
-    first = cluster.offsets(admin, places, OffsetSpec.earliest())
-    last = cluster.offsets(admin, places, OffsetSpec.latest())
+    first = admin.offsets(places, OffsetSpec.earliest())
+    last = admin.offsets(places, OffsetSpec.latest())
     rows = [
         (
             number,
@@ -121,7 +116,7 @@ def describe(
         )
         for number, part in sorted(topic.partitions.items())
     ]
-    configs = _configs(admin, name)
+    configs = admin.configs(name)
     if json:
         columns = ("partition", "leader", "replicas", "in_sync", "first_offset", "next_offset")
         parts = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -135,7 +130,9 @@ def describe(
 
 
 @app.command()
+@reaches_a_cluster
 def alter(
+    target: Target,
     name: Name,
     partitions: Annotated[
         int | None, typer.Option("--partitions", "-p", min=1, help="More partitions than now.")
@@ -148,18 +145,15 @@ def alter(
         list[str] | None,
         typer.Option("--unset", "-u", metavar="NAME", help="Back to the default; repeatable."),
     ] = None,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Change a topic's options or add partitions."""
     changes = assignments(set_, "--set")
     if not (partitions or changes or unset):
         raise OttlaError("Nothing to change: give --partitions, --set or --unset.")
-    cluster = Cluster(bootstrap, assignments(client, "--client"))
-    admin = cluster.admin()
-    cluster.topic(admin, name)
+    admin = Admin(target.connection())
+    admin.topic(name)
     if partitions:
-        admin.create_partitions([NewPartitions(name, partitions)])[name].result(TIMEOUT_S)
+        admin.client.create_partitions([NewPartitions(name, partitions)])[name].result(TIMEOUT_S)
     if changes or unset:
         entries = [
             ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -169,23 +163,23 @@ def alter(
             for key in unset or []
         ]
         resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=entries)
-        admin.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+        admin.client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
     err.print(f"Changed {name}.")
 
 
 @app.command()
+@reaches_a_cluster
 def delete(
+    target: Target,
     names: Annotated[list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics)],
     yes: Yes = False,
-    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
-    client: ClientOptions = None,
 ) -> None:
     """Delete topics with all they hold."""
-    admin = Cluster(bootstrap, assignments(client, "--client")).admin()
+    admin = Admin(target.connection())
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
     failed = False
-    for name, future in admin.delete_topics(names).items():
+    for name, future in admin.client.delete_topics(names).items():
         try:
             future.result(TIMEOUT_S)
             err.print(f"Deleted {name}.")
@@ -194,13 +188,6 @@ def delete(
             err.print(f"{name} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
     if failed:
         raise typer.Exit(1)
-
-
-def _configs(admin: AdminClient, name: str) -> dict[str, str | None]:
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-    entries = admin.describe_configs([resource])[resource].result(TIMEOUT_S)
-    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-    return {key: entry.value for key, entry in entries.items() if entry.source == own}
 
 
 def _replicas(topic: TopicMetadata) -> int:

@@ -1,84 +1,84 @@
-"""The cluster as the tools see it: clients of librdkafka, made alike, and errors in a sentence.
+"""What the tools ask through librdkafka, with answers instead of futures.
 
-Nothing here knows Ottla's server; the tools work against Apache Kafka too.
+Nothing here knows Ottla's server; it works against Apache Kafka, over any listener that librdkafka
+can reach.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, ClusterMetadata, OffsetSpec, TopicMetadata
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    ConfigSource,
+    ConsumerGroupDescription,
+    OffsetSpec,
+    TopicMetadata,
+)
 
+from ottla.client.connection import Connection
+from ottla.client.kafka_errors import explain
 from ottla.errors import OttlaError
 
 Place = tuple[str, int]  # topic, partition
 TIMEOUT_S = 15.0
-_UNREACHABLE = frozenset(
-    {
-        ClientError._TRANSPORT,
-        ClientError._ALL_BROKERS_DOWN,
-        ClientError._TIMED_OUT,
-        ClientError._RESOLVE,
-    }
-)
-_ADVICE = {
-    ClientError.TOPIC_ALREADY_EXISTS: "Choose another name, or add --if-not-exists.",
-    ClientError.UNKNOWN_TOPIC_OR_PART: "`ottla topic list` shows the topics there are.",
-    ClientError.GROUP_ID_NOT_FOUND: "`ottla group list` shows the groups there are.",
-    ClientError.NON_EMPTY_GROUP: "Stop the group's consumers first.",
-    ClientError.UNKNOWN_MEMBER_ID: "Stop the group's consumers first.",
-    ClientError.INVALID_REPLICATION_FACTOR: "There are fewer brokers than replicas asked for.",
-    ClientError.MSG_SIZE_TOO_LARGE: "Raise max.message.bytes of the topic.",
-}
 
 
-class Cluster:
-    """Where the brokers are, and clients for them."""
+def read_metadata(
+    client: AdminClient | Producer | Consumer, connection: Connection
+) -> ClusterMetadata:
+    """Brokers and topics; OttlaError when no broker answers."""
+    try:
+        found = client.list_topics(timeout=5)
+    except KafkaException as error:
+        raise OttlaError(explain(error, connection.bootstrap)) from None
+    assert isinstance(found, ClusterMetadata)
+    return found
 
-    def __init__(self, bootstrap: str, client_options: Mapping[str, str]) -> None:
-        self.bootstrap = bootstrap
-        self._options: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "client.id": "ottla",
-            "log_level": 0,  # what goes wrong is told once, by `explain`
-            "socket.connection.setup.timeout.ms": 5000,
-            **client_options,
-        }
 
-    def admin(self) -> AdminClient:
-        """A client for administration; OttlaError when no broker answers."""
-        admin = AdminClient(dict(self._options))
-        self.metadata(admin)
-        return admin
+def find_topic(
+    client: AdminClient | Producer | Consumer, connection: Connection, name: str
+) -> TopicMetadata:
+    """A topic that must exist; looked for among all, because asking for one may create it."""
+    topic = read_metadata(client, connection).topics.get(name)
+    if topic is None:
+        raise OttlaError(f"There is no topic {name}. `ottla topic list` shows those there are.")
+    return topic
 
-    def producer(self, **options: Any) -> Producer:
-        return Producer({**options, **self._options})  # --client may say otherwise
 
-    def consumer(self, **options: Any) -> Consumer:
-        return Consumer({**self._options, **options})
+class Admin:
+    """One admin client; OttlaError when no broker answers as it is made."""
 
-    def metadata(self, client: AdminClient | Producer | Consumer) -> ClusterMetadata:
-        """Brokers and topics; OttlaError when no broker answers."""
-        try:
-            found = client.list_topics(timeout=5)
-        except KafkaException as error:
-            raise OttlaError(explain(error, self.bootstrap)) from None
-        assert isinstance(found, ClusterMetadata)
-        return found
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.client = connection.admin()
+        self.metadata()
 
-    def topic(self, client: AdminClient | Producer | Consumer, name: str) -> TopicMetadata:
-        """A topic that must exist; asked among all, because asking for one may create it."""
-        topic = self.metadata(client).topics.get(name)
-        if topic is None:
-            raise OttlaError(f"There is no topic {name}. `ottla topic list` shows those there are.")
-        return topic
+    def metadata(self) -> ClusterMetadata:
+        return read_metadata(self.client, self.connection)
 
-    def offsets(
-        self, admin: AdminClient, places: Iterable[Place], spec: OffsetSpec
-    ) -> dict[Place, int]:
+    def topic(self, name: str) -> TopicMetadata:
+        return find_topic(self.client, self.connection, name)
+
+    def configs(self, topic: str) -> dict[str, str | None]:
+        """The options of a topic that are its own, no defaults."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+        entries = self.client.describe_configs([resource])[resource].result(TIMEOUT_S)
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return {key: entry.value for key, entry in entries.items() if entry.source == own}
+
+    def offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
         """Of the partitions that have a leader: nobody can answer for the others."""
-        topics = self.metadata(admin).topics
+        topics = self.metadata().topics
         led = {
             (name, number)
             for name, topic in topics.items()
@@ -86,22 +86,31 @@ class Cluster:
             if part.leader >= 0
         }
         asked = {TopicPartition(*place): spec for place in places if place in led}
-        found = admin.list_offsets(asked) if asked else {}
+        found = self.client.list_offsets(asked) if asked else {}
         return {
             (part.topic, part.partition): future.result(TIMEOUT_S).offset
             for part, future in found.items()
         }
 
+    def group(self, name: str) -> ConsumerGroupDescription | None:
+        """None where no consumers have such a group.
 
-def explain(error: BaseException, bootstrap: str) -> str:
-    """A sentence that says what happened and what to do."""
-    cause = error.args[0] if error.args else None
-    if not isinstance(cause, ClientError):
-        return str(error) or type(error).__name__
-    if cause.code() in _UNREACHABLE:
-        return (
-            f"No broker answers at {bootstrap}. Start one with `ottla start`, "
-            "or name another with --bootstrap."
-        )
-    said = cause.str().removeprefix("Broker: ").rstrip(".")
-    return " ".join(filter(None, [f"{said}.", _ADVICE.get(cause.code())]))
+        Only the coordinator is asked: a list of all groups would wait for brokers that are down.
+        """
+        try:
+            found = self.client.describe_consumer_groups([name])[name].result(TIMEOUT_S)
+        except KafkaException as error:
+            if error.args[0].code() != ClientError.GROUP_ID_NOT_FOUND:
+                raise
+            return None
+        assert isinstance(found, ConsumerGroupDescription)
+        return None if found.state == ConsumerGroupState.DEAD else found
+
+    def committed(self, group: str) -> dict[Place, int]:
+        request = ConsumerGroupTopicPartitions(group)
+        answer = self.client.list_consumer_group_offsets([request])[group].result(TIMEOUT_S)
+        return {
+            (part.topic, part.partition): part.offset
+            for part in answer.topic_partitions
+            if part.offset >= 0
+        }

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.json import decode as decode_json
 
-from ottla.client.wire_client import WireClient
+from ottla.client.connection import Connection
 from ottla.errors import OttlaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -17,17 +17,17 @@ from ottla.wire.messages.consumer_group_describe import (
 from ottla.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
 
-def last_rebalance(bootstrap: str, group: str) -> dict[str, Any] | None:
+def last_rebalance(connection: Connection, group: str) -> dict[str, Any] | None:
     try:
-        return asyncio.run(_asked(bootstrap, group))
+        return asyncio.run(_asked(connection, group))
     except OttlaError:
         return None
 
 
-async def _asked(bootstrap: str, group: str) -> dict[str, Any] | None:
+async def _asked(connection: Connection, group: str) -> dict[str, Any] | None:
     modern = ConsumerGroupDescribeRequest(group_ids=[group], include_rebalance=True)
     classic = DescribeGroupsRequest(groups=[group], include_rebalance=True)
-    async with WireClient(bootstrap) as wire:
+    async with connection.wire() as wire:
         place = await wire.coordinator(group)
         told = await wire.ask(place, modern, ConsumerGroupDescribeResponse)
         if told is not None and told.groups[0].rebalance is not None:

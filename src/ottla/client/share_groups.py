@@ -5,8 +5,8 @@ Brokers are asked directly; where that cannot be done (TLS, passwords) there is 
 import asyncio
 from typing import NamedTuple
 
+from ottla.client.connection import Connection
 from ottla.client.members import GroupMember
-from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -26,19 +26,19 @@ class ShareGroup(NamedTuple):
     offsets: DescribeShareGroupOffsetsResponseGroup
 
 
-def described(bootstrap: str, group: str) -> ShareGroup | None:
+def described(connection: Connection, group: str) -> ShareGroup | None:
     """None where it is no share group."""
     try:
-        return asyncio.run(_described(bootstrap, group))
+        return asyncio.run(_described(connection, group))
     except OttlaError:
         return None
 
 
-async def _described(bootstrap: str, group: str) -> ShareGroup | None:
+async def _described(connection: Connection, group: str) -> ShareGroup | None:
     describe = ShareGroupDescribeRequest(group_ids=[group])
     everything = DescribeShareGroupOffsetsRequestGroup(group_id=group, topics=None)
     offsets = DescribeShareGroupOffsetsRequest(groups=[everything])
-    async with WireClient(bootstrap) as wire:
+    async with connection.wire() as wire:
         place = await wire.coordinator(group)
         told = await wire.ask(place, describe, ShareGroupDescribeResponse)
         if told is None or told.groups[0].error_code:

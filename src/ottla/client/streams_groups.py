@@ -5,9 +5,9 @@ Brokers are asked directly; where that cannot be done (TLS, passwords) there is 
 import asyncio
 from typing import Any
 
+from ottla.client.connection import Connection
 from ottla.client.members import GroupMember
 from ottla.client.rebalances import read_story
-from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -18,17 +18,17 @@ from ottla.wire.messages.streams_group_describe import (
 )
 
 
-def kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
+def kinds(connection: Connection) -> dict[str, tuple[str, str]]:
     """State and type of all groups, as their coordinators call them."""
     try:
-        return asyncio.run(_kinds(bootstrap))
+        return asyncio.run(_kinds(connection))
     except OttlaError:
         return {}
 
 
-async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
+async def _kinds(connection: Connection) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
-    async with WireClient(bootstrap) as wire:
+    async with connection.wire() as wire:
         brokers = (await wire.ask_any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
         for broker in brokers:
             place = broker.host, broker.port
@@ -38,17 +38,17 @@ async def _kinds(bootstrap: str) -> dict[str, tuple[str, str]]:
     return found
 
 
-def described(bootstrap: str, group: str) -> DescribedGroup | None:
+def described(connection: Connection, group: str) -> DescribedGroup | None:
     """None where it is no streams group."""
     try:
-        return asyncio.run(_described(bootstrap, group))
+        return asyncio.run(_described(connection, group))
     except OttlaError:
         return None
 
 
-async def _described(bootstrap: str, group: str) -> DescribedGroup | None:
+async def _described(connection: Connection, group: str) -> DescribedGroup | None:
     describe = StreamsGroupDescribeRequest(group_ids=[group], include_rebalance=True)
-    async with WireClient(bootstrap) as wire:
+    async with connection.wire() as wire:
         answer = await wire.ask(
             await wire.coordinator(group), describe, StreamsGroupDescribeResponse
         )

@@ -4,16 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicPartition,
-)
 from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
 from rich.markup import escape
 
-from ottla.cli import share_groups as shown_share_groups
-from ottla.cli import streams_groups as shown_streams_groups
 from ottla.cli.arguments import (
     DryRun,
     Json,
@@ -22,13 +15,17 @@ from ottla.cli.arguments import (
     complete_groups,
     reaches_a_cluster,
 )
+from ottla.cli.changing import carry_out
 from ottla.cli.members import as_json, print_members
 from ottla.cli.moments import parse_moment
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import told
+from ottla.cli.share_groups import show_share_group
+from ottla.cli.streams_groups import print_tasks, streams_as_json
 from ottla.client import share_groups, streams_groups
 from ottla.client.admin import TIMEOUT_S, Admin, Place
-from ottla.client.kafka_errors import explain
+from ottla.client.changes.groups import DeleteGroups, Goal, GroupDeletion, Reset, ResetOffsets
+from ottla.client.cluster import Cluster
 from ottla.client.members import GroupMember, readers
 from ottla.client.rebalances import last_rebalance
 from ottla.client.share_groups import ShareGroup
@@ -75,11 +72,11 @@ def describe(
     admin = Admin(target.connection())
     described = _described(admin, group)
     if isinstance(described, ShareGroup):
-        shown_share_groups.show(described, json)
+        show_share_group(described, json)
         return
     if isinstance(described, StreamsGroup):
         state, members = described.group_state.lower(), streams_groups.members(described)
-        story, more = streams_groups.story(described), shown_streams_groups.as_json(described)
+        story, more = streams_groups.story(described), streams_as_json(described)
     else:
         state, members = described.state.name.lower(), _members(described)
         story, more = last_rebalance(admin.connection, group), {"members": as_json(members)}
@@ -96,7 +93,7 @@ def describe(
     for line in told(story, names):
         out.print(line, markup=False, soft_wrap=True)
     if isinstance(described, StreamsGroup):
-        shown_streams_groups.print_tasks(described)
+        print_tasks(described)
     else:
         print_members(members)
     print_table([name.upper() for name in COLUMNS], rows)
@@ -150,21 +147,25 @@ def reset_offsets(
     json: Json = False,
 ) -> None:
     """Move a group that does not read at the moment to other offsets."""
-    admin = Admin(target.connection())
-    named = (place for given in topic for place in _places(admin, given))
-    places = list(dict.fromkeys(named))  # `-t t -t t:0` names a partition twice
-    before = admin.committed(group)
-    after = _targets(admin, places, to, before)
-    if not dry_run:
-        _move(admin, group, after)
-    rows = [(*place, before.get(place), after[place]) for place in places]
-    if json:
-        columns = ("topic", "partition", "before", "after")
-        print_json([dict(zip(columns, row, strict=True)) for row in rows])
-        return
-    print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), rows)
-    if dry_run:
+
+    def show(preview: tuple[Reset, ...]) -> None:
+        if json:
+            print_json([one._asdict() for one in preview])
+        else:
+            print_table(("TOPIC", "PARTITION", "BEFORE", "AFTER"), preview)
+
+    change = ResetOffsets(group, tuple(topic), _goal(to))
+    carry_out(Cluster(target.connection()), change, show, dry_run=dry_run)
+    if dry_run and not json:
         err.print("Nothing was changed: --dry-run.")
+
+
+def _goal(to: str) -> Goal:
+    if to in ("earliest", "latest"):
+        return Goal("earliest" if to == "earliest" else "latest")
+    if to[:1] in ("+", "-") and to[1:].isdigit():
+        return Goal("shift", int(to))
+    return Goal("offset", int(to)) if to.isdigit() else Goal("time", parse_moment(to))
 
 
 @app.command()
@@ -175,21 +176,18 @@ def delete(
         list[str], typer.Argument(metavar="GROUP...", autocompletion=complete_groups)
     ],
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Delete groups that have no members, with the offsets they committed."""
-    admin = Admin(target.connection())
-    if not yes:
-        typer.confirm(f"Delete {', '.join(groups)} for good?", abort=True, err=True)
-    failed = False
-    for group, future in admin.client.delete_consumer_groups(groups).items():
-        try:
-            future.result(TIMEOUT_S)
-            err.print(f"Deleted {group}.")
-        except KafkaException as error:
-            failed = True
-            err.print(f"{group} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
-    if failed:
-        raise typer.Exit(1)
+    question = None if yes else f"Delete {', '.join(groups)} for good?"
+
+    def show(preview: tuple[GroupDeletion, ...]) -> None:
+        for one in () if yes and not dry_run else preview:
+            held = "no group of consumers" if one.state is None else one.state
+            err.print(f"{one.group}: {held}, {one.members} members")
+
+    change = DeleteGroups(tuple(groups))
+    carry_out(Cluster(target.connection()), change, show, dry_run=dry_run, question=question)
 
 
 def _described(admin: Admin, group: str) -> ConsumerGroupDescription | StreamsGroup | ShareGroup:
@@ -203,55 +201,3 @@ def _described(admin: Admin, group: str) -> ConsumerGroupDescription | StreamsGr
     if shared is not None:
         return shared
     raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")
-
-
-def _places(admin: Admin, given: str) -> list[Place]:
-    name, _, number = given.rpartition(":") if ":" in given else (given, "", "")
-    partitions = sorted(admin.topic(name).partitions)
-    if not number:
-        return [(name, each) for each in partitions]
-    if not number.isdigit() or int(number) not in partitions:
-        raise OttlaError(f"{name} has no partition {number}.")
-    return [(name, int(number))]
-
-
-def _move(admin: Admin, group: str, after: Mapping[Place, int]) -> None:
-    """The broker answers for each partition; a group that reads refuses them one by one."""
-    parts = [TopicPartition(*place, offset) for place, offset in after.items()]
-    request = ConsumerGroupTopicPartitions(group, parts)
-    answer = admin.client.alter_consumer_group_offsets([request])[group].result(TIMEOUT_S)
-    errors = [part.error for part in answer.topic_partitions if part.error is not None]
-    if errors:
-        raise OttlaError(
-            f"{len(errors)} of {len(parts)} partitions were not moved: "
-            f"{explain(KafkaException(errors[0]), admin.connection.bootstrap)}"
-        )
-
-
-def _targets(
-    admin: Admin, places: list[Place], to: str, before: dict[Place, int]
-) -> dict[Place, int]:
-    def ask(spec: OffsetSpec) -> dict[Place, int]:
-        found = admin.offsets(places, spec)
-        for name, number in places:
-            if (name, number) not in found:
-                raise OttlaError(
-                    f"{name}-{number} has no leader, so nobody knows its offsets. Start a broker "
-                    f"that holds it, or name the other partitions: --topic {name}:PARTITION."
-                )
-        return found
-
-    first = ask(OffsetSpec.earliest())
-    last = ask(OffsetSpec.latest())
-    if to == "earliest":
-        return first
-    if to == "latest":
-        return last
-    if to[:1] in ("+", "-") and to[1:].isdigit():
-        wanted = {place: before.get(place, first[place]) + int(to) for place in places}
-    elif to.isdigit():
-        wanted = dict.fromkeys(places, int(to))
-    else:
-        found = ask(OffsetSpec.for_timestamp(parse_moment(to)))
-        wanted = {place: found[place] if found[place] >= 0 else last[place] for place in places}
-    return {place: max(first[place], min(wanted[place], last[place])) for place in places}

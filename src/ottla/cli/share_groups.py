@@ -13,7 +13,7 @@ from ottla.client.share_groups import members as members_of
 COLUMNS = ("topic", "partition", "start", "lag", "readers")
 
 
-def show(described: ShareGroup, json: bool) -> None:
+def show_share_group(described: ShareGroup, json: bool) -> None:
     group, members = described.group, members_of(described.group)
     rows = _rows(described, members)
     if json:

@@ -9,7 +9,7 @@ from ottla.client.streams_groups import members
 from ottla.wire.messages.streams_group_describe import DescribedGroup, TaskIds
 
 
-def as_json(group: DescribedGroup) -> dict[str, Any]:
+def streams_as_json(group: DescribedGroup) -> dict[str, Any]:
     return {
         "type": "streams",
         "epoch": group.group_epoch,

@@ -4,17 +4,15 @@ from typing import Annotated
 
 import typer
 from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
     OffsetSpec,
     TopicMetadata,
 )
 from confluent_kafka.cimpl import KafkaError as ClientError
-from confluent_kafka.cimpl import KafkaException, NewPartitions, NewTopic
+from confluent_kafka.cimpl import KafkaException, NewTopic
 from rich.markup import escape
 
 from ottla.cli.arguments import (
+    DryRun,
     Json,
     Target,
     Yes,
@@ -22,8 +20,11 @@ from ottla.cli.arguments import (
     complete_topics,
     reaches_a_cluster,
 )
+from ottla.cli.changing import carry_out
 from ottla.cli.output import err, out, print_json, print_table
 from ottla.client.admin import TIMEOUT_S, Admin
+from ottla.client.changes.topics import Alteration, AlterTopic, DeleteTopics, Deletion
+from ottla.client.cluster import Cluster
 from ottla.errors import OttlaError
 
 app = typer.Typer(no_args_is_help=True, help="Create, look at, change and delete topics.")
@@ -145,26 +146,20 @@ def alter(
         list[str] | None,
         typer.Option("--unset", "-u", metavar="NAME", help="Back to the default; repeatable."),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Change a topic's options or add partitions."""
-    changes = assignments(set_, "--set")
-    if not (partitions or changes or unset):
+    configs = assignments(set_, "--set")
+    if not (partitions or configs or unset):
         raise OttlaError("Nothing to change: give --partitions, --set or --unset.")
-    admin = Admin(target.connection())
-    admin.topic(name)
-    if partitions:
-        admin.client.create_partitions([NewPartitions(name, partitions)])[name].result(TIMEOUT_S)
-    if changes or unset:
-        entries = [
-            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-            for key, value in changes.items()
-        ] + [
-            ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE)
-            for key in unset or []
-        ]
-        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=entries)
-        admin.client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
-    err.print(f"Changed {name}.")
+    change = AlterTopic(name, partitions, configs, tuple(unset or ()))
+
+    def show(preview: tuple[Alteration, ...]) -> None:
+        rows = [(one.what, one.before, one.after) for one in preview]
+        if dry_run:
+            print_table(("OPTION", "BEFORE", "AFTER"), rows)
+
+    carry_out(Cluster(target.connection()), change, show, dry_run=dry_run)
 
 
 @app.command()
@@ -173,21 +168,18 @@ def delete(
     target: Target,
     names: Annotated[list[str], typer.Argument(metavar="TOPIC...", autocompletion=complete_topics)],
     yes: Yes = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Delete topics with all they hold."""
-    admin = Admin(target.connection())
-    if not yes:
-        typer.confirm(f"Delete {', '.join(names)} for good?", abort=True, err=True)
-    failed = False
-    for name, future in admin.client.delete_topics(names).items():
-        try:
-            future.result(TIMEOUT_S)
-            err.print(f"Deleted {name}.")
-        except KafkaException as error:
-            failed = True
-            err.print(f"{name} was not deleted: {error.args[0].str().removeprefix('Broker: ')}.")
-    if failed:
-        raise typer.Exit(1)
+    question = None if yes else f"Delete {', '.join(names)} for good?"
+
+    def show(preview: tuple[Deletion, ...]) -> None:
+        for one in () if yes and not dry_run else preview:
+            held = "is not there" if one.partitions is None else f"{one.partitions} partitions"
+            err.print(f"{one.topic}: {held}")
+
+    change = DeleteTopics(tuple(names))
+    carry_out(Cluster(target.connection()), change, show, dry_run=dry_run, question=question)
 
 
 def _replicas(topic: TopicMetadata) -> int:

@@ -1,0 +1,86 @@
+"""Which cluster a command is for: said on the command line, in a file, or by the environment."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from ottla.cli.app import app
+from ottla.cli.arguments import OPTIONS
+from ottla.errors import OttlaError
+
+ALONE = {"start", "format", "simulate", "demo", "log dump", "cluster run"}
+"""Commands that talk to no cluster, or make their own."""
+
+
+def commands(of: typer.Typer, before: str = "") -> Iterator[tuple[str, set[str]]]:
+    """Every command, with the names of its parameters."""
+    for command in of.registered_commands:
+        function = command.callback
+        assert function is not None
+        name = f"{before}{command.name or function.__name__}"
+        yield name, set(getattr(function, "__annotations__", {}))
+    for group in of.registered_groups:
+        assert group.typer_instance is not None
+        yield from commands(group.typer_instance, f"{before}{group.name} ")
+
+
+def ottla(*arguments: str, **environ: str) -> Result:
+    unset: dict[str, str | None] = {"OTTLA_BOOTSTRAP": None, "OTTLA_CLIENT_CONFIG": None}
+    env = unset | {f"OTTLA_{name.upper()}": value for name, value in environ.items()}
+    return CliRunner().invoke(app, arguments, env=env, prog_name="ottla")
+
+
+def refused(result: Result) -> str:
+    assert isinstance(result.exception, OttlaError), result.output
+    return str(result.exception)
+
+
+@pytest.fixture
+def file(tmp_path: Path, bootstrap: str) -> str:
+    """As Java's tools would be given it."""
+    path = tmp_path / "client.properties"
+    path.write_text(f"bootstrap.servers={bootstrap}\nsecurity.protocol=PLAINTEXT\n")
+    return str(path)
+
+
+def test_every_command_that_talks_to_a_cluster_can_be_told_which() -> None:
+    without = {name for name, takes in commands(app) if not takes >= OPTIONS.keys()}
+    assert without == ALONE
+
+
+@pytest.mark.parametrize("command", [["topic", "list"], ["group", "list"], ["cluster", "status"]])
+def test_a_file_for_java_s_tools_says_where_and_how(command: list[str], file: str) -> None:
+    assert ottla(*command, "--command-config", file).exit_code == 0
+    assert ottla(*command, client_config=file).exit_code == 0
+
+
+def test_what_is_said_goes_before_what_the_environment_says(file: str, bootstrap: str) -> None:
+    nobody = "127.0.0.1:1"
+    assert ottla("topic", "list", "--command-config", file, bootstrap=nobody).exit_code == 0
+    assert ottla("topic", "list", "-b", bootstrap, bootstrap=nobody).exit_code == 0
+    assert ottla("topic", "list", client_config=file, bootstrap=bootstrap).exit_code == 0
+    assert nobody in refused(ottla("topic", "list", "-b", nobody, client_config=file))
+
+
+@pytest.mark.parametrize("command", [["topic", "list"], ["cluster", "status"], ["produce", "t"]])
+def test_a_property_that_nobody_knows_is_told_with_file_and_line(
+    command: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("# ours\nsecurity.protcol=SSL\n")
+    sentence = refused(ottla(*command, "--command-config", str(path)))
+    assert sentence == f"{path}, line 2: security.protcol is no property of Kafka's clients."
+
+
+def test_over_plain_connections_nothing_is_asked_that_should_be_protected() -> None:
+    login = ["-X", "sasl.mechanism=PLAIN", "-X", "sasl.username=a", "-X", "sasl.password=b"]
+    secure = ["-X", "security.protocol=SASL_SSL", *login]
+    sentence = refused(ottla("cluster", "status", *secure))
+    assert sentence.startswith("-X: security.protocol=SASL_SSL cannot be honoured yet")
+
+
+def test_a_property_without_a_value_is_a_mistyped_command() -> None:
+    assert ottla("topic", "list", "-X", "client.id").exit_code == 2

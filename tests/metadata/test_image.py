@@ -28,9 +28,12 @@ from ottla.wire.records.metadata import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UserScramCredentialRecord,
+    ZkMigrationStateRecord,
 )
 
 A, B, DIRECTORY = new_uuid(), new_uuid(), new_uuid()
@@ -101,7 +104,6 @@ def test_every_kind_of_record_survives_a_snapshot() -> None:
     assert list(snapshot_values(again.image)) == list(snapshot_values(image))
     assert again.image.offset == 9
     assert FUTURE in list(snapshot_values(again.image))
-    assert {key[0] for key in again.image.kept} == {"quota", "acl", "scram", "token"}
     assert again.image.topics_by_name["alpha"].partitions == image.topics_by_id[A].partitions
 
 
@@ -110,12 +112,68 @@ def test_a_directory_with_access_rules_is_refused() -> None:
     apply_all(image, everything())
     with pytest.raises(OttlaError, match=r"1 access control rule"):
         refuse_access_rules(image)
-    rule = next(record for record in everything() if isinstance(record, AccessControlEntryRecord))
-    apply_all(image, [rule])
-    for identity, record in list(image.kept.items()):
-        if identity[0] == "acl" and isinstance(record, AccessControlEntryRecord):
-            apply_all(image, [RemoveAccessControlEntryRecord(id=record.id)])
+    apply_all(image, [RemoveAccessControlEntryRecord(id=one) for one in list(image.acls)])
     refuse_access_rules(image)
+
+
+def quota(key: str, value: float = 0.0, *, remove: bool = False) -> ClientQuotaRecord:
+    entity = [
+        EntityData(entity_type="user", entity_name="bob"),
+        EntityData(entity_type="client-id", entity_name=None),
+    ]
+    return ClientQuotaRecord(entity=entity, key=key, value=value, remove=remove)
+
+
+SECURITY: list[Record] = [
+    quota("producer_byte_rate", 1024.5),
+    quota("request_percentage", 200.0),
+    AccessControlEntryRecord(
+        id=new_uuid(),
+        resource_type=2,
+        resource_name="orders-",
+        pattern_type=4,
+        principal="User:bob",
+        host="10.0.0.7",
+        operation=3,
+        permission_type=2,
+    ),
+    UserScramCredentialRecord(
+        name="bob", mechanism=2, salt=b"s", stored_key=b"k", server_key=b"v", iterations=8192
+    ),
+    DelegationTokenRecord(
+        owner="User:bob",
+        requester="User:ann",
+        renewers=["User:cid"],
+        issue_timestamp=1,
+        max_timestamp=3,
+        expiration_timestamp=2,
+        token_id="token",
+    ),
+    ZkMigrationStateRecord(zk_migration_state=1),
+]
+
+
+def test_rules_credentials_tokens_and_quotas_keep_every_field() -> None:
+    image = Image()
+    apply_all(image, SECURITY)
+    assert list(snapshot_values(image)) == [frame(record) for record in SECURITY]
+
+
+def test_rules_credentials_tokens_and_quotas_go_when_they_are_removed() -> None:
+    image = Image()
+    apply_all(image, SECURITY[:-1])
+    apply_all(
+        image,
+        [
+            quota("producer_byte_rate", remove=True),
+            quota("request_percentage", remove=True),
+            quota("never_set", remove=True),
+            RemoveAccessControlEntryRecord(id=next(iter(image.acls))),
+            RemoveUserScramCredentialRecord(name="bob", mechanism=2),
+            RemoveDelegationTokenRecord(token_id="token"),
+        ],
+    )
+    assert list(snapshot_values(image)) == []
 
 
 def test_a_leader_change_raises_both_epochs_and_an_isr_change_only_one() -> None:

@@ -12,14 +12,18 @@ from msgspec.structs import replace
 from ottla.errors import OttlaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.image import (
+    Acl,
     Broker,
     ConfigKey,
+    DelegationToken,
     Delta,
     Image,
     Listener,
     Partition,
     QuorumNode,
+    QuotaEntity,
     ResourceType,
+    ScramCredential,
     Topic,
 )
 from ottla.metadata.records import Record, UnknownRecord
@@ -253,33 +257,65 @@ def _producer_ids(image: Image, record: wire.ProducerIdsRecord, _: Delta) -> Non
     image.next_producer_id = record.next_producer_id
 
 
-# Kept for others: not served here, but never lost ----------------------------------------------
-
-
-def _keep(identity: Callable[[Any], tuple[object, ...]]) -> Step:
-    def step(image: Image, record: Any, _: Delta) -> None:
-        image.kept[identity(record)] = record
-
-    return step
-
-
-def _drop(identity: Callable[[Any], tuple[object, ...]]) -> Step:
-    def step(image: Image, record: Any, _: Delta) -> None:
-        image.kept.pop(identity(record), None)
-
-    return step
-
-
-def _quota_identity(record: wire.ClientQuotaRecord) -> tuple[object, ...]:
-    entity = tuple((one.entity_type, one.entity_name) for one in record.entity)
-    return "quota", entity, record.key
+# Security and quotas: not served here yet, but never lost --------------------------------------
 
 
 def _quota(image: Image, record: wire.ClientQuotaRecord, _: Delta) -> None:
+    entity: QuotaEntity = tuple((one.entity_type, one.entity_name) for one in record.entity)
+    quotas = dict(image.client_quotas.get(entity, {}))
     if record.remove:
-        image.kept.pop(_quota_identity(record), None)
+        quotas.pop(record.key, None)
     else:
-        image.kept[_quota_identity(record)] = record
+        quotas[record.key] = record.value
+    if quotas:
+        image.client_quotas[entity] = quotas
+    else:
+        image.client_quotas.pop(entity, None)
+
+
+def _acl(image: Image, record: wire.AccessControlEntryRecord, _: Delta) -> None:
+    image.acls[record.id] = Acl(
+        record.resource_type,
+        record.resource_name,
+        record.pattern_type,
+        record.principal,
+        record.host,
+        record.operation,
+        record.permission_type,
+    )
+
+
+def _remove_acl(image: Image, record: wire.RemoveAccessControlEntryRecord, _: Delta) -> None:
+    image.acls.pop(record.id, None)
+
+
+def _scram(image: Image, record: wire.UserScramCredentialRecord, _: Delta) -> None:
+    image.scram_credentials[record.name, record.mechanism] = ScramCredential(
+        record.salt, record.stored_key, record.server_key, record.iterations
+    )
+
+
+def _remove_scram(image: Image, record: wire.RemoveUserScramCredentialRecord, _: Delta) -> None:
+    image.scram_credentials.pop((record.name, record.mechanism), None)
+
+
+def _token(image: Image, record: wire.DelegationTokenRecord, _: Delta) -> None:
+    image.delegation_tokens[record.token_id] = DelegationToken(
+        record.owner,
+        record.requester,
+        tuple(record.renewers),
+        record.issue_timestamp,
+        record.max_timestamp,
+        record.expiration_timestamp,
+    )
+
+
+def _remove_token(image: Image, record: wire.RemoveDelegationTokenRecord, _: Delta) -> None:
+    image.delegation_tokens.pop(record.token_id, None)
+
+
+def _zk_migration(image: Image, record: wire.ZkMigrationStateRecord, _: Delta) -> None:
+    image.zk_migration_state = record.zk_migration_state
 
 
 def _unknown(image: Image, record: UnknownRecord, _: Delta) -> None:
@@ -302,14 +338,12 @@ _STEPS: dict[type, Step] = {
     wire.FeatureLevelRecord: _feature,
     wire.ProducerIdsRecord: _producer_ids,
     wire.ClientQuotaRecord: _quota,
-    wire.AccessControlEntryRecord: _keep(lambda record: ("acl", record.id)),
-    wire.RemoveAccessControlEntryRecord: _drop(lambda record: ("acl", record.id)),
-    wire.UserScramCredentialRecord: _keep(lambda record: ("scram", record.name, record.mechanism)),
-    wire.RemoveUserScramCredentialRecord: _drop(
-        lambda record: ("scram", record.name, record.mechanism)
-    ),
-    wire.DelegationTokenRecord: _keep(lambda record: ("token", record.token_id)),
-    wire.RemoveDelegationTokenRecord: _drop(lambda record: ("token", record.token_id)),
-    wire.ZkMigrationStateRecord: _keep(lambda record: ("zk migration",)),
+    wire.AccessControlEntryRecord: _acl,
+    wire.RemoveAccessControlEntryRecord: _remove_acl,
+    wire.UserScramCredentialRecord: _scram,
+    wire.RemoveUserScramCredentialRecord: _remove_scram,
+    wire.DelegationTokenRecord: _token,
+    wire.RemoveDelegationTokenRecord: _remove_token,
+    wire.ZkMigrationStateRecord: _zk_migration,
     UnknownRecord: _unknown,
 }

@@ -1,6 +1,6 @@
 """The image: all that the cluster's metadata log adds up to at one offset.
 
-The leaves (`Partition`, `Broker`, `Controller`) are immutable and may be kept by anyone; the
+The leaves (`Partition`, `Broker`, `Acl`…) are immutable and may be kept by anyone; the
 image around them is changed in place, by `metadata.apply` only, so that creating a thousand
 partitions costs a thousand small steps. Whoever needs to know what changed gets a `Delta`.
 Readers on the event loop always see a whole batch of records or nothing of it.
@@ -134,21 +134,59 @@ class QuorumNode(Struct, frozen=True):
     zk_migration_ready: bool = False
 
 
+class Acl(Struct, frozen=True):
+    """One rule: who may, or may not, do what with which resources, from where."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+
+class ScramCredential(Struct, frozen=True):
+    """What proves a password without holding it."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class DelegationToken(Struct, frozen=True):
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issued_ms: int
+    max_ms: int
+    expires_ms: int
+
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""Types and names as the record has them: a user, a client id, an address; None: the default."""
+
+
 class Image:
     """Everything at `offset` (the last record applied; -1: none)."""
 
     __slots__ = (
+        "acls",
         "brokers",
+        "client_quotas",
         "configs",
         "controllers",
+        "delegation_tokens",
         "epoch",
         "features",
-        "kept",
         "next_producer_id",
         "offset",
+        "scram_credentials",
         "topics_by_id",
         "topics_by_name",
         "unknown",
+        "zk_migration_state",
     )
 
     def __init__(self) -> None:
@@ -161,8 +199,12 @@ class Image:
         self.configs: dict[ConfigKey, Mapping[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        self.kept: dict[tuple[object, ...], Record] = {}
-        """Records of what is not served yet (ACLs, SCRAM, quotas, tokens), by their identity."""
+        # Not served yet, and never lost:
+        self.client_quotas: dict[QuotaEntity, Mapping[str, float]] = {}
+        self.acls: dict[Uuid, Acl] = {}
+        self.scram_credentials: dict[tuple[str, int], ScramCredential] = {}  # by user, mechanism
+        self.delegation_tokens: dict[str, DelegationToken] = {}
+        self.zk_migration_state: int | None = None
         self.unknown: list[Record] = []
 
     def copy(self) -> "Image":
@@ -177,7 +219,11 @@ class Image:
         other.configs = dict(self.configs)
         other.features = dict(self.features)
         other.next_producer_id = self.next_producer_id
-        other.kept = dict(self.kept)
+        other.client_quotas = dict(self.client_quotas)
+        other.acls = dict(self.acls)
+        other.scram_credentials = dict(self.scram_credentials)
+        other.delegation_tokens = dict(self.delegation_tokens)
+        other.zk_migration_state = self.zk_migration_state
         other.unknown = list(self.unknown)
         return other
 

@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ottla.errors import OttlaError
-from ottla.metadata.image import Broker, Image, Listener, Partition, QuorumNode
+from ottla.ids import Uuid
+from ottla.metadata.image import (
+    Acl,
+    Broker,
+    DelegationToken,
+    Image,
+    Listener,
+    Partition,
+    QuorumNode,
+)
 from ottla.metadata.records import Record, frame
 from ottla.wire.records import metadata as wire
-
-_KEPT_BEFORE_PRODUCER_IDS = "quota"
 
 
 def snapshot_values(image: Image) -> Iterator[bytes]:
@@ -34,12 +41,14 @@ def snapshot_records(image: Image) -> Iterator[Record]:
             yield wire.ConfigRecord(
                 resource_type=kind, resource_name=resource, name=name, value=value
             )
-    yield from _kept(image, quotas=True)
+    yield from _quotas(image)
     if image.next_producer_id:
         yield wire.ProducerIdsRecord(
             broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
         )
-    yield from _kept(image, quotas=False)
+    yield from _security(image)
+    if image.zk_migration_state is not None:
+        yield wire.ZkMigrationStateRecord(zk_migration_state=image.zk_migration_state)
     yield from image.unknown
 
 
@@ -49,10 +58,52 @@ def _features(image: Image) -> Iterator[Record]:
         yield wire.FeatureLevelRecord(name=name, feature_level=image.features[name])
 
 
-def _kept(image: Image, *, quotas: bool) -> Iterator[Record]:
-    for identity, record in image.kept.items():
-        if (identity[0] == _KEPT_BEFORE_PRODUCER_IDS) is quotas:
-            yield record
+def _quotas(image: Image) -> Iterator[Record]:
+    for entity, quotas in image.client_quotas.items():
+        named = [wire.EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+        for key, value in quotas.items():
+            yield wire.ClientQuotaRecord(entity=named, key=key, value=value)
+
+
+def _security(image: Image) -> Iterator[Record]:
+    for acl_id, acl in image.acls.items():
+        yield acl_record(acl_id, acl)
+    for (name, mechanism), proof in image.scram_credentials.items():
+        yield wire.UserScramCredentialRecord(
+            name=name,
+            mechanism=mechanism,
+            salt=proof.salt,
+            stored_key=proof.stored_key,
+            server_key=proof.server_key,
+            iterations=proof.iterations,
+        )
+    for token_id, token in image.delegation_tokens.items():
+        yield token_record(token_id, token)
+
+
+def acl_record(acl_id: Uuid, acl: Acl) -> wire.AccessControlEntryRecord:
+    return wire.AccessControlEntryRecord(
+        id=acl_id,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
+
+
+def token_record(token_id: str, token: DelegationToken) -> wire.DelegationTokenRecord:
+    return wire.DelegationTokenRecord(
+        token_id=token_id,
+        owner=token.owner,
+        requester=token.requester,
+        renewers=list(token.renewers),
+        issue_timestamp=token.issued_ms,
+        max_timestamp=token.max_ms,
+        expiration_timestamp=token.expires_ms,
+    )
 
 
 def partition_record(topic_id: bytes, index: int, partition: Partition) -> wire.PartitionRecord:
@@ -115,7 +166,7 @@ def _endpoint(listener: Listener) -> dict[str, Any]:
 
 def refuse_access_rules(image: Image) -> None:
     """ACLs that nobody enforces would open what its owner has closed: better not to start."""
-    rules = sum(1 for identity in image.kept if identity[0] == "acl")
+    rules = len(image.acls)
     if rules:
         raise OttlaError(
             f"The metadata of this directory has {rules} access control rule(s), and Ottla does "

@@ -13,7 +13,7 @@ import uvloop
 from ottla.broker.api import Listeners, apis, load
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import Dispatcher, Reply
-from ottla.broker.later import Later
+from ottla.broker.later import PendingReply
 from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
@@ -42,7 +42,7 @@ class Asking:
 
     async def ask(self, request: Message, version: int, timeout_s: float = 10) -> Any:
         reply = self.take(request, version)
-        if isinstance(reply, Later):
+        if isinstance(reply, PendingReply):
             arrived: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
             reply.then(arrived.set_result)
             reply = await asyncio.wait_for(arrived, timeout_s)

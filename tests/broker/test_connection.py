@@ -10,7 +10,7 @@ from typing import Any
 from ottla.broker.connection import PIECE_BYTES, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.inflow import Inflow
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 
@@ -22,14 +22,14 @@ class Dispatcher:
 
     def __init__(self) -> None:
         self.taken: list[int] = []
-        self.laters: dict[int, Later] = {}
+        self.laters: dict[int, PendingReply] = {}
         self.slow: set[int] = set()
 
-    def take(self, frame: memoryview, peer: Peer) -> Body | Later:
+    def take(self, frame: memoryview, peer: Peer) -> Body | PendingReply:
         number = frame[-1]
         self.taken.append(number)
         if number in self.slow:
-            self.laters[number] = Later()
+            self.laters[number] = PendingReply()
             return self.laters[number]
         return [bytes([number])]
 

@@ -9,7 +9,7 @@ from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners, apis, load
 from ottla.broker.context import RequestContext
 from ottla.broker.dispatch import BadRequest
-from ottla.broker.later import Broken
+from ottla.broker.later import ConnectionLost
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
@@ -33,7 +33,7 @@ def test_a_fault_of_ours_is_told_in_general() -> None:
 
 def test_a_fault_that_the_response_has_no_place_for_breaks_the_connection() -> None:
     handler = load(apis(Listeners.BROKER)[ListOffsetsRequest.API_KEY])._replace(refuse=None)
-    with pytest.raises(Broken):
+    with pytest.raises(ConnectionLost):
         dispatch.refusal(handler, ListOffsetsRequest(), ZeroDivisionError())
 
 

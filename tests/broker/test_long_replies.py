@@ -10,7 +10,7 @@ import uvloop
 
 from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
 from ottla.broker.context import Peer
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 
@@ -21,12 +21,12 @@ class Dispatcher:
     """Answers a Fetch when told, others at once."""
 
     def __init__(self) -> None:
-        self.fetch: asyncio.Future[Later] = asyncio.get_running_loop().create_future()
+        self.fetch: asyncio.Future[PendingReply] = asyncio.get_running_loop().create_future()
 
-    def take(self, frame: memoryview, peer: Peer) -> Body | Later:
+    def take(self, frame: memoryview, peer: Peer) -> Body | PendingReply:
         if frame[1] != FETCH:
             return [b"short"]
-        later = Later()
+        later = PendingReply()
         self.fetch.set_result(later)
         return later
 

@@ -11,7 +11,7 @@ from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners
 from ottla.broker.context import Peer, RequestContext
 from ottla.broker.dispatch import Dispatcher
-from ottla.broker.later import Later
+from ottla.broker.later import PendingReply
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
 from ottla.node.active_controller import ActiveController
@@ -45,7 +45,7 @@ class Straight:
 
     async def exchange(self, frame: bytes) -> bytes:
         reply = self._dispatcher.take(memoryview(frame), self._peer)
-        if isinstance(reply, Later):
+        if isinstance(reply, PendingReply):
             arrived: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
             reply.then(arrived.set_result)  # type: ignore[arg-type]
             reply = await asyncio.wait_for(arrived, 10)  # type: ignore[assignment]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.later import Later
+from ottla.broker.later import PendingReply
 from ottla.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from ottla.wire.messages.offset_commit import (
@@ -106,7 +106,7 @@ def test_a_fetch_at_the_end_waits_for_the_next_append(serving: Any, run: Any) ->
         async with serving() as asking:
             await asking.make_topic(TOPIC)
             waiting = asking.take(fetch(asking, max_wait_ms=5000), 12)
-            assert isinstance(waiting, Later)
+            assert isinstance(waiting, PendingReply)
             woken = asyncio.Event()
             waiting.then(lambda body: woken.set())
             await asking.ask(produce(asking, batch()), 9)
@@ -226,8 +226,8 @@ def test_with_flush_messages_1_a_repeated_batch_waits_for_the_disk_too(
             once = idempotent_batch()
             first = asking.take(produce(asking, once), 9)
             again = asking.take(produce(asking, once), 9)
-            assert isinstance(first, Later)
-            assert isinstance(again, Later)
+            assert isinstance(first, PendingReply)
+            assert isinstance(again, PendingReply)
             answer = await asking.ask(produce(asking, once), 9)
             assert only(answer).base_offset == 0
             assert asking.broker.partitions.leader(TOPIC, 0).log.recovery_point == 1
@@ -305,7 +305,7 @@ def test_what_a_thread_will_read_counts_towards_the_bytes_a_fetch_waits_for(
             wanted.min_bytes = 5_000_000
             wanted.topics[0].partitions[0].partition_max_bytes = 50_000_000
             reply = asking.take(wanted, 12)
-            assert isinstance(reply, Later)
+            assert isinstance(reply, PendingReply)
             arrived = asyncio.get_running_loop().create_future()
             reply.then(arrived.set_result)
             for _ in range(3):

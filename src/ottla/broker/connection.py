@@ -16,7 +16,7 @@ from typing import cast
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
-from ottla.broker.later import Body, Broken, Later
+from ottla.broker.later import Body, ConnectionLost, PendingReply
 from ottla.broker.long_writes import drop, front, own_descriptor, send, send_at_once, senders
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
@@ -106,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
                         self._share.give_back(assembler.taken)
             if assembler.is_kept_out:
                 self._read_or_pause()
-        except (BadRequest, Broken, FrameTooLong) as error:
+        except (BadRequest, ConnectionLost, FrameTooLong) as error:
             self._refuse(error)
         self._write()
 
@@ -161,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _take(self, frame: memoryview) -> None:
         reply = self._dispatcher.take(frame, self.peer)
-        if isinstance(reply, Later):
+        if isinstance(reply, PendingReply):
             if not self._pending:
                 self._only_produce = True
             follows = api_of(frame) == PRODUCE and not reply.is_first
@@ -175,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._reply(reply)
 
-    def _arrived(self, slot: "_Slot", body: Body | Broken | None) -> None:
+    def _arrived(self, slot: "_Slot", body: Body | ConnectionLost | None) -> None:
         slot.body, slot.is_due = body, True
         if self._pending and self._pending[0] is slot:
             self._continue()
@@ -193,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._take(frame)
                 self._share.give_back(held)
                 self._send_due()
-        except (BadRequest, Broken) as error:
+        except (BadRequest, ConnectionLost) as error:
             self._refuse(error)
         finally:
             self._taking = False
@@ -205,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
     def _send_due(self) -> None:
         while self._pending and self._pending[0].is_due:
             body = self._pending.popleft().body
-            if isinstance(body, Broken):
+            if isinstance(body, ConnectionLost):
                 raise body
             if body is not None:
                 self._reply(body)
@@ -297,7 +297,7 @@ class Connection(asyncio.BufferedProtocol):
     # The end -------------------------------------------------------------------------------
 
     def _refuse(self, error: Exception) -> None:
-        if not isinstance(error, Broken):  # else it was logged where it broke
+        if not isinstance(error, ConnectionLost):  # else it was logged where it broke
             log.warning("closed the connection from %s: %s", self.peer.client_host, error)
         self._write()
         self.close()
@@ -329,7 +329,9 @@ class _Slot:
 
     __slots__ = ("body", "is_due", "later")
 
-    def __init__(self, later: Later | None, body: Body | Broken | None = None) -> None:
+    def __init__(
+        self, later: PendingReply | None, body: Body | ConnectionLost | None = None
+    ) -> None:
         self.later = later  # None: the reply is there, but others come first
         self.body = body
         self.is_due = later is None

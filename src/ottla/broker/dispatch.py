@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.access import CLUSTER, Access, Operation, Resource
 from ottla.broker.api import Api, Handler, Listeners, apis, load
 from ottla.broker.context import Peer, RequestContext
-from ottla.broker.later import Body, Broken, Later
+from ottla.broker.later import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode, encode
 from ottla.wire.framing import read_request_header, reply_header, skip_header_tags
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 API_VERSIONS = 18
 PRODUCE = 0
 BEFORE_AUTHENTICATION = frozenset((17, API_VERSIONS, 36))  # and SaslHandshake, SaslAuthenticate
-Reply = Body | Later | None
+Reply = Body | PendingReply | None
 """A whole frame in pieces, a promise of one, or None where the client wants no reply."""
 
 
@@ -81,13 +81,13 @@ class Dispatcher:
         assert handler.serve is not None
         try:
             body = handler.serve(frame, position, context, self.broker)
-        except (BadRequest, Broken, MalformedMessage):
+        except (BadRequest, ConnectionLost, MalformedMessage):
             raise
         except Exception as error:
             raise broken(handler, error) from error
         if body is None:
             return None
-        if not isinstance(body, Later):
+        if not isinstance(body, PendingReply):
             return framed(handler, context, body)
         body.wrap = partial(framed, handler, context)
         return body
@@ -107,7 +107,7 @@ class Dispatcher:
         else:
             answering = asyncio.ensure_future(response)
             self._tasks.add(answering)
-        reply = Later()
+        reply = PendingReply()
 
         def answer(done: "asyncio.Future[Message]") -> None:
             self._tasks.discard(done)
@@ -117,7 +117,7 @@ class Dispatcher:
                 except Exception as error:
                     message = refusal(handler, request, error)
                 reply.deliver(written(handler, context, message))
-            except (Broken, asyncio.CancelledError):
+            except (ConnectionLost, asyncio.CancelledError):
                 reply.break_off()
 
         answering.add_done_callback(answer)
@@ -167,7 +167,7 @@ def refusal(handler: Handler, request: Message, error: Exception) -> Message:
     return handler.response(**fields)
 
 
-def broken(handler: Handler, error: Exception) -> Broken:
+def broken(handler: Handler, error: Exception) -> ConnectionLost:
     """For a fault of ours that the response has no place for."""
     log.error("%s cannot be answered", handler.api.name, exc_info=error)
-    return Broken()
+    return ConnectionLost()

@@ -8,20 +8,20 @@ from collections.abc import Callable
 Buffer = bytes | bytearray | memoryview
 Body = list[Buffer]
 """A reply in pieces that are written one after the other."""
-Receiver = Callable[["Body | Broken | None"], None]
+Receiver = Callable[["Body | ConnectionLost | None"], None]
 
 
-class Broken(Exception):
+class ConnectionLost(Exception):
     """There will be no reply: the connection has to go."""
 
 
-class Later:
+class PendingReply:
     """Ends in a body, in None (the client wants no reply), or broken."""
 
     __slots__ = ("_body", "_receiver", "abandoned", "delivered", "is_first", "wrap")
 
     def __init__(self) -> None:
-        self._body: Body | Broken | None = None
+        self._body: Body | ConnectionLost | None = None
         self._receiver: Receiver | None = None
         self.wrap: Callable[[Body], Body] | None = None  # dispatch puts the header in front
         self.is_first = False  # no other request of the connection may be taken up before it ends
@@ -34,9 +34,9 @@ class Later:
 
     def break_off(self) -> None:
         """Nothing can be answered any more; why was logged."""
-        self._end(Broken())
+        self._end(ConnectionLost())
 
-    def _end(self, body: Body | Broken | None) -> None:
+    def _end(self, body: Body | ConnectionLost | None) -> None:
         if self.delivered:
             return
         self.delivered = True
@@ -51,7 +51,7 @@ class Later:
         else:
             self._receiver = receiver
 
-    def pass_on_to(self, other: "Later") -> None:
+    def pass_on_to(self, other: "PendingReply") -> None:
         """However this one ends, so does the other."""
         self.then(other._end)
 
@@ -59,8 +59,8 @@ class Later:
         self.abandoned = True
         self._receiver = None
 
-    def _wrapped(self) -> Body | Broken | None:
+    def _wrapped(self) -> Body | ConnectionLost | None:
         body = self._body
-        if body is None or isinstance(body, Broken) or self.wrap is None:
+        if body is None or isinstance(body, ConnectionLost) or self.wrap is None:
             return body
         return self.wrap(body)

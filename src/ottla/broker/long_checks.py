@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, PendingReply
 from ottla.errors import KafkaError
 from ottla.log.validation import (
     UNPACKED_AT_ONCE,
@@ -73,9 +73,11 @@ class LongChecks:
     def are_needed(self) -> bool:
         return bool(self._waiting)
 
-    def then(self, broker: "Broker", go_on: "Callable[[Verdicts], Body | Later | None]") -> Later:
+    def then(
+        self, broker: "Broker", go_on: "Callable[[Verdicts], Body | PendingReply | None]"
+    ) -> PendingReply:
         """Prove them; then go on with what was found. Later requests of the client wait."""
-        later = Later()
+        later = PendingReply()
         later.is_first = True
 
         def finished(found: "Verdicts | Exception") -> None:
@@ -89,7 +91,7 @@ class LongChecks:
                 log.warning("a Produce ends its connection: %s", error)
                 later.break_off()
                 return
-            if isinstance(body, Later):
+            if isinstance(body, PendingReply):
                 body.pass_on_to(later)
             else:
                 later.deliver(body)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.later import Body, Later
+from ottla.broker.later import Body, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.log.producers import Verification
@@ -226,9 +226,9 @@ class TransactionVerification:
         gate = self._broker.transaction_gate
         return gate.is_busy(self._request.transactional_id or "") or bool(self._unverified())
 
-    def then(self, go_on: "Callable[[Codes], Body | Later | None]") -> Later:
+    def then(self, go_on: "Callable[[Codes], Body | PendingReply | None]") -> PendingReply:
         """Ask; then go on with a code for each partition that was asked about."""
-        later = Later()
+        later = PendingReply()
         turn = self._broker.transaction_gate.take_turn(self._request.transactional_id or "")
 
         async def ask() -> None:
@@ -238,7 +238,7 @@ class TransactionVerification:
             except Exception:
                 later.break_off()
                 raise
-            if isinstance(body, Later):
+            if isinstance(body, PendingReply):
                 body.pass_on_to(later)
             else:
                 later.deliver(body)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from ottla.broker.later import Later
+from ottla.broker.later import PendingReply
 from ottla.replication.leader import Watched
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class Waiter:
         waiting: "Waiting",
         leaders: Iterable[Watched],
         try_now: Callable[[bool], bool],
-        later: Later | None,
+        later: PendingReply | None,
     ) -> None:
         self._waiting = waiting
         self._later = later
@@ -87,7 +87,7 @@ class Waiting:
         leaders: Iterable[Watched],
         timeout_s: float,
         try_now: Callable[[bool], bool],
-        later: Later | None = None,
+        later: PendingReply | None = None,
     ) -> Waiter:
         """`later` is what `try_now` delivers, if so: nobody tries for a client that left."""
         waiter = Waiter(self, leaders, try_now, later)

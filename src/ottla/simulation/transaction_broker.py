@@ -19,7 +19,7 @@ from ottla.broker.handlers import (
     txn_offset_commit,
     write_txn_markers,
 )
-from ottla.broker.later import Broken, Later
+from ottla.broker.later import ConnectionLost, PendingReply
 from ottla.broker.transactional import Gate
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
@@ -182,11 +182,11 @@ class SimulatedBroker:
     async def _produce(self, request: ProduceRequest, context: RequestContext) -> Any:
         frame = memoryview(encode(request, context.api_version))
         reply = produce.serve(frame, 0, context, self)  # type: ignore[arg-type]
-        if isinstance(reply, Later):
+        if isinstance(reply, PendingReply):
             arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             reply.then(lambda body: None if arrived.done() else arrived.set_result(body))
             reply = await arrived
-        if reply is None or isinstance(reply, Broken):
+        if reply is None or isinstance(reply, ConnectionLost):
             return ErrorCode.NETWORK_EXCEPTION
         response, _ = decode(ProduceResponse, context.api_version, b"".join(reply))
         return ErrorCode(response.responses[0].partition_responses[0].error_code)

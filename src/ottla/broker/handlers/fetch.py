@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
 from ottla.broker.fetch_sessions import Asked, Fetching
-from ottla.broker.later import Body, Buffer, Later
+from ottla.broker.later import Body, Buffer, PendingReply
 from ottla.broker.nearest import nearest_replica
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
@@ -50,7 +50,7 @@ _NOT_THERE: dict[int, int] = {
 
 def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
-) -> Body | Later:
+) -> Body | PendingReply:
     request, _ = decode(FetchRequest, context.api_version, frame, position)
     by_id = context.api_version >= FIRST_WITH_IDS
     try:
@@ -101,12 +101,12 @@ class Work:
         self.min_bytes = min(request.min_bytes, request.max_bytes)
         self.arrived_at = broker.now() if self.replica >= 0 else 0.0
         """When a replica was last heard of: not when its request is looked at again."""
-        self.later: Later | None = None
+        self.later: PendingReply | None = None
         self.size_then = 0
 
     # The course of a request -------------------------------------------------------------------
 
-    def begin(self) -> Body | Later:
+    def begin(self) -> Body | PendingReply:
         self.look()
         if not self.is_enough() and self.request.max_wait_ms > 0 and self.leaders:
             return self.wait()
@@ -114,8 +114,8 @@ class Work:
             return self.read_cold()
         return self.reply()
 
-    def wait(self) -> Later:
-        later = self.later = Later()
+    def wait(self) -> PendingReply:
+        later = self.later = PendingReply()
         if self.min_bytes > 1:
             self.size_then = self.bytes_stored() - self.bytes_found
 
@@ -158,9 +158,9 @@ class Work:
     def bytes_stored(self) -> int:
         return sum(leader.log.size for leader in self.leaders)
 
-    def read_cold(self) -> Later:
+    def read_cold(self) -> PendingReply:
         """Let a thread read; the event loop goes on."""
-        later = self.later = self.later or Later()
+        later = self.later = self.later or PendingReply()
         cold = self.cold
 
         def finished(outcome: "list[Buffer | Damage] | Exception") -> None:

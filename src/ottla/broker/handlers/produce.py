@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.later import Body, Broken, Later
+from ottla.broker.later import Body, ConnectionLost, PendingReply
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.transactional import Codes, TransactionVerification
 from ottla.errors import ErrorCode, KafkaError
@@ -69,7 +69,7 @@ _FLEXIBLE = Struct(">BihqqqHBBiB")
 
 def serve(
     frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
-) -> Body | Later | None:
+) -> Body | PendingReply | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
     must_wait = must_ask(request, context, broker)
     takes_long = not must_wait and is_large(request) and long_checks(request, broker).are_needed
@@ -96,7 +96,7 @@ def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker
 
 def admit(
     request: ProduceRequest, context: "RequestContext", broker: "Broker", proven: Verdicts
-) -> Body | Later | None:
+) -> Body | PendingReply | None:
     """Looked at just before the append: a transaction may end while a batch is proven."""
     if not must_ask(request, context, broker):
         return append(request, context, broker, {}, proven)
@@ -117,10 +117,10 @@ def append(
     broker: "Broker",
     refused: Codes,
     proven: Verdicts | None = None,
-) -> Body | Later | None:
+) -> Body | PendingReply | None:
     work = Work(request, context, broker, refused, proven or {})
     if work.is_stranded():
-        raise Broken
+        raise ConnectionLost
     if request.acks == 0:
         work.close_on_error()
         return None
@@ -271,8 +271,8 @@ class Work:
             return True
         return appended.flush_due and leader.log.recovery_point <= appended.last_offset
 
-    def wait(self) -> Later:
-        later = Later()
+    def wait(self) -> PendingReply:
+        later = PendingReply()
 
         def try_now(expired: bool) -> bool:
             if self.is_stranded():

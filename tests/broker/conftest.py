@@ -13,7 +13,7 @@ import uvloop
 from ottla.broker.api import Listeners, apis, load
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import Dispatcher, Reply
-from ottla.broker.later import PendingReply
+from ottla.broker.pending_reply import PendingReply
 from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node

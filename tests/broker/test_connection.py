@@ -10,7 +10,7 @@ from typing import Any
 from ottla.broker.connection import PIECE_BYTES, Outflow
 from ottla.broker.context import Peer
 from ottla.broker.inflow import Inflow
-from ottla.broker.later import Body, PendingReply
+from ottla.broker.pending_reply import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 

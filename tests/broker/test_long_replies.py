@@ -10,7 +10,7 @@ import uvloop
 
 from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
 from ottla.broker.context import Peer
-from ottla.broker.later import Body, PendingReply
+from ottla.broker.pending_reply import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 

@@ -16,8 +16,8 @@ from typing import cast
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.inflow import Share
-from ottla.broker.later import Body, ConnectionLost, PendingReply
 from ottla.broker.long_writes import drop, front, own_descriptor, send, send_at_once, senders
+from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)

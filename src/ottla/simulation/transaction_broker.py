@@ -19,7 +19,7 @@ from ottla.broker.handlers import (
     txn_offset_commit,
     write_txn_markers,
 )
-from ottla.broker.later import ConnectionLost, PendingReply
+from ottla.broker.pending_reply import ConnectionLost, PendingReply
 from ottla.broker.transactional import Gate
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings

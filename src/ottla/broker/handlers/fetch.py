@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
 from ottla.broker.fetch_sessions import Asked, Fetching
-from ottla.broker.later import Body, Buffer, PendingReply
 from ottla.broker.nearest import nearest_replica
+from ottla.broker.pending_reply import Body, Buffer, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read

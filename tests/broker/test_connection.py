@@ -7,10 +7,10 @@ import weakref
 from itertools import pairwise
 from typing import Any
 
-from ottla.broker.connection import PIECE_BYTES, Outflow
+from ottla.broker.connection import PIECE_BYTES, UnreadReplies
 from ottla.broker.context import Peer
-from ottla.broker.inflow import Inflow
 from ottla.broker.pending_reply import Body, PendingReply
+from ottla.broker.request_memory import RequestMemory
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 
@@ -70,12 +70,14 @@ class Transport:
 class Line:
     """A connection with a dispatcher and a transport of the test's."""
 
-    def __init__(self, *slow: int, inflow: Inflow | None = None) -> None:
+    def __init__(self, *slow: int, request_memory: RequestMemory | None = None) -> None:
         self.dispatcher = Dispatcher()
         self.dispatcher.slow = set(slow)
         self.transport = Transport()
-        self.outflow = Outflow(SYSTEM_CLOCK.monotonic)
-        self.connection = connection(self.dispatcher, self.outflow, inflow=inflow)
+        self.unread_replies = UnreadReplies(SYSTEM_CLOCK.monotonic)
+        self.connection = connection(
+            self.dispatcher, self.unread_replies, request_memory=request_memory
+        )
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
     def send(self, *requests: tuple[int, int]) -> None:
@@ -133,12 +135,12 @@ def test_whoever_sends_too_far_ahead_is_not_read_until_the_backlog_is_gone() -> 
 def test_nothing_is_taken_up_while_the_client_does_not_read() -> None:
     line = Line()
     line.connection.pause_writing()
-    assert line.outflow.stalled_bytes == 2_000_000
+    assert line.unread_replies.stalled_bytes == 2_000_000
     line.send((METADATA, 1))
     assert line.dispatcher.taken == []
     line.connection.resume_writing()
     assert line.transport.written == bytes([1])
-    assert line.outflow.stalled_bytes == 0
+    assert line.unread_replies.stalled_bytes == 0
 
 
 def test_a_client_that_goes_lets_go_of_what_it_waited_for() -> None:
@@ -196,13 +198,13 @@ def feed(line: Line, data: bytes) -> bytes:
 
 
 def test_large_requests_wait_for_room_in_the_order_in_which_they_came() -> None:
-    inflow = Inflow(2 * LARGE, Clock())
-    first, second, third = (Line(inflow=inflow) for _ in range(3))
+    request_memory = RequestMemory(2 * LARGE, Clock())
+    first, second, third = (Line(request_memory=request_memory) for _ in range(3))
     rest = feed(first, large(1)[:-1]) + large(1)[-1:]
     left = feed(second, large(2)), feed(third, large(3))
     assert not second.transport.reading
     assert not third.transport.reading
-    assert inflow.used < 2 * LARGE
+    assert request_memory.used < 2 * LARGE
     assert feed(first, rest) == b""
     assert first.transport.written == bytes([1])
     assert second.transport.reading
@@ -210,24 +212,24 @@ def test_large_requests_wait_for_room_in_the_order_in_which_they_came() -> None:
     assert feed(second, left[0]) == b""
     assert feed(third, left[1]) == b""
     assert second.transport.written + third.transport.written == bytes([2, 3])
-    assert inflow.used == 0
+    assert request_memory.used == 0
 
 
 def test_half_sent_requests_take_no_more_than_the_room_there_is() -> None:
-    inflow = Inflow(3 * LARGE, Clock())
+    request_memory = RequestMemory(3 * LARGE, Clock())
     for _ in range(50):
-        feed(Line(inflow=inflow), large(1)[:-1])
-    assert inflow.used <= 3 * LARGE
+        feed(Line(request_memory=request_memory), large(1)[:-1])
+    assert request_memory.used <= 3 * LARGE
 
 
 def test_who_keeps_others_waiting_with_half_a_request_is_closed() -> None:
     clock = Clock()
-    inflow = Inflow(LARGE, clock)
-    lazy, waits = Line(inflow=inflow), Line(inflow=inflow)
+    request_memory = RequestMemory(LARGE, clock)
+    lazy, waits = Line(request_memory=request_memory), Line(request_memory=request_memory)
     feed(lazy, large(1)[:-1])
     left = feed(waits, large(2))
     clock.now = 31.0
-    inflow.sweep()
+    request_memory.sweep()
     assert lazy.transport.closed
     lazy.connection.connection_lost(None)
     assert feed(waits, left) == b""
@@ -236,28 +238,28 @@ def test_who_keeps_others_waiting_with_half_a_request_is_closed() -> None:
 
 def test_half_a_request_may_take_its_time_while_nobody_waits() -> None:
     clock = Clock()
-    inflow = Inflow(LARGE, clock)
-    line = Line(inflow=inflow)
+    request_memory = RequestMemory(LARGE, clock)
+    line = Line(request_memory=request_memory)
     feed(line, large(1)[:-1])
     clock.now = 3_600.0
-    inflow.sweep()
+    request_memory.sweep()
     assert not line.transport.closed
 
 
 def test_a_request_that_waits_for_its_turn_holds_its_room() -> None:
-    inflow = Inflow(10 * LARGE, Clock())
-    line = Line(1, inflow=inflow)
+    request_memory = RequestMemory(10 * LARGE, Clock())
+    line = Line(1, request_memory=request_memory)
     line.send((FETCH, 1))
     feed(line, large(2))
-    assert inflow.used >= LARGE
+    assert request_memory.used >= LARGE
     line.dispatcher.finish(1)
     assert line.transport.written == bytes([1, 2])
-    assert inflow.used == 0
+    assert request_memory.used == 0
 
 
 def test_who_leaves_while_waiting_for_room_makes_way() -> None:
-    inflow = Inflow(LARGE, Clock())
-    first, second, third = (Line(inflow=inflow) for _ in range(3))
+    request_memory = RequestMemory(LARGE, Clock())
+    first, second, third = (Line(request_memory=request_memory) for _ in range(3))
     feed(first, large(1)[:-1])
     feed(second, large(2))
     left = feed(third, large(3))
@@ -297,11 +299,11 @@ def test_what_is_left_of_a_long_reply_waits_for_the_client_and_counts_as_queued(
         whole = long_reply(line, 1)
         line.connection.pause_writing()
         left = len(whole) - PIECE_BYTES
-        assert line.outflow.stalled_bytes == line.transport.get_write_buffer_size() + left
+        assert line.unread_replies.stalled_bytes == line.transport.get_write_buffer_size() + left
         await asyncio.sleep(0)
         assert len(line.transport.written) == PIECE_BYTES
         line.connection.resume_writing()
-        assert line.outflow.stalled_bytes == 0
+        assert line.unread_replies.stalled_bytes == 0
         while len(line.transport.written) < len(whole):
             await asyncio.sleep(0)
         assert line.transport.written == whole

@@ -8,7 +8,7 @@ from typing import Any
 
 import uvloop
 
-from ottla.broker.connection import PIECE_BYTES, Connection, Outflow
+from ottla.broker.connection import PIECE_BYTES, Connection, UnreadReplies
 from ottla.broker.context import Peer
 from ottla.broker.pending_reply import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
@@ -36,12 +36,12 @@ class Served:
 
     def __init__(self) -> None:
         self.dispatcher = Dispatcher()
-        self.outflow = Outflow(SYSTEM_CLOCK.monotonic)
+        self.unread_replies = UnreadReplies(SYSTEM_CLOCK.monotonic)
         self.lost = asyncio.Event()
         self.client = socket.socket()
 
     def _accept(self) -> Connection:
-        self.connection = connection(self.dispatcher, self.outflow, lost=self.lost.set)
+        self.connection = connection(self.dispatcher, self.unread_replies, lost=self.lost.set)
         return self.connection
 
     async def __aenter__(self) -> "Served":
@@ -92,11 +92,11 @@ def test_a_client_that_pauses_amid_a_long_reply_gets_the_rest_from_the_loop() ->
     async def scenario() -> None:
         async with Served() as served:
             await served.fetch(LONG)
-            while not served.outflow.stalled_bytes:  # the thread gave up, and the loop waits
+            while not served.unread_replies.stalled_bytes:  # the thread gave up, and the loop waits
                 await asyncio.sleep(0.01)
             whole = b"".join(LONG)
             assert await served.read(len(whole)) == whole
-            assert served.outflow.stalled_bytes == 0
+            assert served.unread_replies.stalled_bytes == 0
 
     on_both_loops(scenario)
 
@@ -120,6 +120,6 @@ def test_a_client_that_leaves_amid_a_long_reply_leaves_nothing_behind() -> None:
             await served.fetch(LONG)
             served.client.close()
             await served.lost.wait()
-            assert served.outflow.stalled_bytes == 0
+            assert served.unread_replies.stalled_bytes == 0
 
     on_both_loops(scenario)

@@ -93,13 +93,13 @@ def test_half_sent_requests_of_many_connections_leave_room_for_others(tmp_path: 
                 writer.write(struct.pack(">i", 9 * megabyte) + bytes(8 * megabyte))
             with suppress(TimeoutError):  # most of them are not read to the end
                 await asyncio.wait_for(asyncio.gather(*(w.drain() for w in hostile)), 1)
-            assert 0 < client.broker.inflow.used <= room
+            assert 0 < client.broker.request_memory.used <= room
             client.writer.write(versions_request(3, 7))
             assert (await asyncio.wait_for(client.reply(), 5))[0] == 7
             for writer in hostile:
                 writer.transport.abort()
             async with asyncio.timeout(5):
-                while client.broker.inflow.used:
+                while client.broker.request_memory.used:
                     await asyncio.sleep(0.01)
 
     uvloop.run(scenario())

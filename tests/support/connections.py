@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.api import Listeners
-from ottla.broker.connection import Connection, Outflow
+from ottla.broker.connection import Connection, UnreadReplies
 from ottla.broker.context import Peer
-from ottla.broker.inflow import Inflow
+from ottla.broker.request_memory import RequestMemory
 from ottla.wire.framing import FrameAssembler
 
 FRAME_BYTES_MAX = 1_000_000
@@ -14,17 +14,17 @@ FRAME_BYTES_MAX = 1_000_000
 
 def connection(
     dispatcher: Any,
-    outflow: Outflow,
+    unread_replies: UnreadReplies,
     *,
-    inflow: Inflow | None = None,
+    request_memory: RequestMemory | None = None,
     lost: Callable[[], object] = lambda: None,
 ) -> Connection:
-    share = (inflow or Inflow(FRAME_BYTES_MAX, lambda: 0.0)).share()
+    share = (request_memory or RequestMemory(FRAME_BYTES_MAX, lambda: 0.0)).share()
     return Connection(
         dispatcher,
         FrameAssembler(memoryview(bytearray(4096)), FRAME_BYTES_MAX, share),
         share,
-        outflow,
+        unread_replies,
         lambda host: Peer("PLAINTEXT", Listeners.BROKER, host),
         lambda connection: True,
         lambda connection: lost(),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.access import Access, Unrestricted
 from ottla.broker.addresses import Addresses
-from ottla.broker.connection import Outflow
+from ottla.broker.connection import UnreadReplies
 from ottla.broker.fetch_sessions import FetchSessions
-from ottla.broker.inflow import Inflow, room_for
 from ottla.broker.nearest import RACK_AWARE
+from ottla.broker.request_memory import RequestMemory, room_for
 from ottla.broker.suspects import Suspects
 from ottla.broker.topics_on_demand import TopicsOnDemand
 from ottla.broker.waiting import Waiting
@@ -112,8 +112,10 @@ class Broker:
         self.topics_on_demand = TopicsOnDemand(self)
         self.fetch_bytes_max = settings.int("fetch.max.bytes")
         self.reads_nearby = settings.text("replica.selector.class") == RACK_AWARE
-        self.inflow = Inflow(room_for(settings.int("queued.max.request.bytes")), self.now)
-        self.outflow = Outflow(self.now)
+        self.request_memory = RequestMemory(
+            room_for(settings.int("queued.max.request.bytes")), self.now
+        )
+        self.unread_replies = UnreadReplies(self.now)
         self.addresses = Addresses()
         self.heartbeats_ended: Callable[[int, int], None] = lambda broker_id, epoch: None
         self._threads = threads

@@ -15,9 +15,9 @@ from typing import cast
 
 from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
-from ottla.broker.inflow import Share
 from ottla.broker.long_writes import drop, front, own_descriptor, send, send_at_once, senders
 from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
+from ottla.broker.request_memory import RequestMemoryShare
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ PIECE_BYTES = 1024 * 1024
 that, one in a turn of the loop: the kernel copies it there and then, and others wait."""
 
 
-class Outflow:
+class UnreadReplies:
     """How much is queued for clients that do not read; shared by all connections."""
 
     __slots__ = ("now", "stalled_bytes")
@@ -47,8 +47,8 @@ class Connection(asyncio.BufferedProtocol):
         self,
         dispatcher: Dispatcher,
         assembler: FrameAssembler,
-        share: Share,
-        outflow: Outflow,
+        share: RequestMemoryShare,
+        unread_replies: UnreadReplies,
         make_peer: Callable[[str], Peer],
         opened: Callable[["Connection"], bool],
         closed: Callable[["Connection"], None],
@@ -57,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         self._assembler = assembler
         self._share = share
         share.let_in, share.give_up = self._let_in, self._give_up
-        self._outflow = outflow
+        self._unread = unread_replies
         self._stalled_bytes = 0
         self._make_peer = make_peer
         self._opened = opened
@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
             self._continue()
 
     def _count_stalled(self, size: int) -> None:
-        self._outflow.stalled_bytes += size - self._stalled_bytes
+        self._unread.stalled_bytes += size - self._stalled_bytes
         self._stalled_bytes = size
 
     # Requests ------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_sending = True
         loop = asyncio.get_running_loop()
         sending = loop.run_in_executor(
-            senders(), send, descriptor, tuple(self._rest), self._outflow.now
+            senders(), send, descriptor, tuple(self._rest), self._unread.now
         )
         sending.add_done_callback(self._was_sent)
 

@@ -36,7 +36,7 @@ class Server:
         self.name = name
         self.kind = kind
         self._dispatcher = Dispatcher(broker, kind)
-        self._outflow = broker.outflow
+        self._unread = broker.unread_replies
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._frame_bytes_max = settings.int("socket.request.max.bytes")
         self._idle_s_max = settings.int("connections.max.idle.ms") / 1000
@@ -84,12 +84,12 @@ class Server:
         return len(self._connections)
 
     def _accept(self) -> Connection:
-        share = self._broker.inflow.share()
+        share = self._broker.request_memory.share()
         return Connection(
             self._dispatcher,
             FrameAssembler(self._scratch, self._frame_bytes_max, share),
             share,
-            self._outflow,
+            self._unread,
             self._peer,
             self._opened,
             self._closed,
@@ -123,7 +123,7 @@ class Server:
     def _sweep(self) -> None:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""
         now = self._broker.now()
-        self._broker.inflow.sweep()
+        self._broker.request_memory.sweep()
         for connection in list(self._connections):
             if connection.was_active:
                 connection.was_active = False

@@ -185,7 +185,7 @@ class Work:
 
     def look(self) -> None:
         """Read every partition once, as far as the limits go."""
-        stalled = self.broker.outflow.stalled_bytes > STALLED_BYTES_MAX
+        stalled = self.broker.unread_replies.stalled_bytes > STALLED_BYTES_MAX
         self.limit = self.bytes_left = min(
             self.request.max_bytes,
             self.broker.fetch_bytes_max,

@@ -33,18 +33,18 @@ def _memory() -> int:
         return memory
 
 
-class Inflow:
+class RequestMemory:
     def __init__(self, limit: int, now: Callable[[], float]) -> None:
         self.limit = limit
         self.used = 0
         self._now = now
-        self._waiting: dict[Share, int] = {}  # in the order in which they came
-        self._unfinished: dict[Share, float] = {}  # since when
+        self._waiting: dict[RequestMemoryShare, int] = {}  # in the order in which they came
+        self._unfinished: dict[RequestMemoryShare, float] = {}  # since when
 
-    def share(self) -> "Share":
-        return Share(self)
+    def share(self) -> "RequestMemoryShare":
+        return RequestMemoryShare(self)
 
-    def begin(self, share: "Share", size: int) -> bool:
+    def begin(self, share: "RequestMemoryShare", size: int) -> bool:
         """A request begins: True if there is room. One at a time always gets in."""
         if self._waiting or not self._has_room(size):
             self._waiting[share] = size
@@ -52,7 +52,7 @@ class Inflow:
         self._admit(share, size)
         return True
 
-    def ended(self, share: "Share") -> None:
+    def ended(self, share: "RequestMemoryShare") -> None:
         """Whole, or never to be."""
         self._unfinished.pop(share, None)
         self._waiting.pop(share, None)
@@ -78,41 +78,41 @@ class Inflow:
     def _has_room(self, size: int) -> bool:
         return not self.used or self.used + size <= self.limit
 
-    def _admit(self, share: "Share", size: int) -> None:
+    def _admit(self, share: "RequestMemoryShare", size: int) -> None:
         self.used += size
         share.held += size
         self._unfinished[share] = self._now()
 
 
-class Share:
+class RequestMemoryShare:
     """What one connection holds of the room; told by it when to go on and when to give up."""
 
-    __slots__ = ("_inflow", "give_up", "held", "let_in")
+    __slots__ = ("_memory", "give_up", "held", "let_in")
 
-    def __init__(self, inflow: Inflow) -> None:
-        self._inflow = inflow
+    def __init__(self, request_memory: RequestMemory) -> None:
+        self._memory = request_memory
         self.held = 0
         self.let_in: Callable[[], None] = _nothing
         self.give_up: Callable[[], None] = _nothing
 
     def begin(self, size: int) -> bool:
-        return self._inflow.begin(self, size)
+        return self._memory.begin(self, size)
 
     def completed(self) -> None:
         """The request is whole; what it holds is held until it is taken up."""
-        self._inflow.ended(self)
+        self._memory.ended(self)
 
     def hold(self, size: int) -> None:
         """A request that came whole has to wait for its turn: it counts, but is not kept out."""
-        self._inflow.used += size
+        self._memory.used += size
         self.held += size
 
     def give_back(self, size: int) -> None:
         self.held -= size
-        self._inflow.give_back(size)
+        self._memory.give_back(size)
 
     def close(self) -> None:
-        self._inflow.ended(self)
+        self._memory.ended(self)
         self.give_back(self.held)
         self.let_in = self.give_up = _nothing  # no cycle: the connection goes when it is over
 

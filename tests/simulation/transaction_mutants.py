@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import transactional
+from ottla.broker import transaction_verification
 from ottla.broker.handlers import write_txn_markers
 from ottla.coordination import shard as shards
 from ottla.coordination.machine import Decision, Instant, Ticket
@@ -78,15 +78,15 @@ def a_marker_that_came_while_we_asked_is_overlooked(patch: pytest.MonkeyPatch) -
 
 def the_guard_is_taken_once(patch: pytest.MonkeyPatch) -> None:
     """21: the marker of the transaction before, waited for, is taken for the end of the next."""
-    right = transactional.Gate.ask
+    right = transaction_verification.TransactionVerifier.ask
 
     async def ask(self: Any, *ask: Any, add: bool) -> Any:
-        patience = transactional.Patience(add)
+        patience = transaction_verification.Patience(add)
         while await patience.bears(codes := await right(self, *ask, add=add)):
             pass
         return codes
 
-    patch.setattr(transactional.Gate, "ask", ask)
+    patch.setattr(transaction_verification.TransactionVerifier, "ask", ask)
     patch.setattr(Verification, "outlives_marker_of", lambda self, epoch: False)
 
 
@@ -104,7 +104,7 @@ def the_other_result_is_a_wrong_state(patch: pytest.MonkeyPatch) -> None:
 
 def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
     """14: when its turn comes this broker may lead what it did not lead before."""
-    right = transactional.TransactionVerification.__init__
+    right = transaction_verification.TransactionVerification.__init__
 
     def init(self: Any, *arguments: Any) -> None:
         right(self, *arguments)
@@ -112,10 +112,10 @@ def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
         self._unverified = lambda: first.pop() if first else []
         self.__class__ = Hasty
 
-    class Hasty(transactional.TransactionVerification):
+    class Hasty(transaction_verification.TransactionVerification):
         is_needed = True  # type: ignore[assignment]
 
-    patch.setattr(transactional.TransactionVerification, "__init__", init)
+    patch.setattr(transaction_verification.TransactionVerification, "__init__", init)
 
 
 def late_markers_are_written(patch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def partitions_count_without_being_added(patch: pytest.MonkeyPatch) -> None:
     async def yes(self: Any, *ask: Any, add: bool) -> Any:
         return dict.fromkeys(ask[3], ErrorCode.NONE)
 
-    patch.setattr(transactional.Gate, "ask", yes)
+    patch.setattr(transaction_verification.TransactionVerifier, "ask", yes)
 
 
 MUTANTS: list[Mutant] = [

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ottla.broker.producer_ids import ProducerIds
     from ottla.broker.share_states import StateKeeper
     from ottla.broker.shares import Shares
-    from ottla.broker.transactional import Gate
+    from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.controller.controller import Controller
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.groups.share.coordinator import ShareCoordinator
@@ -70,7 +70,7 @@ class Makers(Protocol):
 
     def groups(self) -> "GroupCoordinator": ...
     def transactions(self) -> "TransactionCoordinator": ...
-    def transaction_gate(self) -> "Gate": ...
+    def transaction_verifier(self) -> "TransactionVerifier": ...
     def share_coordinator(self) -> "ShareCoordinator": ...
     def share_states(self) -> "StateKeeper": ...
     def shares(self) -> "Shares": ...
@@ -142,8 +142,8 @@ class Broker:
         return self.makers.transactions()
 
     @cached_property
-    def transaction_gate(self) -> "Gate":
-        return self.makers.transaction_gate()
+    def transaction_verifier(self) -> "TransactionVerifier":
+        return self.makers.transaction_verifier()
 
     @cached_property
     def share_coordinator(self) -> "ShareCoordinator":

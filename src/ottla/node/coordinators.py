@@ -14,7 +14,7 @@ from ottla.replication.peers import Peers
 if TYPE_CHECKING:
     from ottla.broker.share_states import StateKeeper
     from ottla.broker.shares import Shares
-    from ottla.broker.transactional import Gate
+    from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.coordination.log import ShardLog
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.groups.share.coordinator import ShareCoordinator
@@ -64,11 +64,13 @@ class Coordinators:
         self._broker.spawn(coordinator.run())
         return self._add(TRANSACTION_STATE, coordinator)
 
-    def transaction_gate(self) -> "Gate":
-        from ottla.broker.transactional import Gate
+    def transaction_verifier(self) -> "TransactionVerifier":
+        from ottla.broker.transaction_verification import TransactionVerifier
 
         broker = self._broker
-        return Gate(broker.transactions, broker.node_id, broker.leader_of, self._peers)
+        return TransactionVerifier(
+            broker.transactions, broker.node_id, broker.leader_of, self._peers
+        )
 
     def share_coordinator(self) -> "ShareCoordinator":
         from ottla.groups.share.coordinator import Limits, ShareCoordinator

@@ -20,7 +20,7 @@ from ottla.broker.handlers import (
     write_txn_markers,
 )
 from ottla.broker.pending_reply import ConnectionLost, PendingReply
-from ottla.broker.transactional import Gate
+from ottla.broker.transaction_verification import TransactionVerifier
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.config.load import single_node
@@ -99,7 +99,12 @@ class SimulatedBroker:
         self.transactions.resize(1)
         self.groups = GroupCoordinator(settings(), lambda: world.image, self.clock)
         self.groups.resize(1)
-        self.transaction_gate = Gate(self.transactions, node_id, self.leader_of, self)  # type: ignore[arg-type]
+        self.transaction_verifier = TransactionVerifier(
+            self.transactions,
+            node_id,
+            self.leader_of,
+            self,  # type: ignore[arg-type]
+        )
         self.spawn(self.transactions.run())
 
     # --- leading

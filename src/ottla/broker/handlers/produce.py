@@ -14,7 +14,7 @@ from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
 from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
-from ottla.broker.transactional import Codes, TransactionVerification
+from ottla.broker.transaction_verification import Codes, TransactionVerification
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
 from ottla.log.validation import (

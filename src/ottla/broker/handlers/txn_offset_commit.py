@@ -6,7 +6,7 @@ of version 5 has not announced it, so asking adds it.
 
 from ottla.broker.broker import Broker
 from ottla.broker.context import RequestContext
-from ottla.broker.transactional import Patience
+from ottla.broker.transaction_verification import Patience
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.wire.messages.txn_offset_commit import (
@@ -105,7 +105,7 @@ async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
         verification = producers.verify(*producer, NO_SEQUENCE, adds=adds, now_ms=broker.now_ms())
         if verification is None:
             return
-        codes = await broker.transaction_gate.ask(
+        codes = await broker.transaction_verifier.ask(
             request.transactional_id, *producer, frozenset({partition}), add=adds
         )
         if await patience.bears(codes):

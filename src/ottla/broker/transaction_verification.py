@@ -46,7 +46,7 @@ RETRIABLE = {
 Codes = Mapping[TopicPartition, ErrorCode]
 
 
-class Gate:
+class TransactionVerifier:
     """Asks the coordinator of a transactional id, on this broker or another."""
 
     def __init__(
@@ -223,13 +223,13 @@ class TransactionVerification:
 
     @property
     def is_needed(self) -> bool:
-        gate = self._broker.transaction_gate
+        gate = self._broker.transaction_verifier
         return gate.is_busy(self._request.transactional_id or "") or bool(self._unverified())
 
     def then(self, go_on: "Callable[[Codes], Body | PendingReply | None]") -> PendingReply:
         """Ask; then go on with a code for each partition that was asked about."""
         later = PendingReply()
-        turn = self._broker.transaction_gate.take_turn(self._request.transactional_id or "")
+        turn = self._broker.transaction_verifier.take_turn(self._request.transactional_id or "")
 
         async def ask() -> None:
             try:
@@ -253,7 +253,7 @@ class TransactionVerification:
             asked = self._begin(unverified)
             if not asked:
                 continue
-            codes |= await self._broker.transaction_gate.ask(
+            codes |= await self._broker.transaction_verifier.ask(
                 self._request.transactional_id or "", *self._producer, asked, add=self._adds
             )
             if await patience.bears(codes):  # as if nothing had been asked, with guards anew

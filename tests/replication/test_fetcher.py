@@ -20,7 +20,7 @@ from ottla.log.tail import TailCache
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Frame, LinkLost
 from ottla.replication.fetcher import Fetcher, Fetchers, FetchLimits, Flushed, Replica
-from ottla.replication.follower import Follower
+from ottla.replication.follower import FollowedPartition
 from ottla.replication.throttles import Throttle
 from ottla.wire.codec import encode
 from ottla.wire.message import Message
@@ -162,7 +162,7 @@ def test_a_replica_that_leads_meanwhile_does_not_cut_its_log(
     log: PartitionLog, start: int, end: int
 ) -> None:
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         answer = await is_out_of_range(leader, start, end)
         fetcher.forget(ORDERS)
         answer()
@@ -174,11 +174,11 @@ def test_a_replica_that_leads_meanwhile_does_not_cut_its_log(
 
 def test_an_answer_to_an_older_epoch_is_not_taken_for_one_to_the_newer(log: PartitionLog) -> None:
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         respond = await leader.is_asked(FETCH)
         respond(fetched(records=batch(b"of epoch 5", base_offset=10, leader_epoch=5)), 17)
         fetcher.forget(ORDERS)
-        fetcher.follow(Follower(log, leader_id=1, epoch=7))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=7))
         respond = await leader.is_asked(FETCH)
         assert log.log_end_offset == 10
         respond(fetched(records=batch(b"of epoch 7", base_offset=10, leader_epoch=7)), 17)
@@ -198,7 +198,7 @@ def test_a_disk_that_fails_while_a_log_is_cut_is_reported_and_the_link_stays(
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
         monkeypatch.setattr(PartitionLog, "truncate_to", fail)
         monkeypatch.setattr(PartitionLog, "truncate_fully_and_start_at", fail)
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         answer = await is_out_of_range(leader, start, end)
         answer()
         await settled()
@@ -210,7 +210,7 @@ def test_a_disk_that_fails_while_a_log_is_cut_is_reported_and_the_link_stays(
 
 def test_a_log_that_meets_its_leaders_after_all_is_kept(log: PartitionLog) -> None:
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         answer = await is_out_of_range(leader, start=4, end=12)
         answer()
         await leader.is_asked(FETCH)
@@ -224,7 +224,7 @@ def test_a_log_beyond_its_leaders_is_cut_and_one_before_it_begins_anew(
     log: PartitionLog, start: int, end: int
 ) -> None:
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         answer = await is_out_of_range(leader, start, end)
         answer()
         await leader.is_asked(FETCH)
@@ -250,7 +250,7 @@ def test_a_follower_tells_its_leader_of_nothing_that_is_not_on_its_disk(log: Par
     disk = SlowDisk()
 
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         await settled()
         assert leader.is_left_alone, "what an earlier life left is not on the disk yet"
         disk.may_flush.set()
@@ -273,9 +273,9 @@ def test_who_follows_another_leader_meanwhile_still_waits_for_the_disk(log: Part
     disk = SlowDisk()
 
     async def scenario(leader: Leader, fetchers: Fetchers) -> None:
-        fetchers.follow(Follower(log, leader_id=1, epoch=5))
+        fetchers.follow(FollowedPartition(log, leader_id=1, epoch=5))
         await settled()
-        fetchers.follow(Follower(log, leader_id=3, epoch=6))
+        fetchers.follow(FollowedPartition(log, leader_id=3, epoch=6))
         await settled()
         assert leader.is_left_alone
         disk.may_flush.set()
@@ -301,8 +301,8 @@ def test_a_partition_that_waits_for_the_disk_keeps_no_other_waiting(
     disk = SlowDisk()
 
     async def scenario(leader: Leader, fetchers: Fetchers) -> None:
-        fetchers.follow(Follower(log, leader_id=1, epoch=5))
-        fetchers.follow(Follower(other, leader_id=1, epoch=5))
+        fetchers.follow(FollowedPartition(log, leader_id=1, epoch=5))
+        fetchers.follow(FollowedPartition(other, leader_id=1, epoch=5))
         respond = await leader.is_asked(FETCH)
         respond(fetched(), 17)
         await leader.is_asked(FETCH)
@@ -318,7 +318,7 @@ def test_a_follower_whose_disk_cannot_flush_tells_its_leader_nothing(log: Partit
         raise OSError(EIO, os.strerror(EIO))
 
     async def scenario(leader: Leader, fetcher: Fetcher) -> None:
-        fetcher.follow(Follower(log, leader_id=1, epoch=5))
+        fetcher.follow(FollowedPartition(log, leader_id=1, epoch=5))
         await settled()
         assert log.health.failure is not None
         assert leader.is_left_alone

@@ -14,7 +14,7 @@ from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
-from ottla.replication.follower import Follower, Verdict
+from ottla.replication.follower import FollowedPartition, Verdict
 from ottla.wire.messages.fetch import EpochEndOffset, PartitionData
 from support.log_batches import NOW, batch, values_from
 
@@ -44,7 +44,7 @@ def write(log: PartitionLog, epoch: int, *values: bytes) -> None:
         log.append_as_leader(batch(value), leader_epoch=epoch, now_ms=NOW)
 
 
-def answer(leader: PartitionLog, follower: Follower) -> PartitionData:
+def answer(leader: PartitionLog, follower: FollowedPartition) -> PartitionData:
     """What a leader replies to the follower's next fetch."""
     wanted = follower.wanted(max_bytes=200)
     if not leader.log_start_offset <= wanted.fetch_offset <= leader.log_end_offset:
@@ -64,7 +64,7 @@ def answer(leader: PartitionLog, follower: Follower) -> PartitionData:
 
 
 def catch_up(leader: PartitionLog, log: PartitionLog, epoch: int) -> None:
-    follower = Follower(log, leader_id=1, epoch=epoch)
+    follower = FollowedPartition(log, leader_id=1, epoch=epoch)
     for _ in range(1_000):
         data = answer(leader, follower)
         if follower.took(data, NOW) is Verdict.OUT_OF_RANGE:
@@ -132,7 +132,7 @@ def test_a_follower_behind_the_leaders_start_begins_there(open_replica: OpenRepl
 
 
 def test_an_error_of_the_leader_is_waited_out(open_replica: OpenReplica) -> None:
-    follower = Follower(open_replica("b"), leader_id=1, epoch=3)
+    follower = FollowedPartition(open_replica("b"), leader_id=1, epoch=3)
     fenced = PartitionData(error_code=ErrorCode.FENCED_LEADER_EPOCH)
     assert follower.took(fenced, NOW) is Verdict.TRY_LATER
 

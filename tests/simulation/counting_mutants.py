@@ -18,9 +18,9 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.producers import ProducerStates
 from ottla.metadata.image import Partition as State
 from ottla.replication import follower as following
-from ottla.replication.follower import Follower, Verdict
-from ottla.replication.in_sync import Follower as Known
+from ottla.replication.follower import RemoteReplica, Verdict
 from ottla.replication.in_sync import InSync
+from ottla.replication.in_sync import RemoteReplica as Known
 from ottla.replication.leader import Leader
 from ottla.wire.messages.alter_partition import BrokerState, RequestPartitionData
 from ottla.wire.messages.fetch import PartitionData
@@ -124,13 +124,13 @@ def a_leader_answers_followers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
 
 def followers_take_what_they_have_for_committed(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: a consumer near a follower reads what is cut later."""
-    right = Follower.took
+    right = RemoteReplica.took
 
-    def took(self: Follower, data: PartitionData, now_ms: int) -> Verdict:
+    def took(self: RemoteReplica, data: PartitionData, now_ms: int) -> Verdict:
         data.high_watermark = 1 << 40
         return right(self, data, now_ms)
 
-    patch.setattr(following.Follower, "took", took)
+    patch.setattr(following.RemoteReplica, "took", took)
 
 
 def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from ottla.ids import TopicPartition
 from ottla.replication.fetcher import Fetchers
-from ottla.replication.follower import Follower
+from ottla.replication.follower import FollowedPartition
 from ottla.replication.partitions import Partitions, Replica
 
 
@@ -10,7 +10,7 @@ class Followers:
     def __init__(self, partitions: Partitions, fetchers: Fetchers) -> None:
         self._node_id = partitions.node_id
         self._fetchers = fetchers
-        self._followers: dict[TopicPartition, Follower] = {}
+        self._followers: dict[TopicPartition, FollowedPartition] = {}
         partitions.subscribe(self.settle, self._removed)
 
     def settle(self, replica: Replica) -> None:
@@ -27,7 +27,7 @@ class Followers:
         ):
             return
         advanced = replica.standby.advanced if replica.standby is not None else lambda: None
-        follower = Follower(
+        follower = FollowedPartition(
             replica.log,
             state.leader,
             state.leader_epoch,

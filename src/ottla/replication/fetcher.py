@@ -21,7 +21,7 @@ from ottla.log.config import NEVER_MS
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.clock import Clock
 from ottla.ports.network import Link, LinkLost, Network
-from ottla.replication.follower import PATIENT, Follower, Verdict
+from ottla.replication.follower import PATIENT, FollowedPartition, Verdict
 from ottla.replication.throttles import Throttle
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
@@ -119,8 +119,8 @@ class Fetcher:
         self._flushed = flushed
         self._throttle = throttle
         self._now, self._now_ms = clock
-        self._followers: dict[TopicPartition, Follower] = {}
-        self._by_id: dict[tuple[Uuid, int], Follower] = {}
+        self._followers: dict[TopicPartition, FollowedPartition] = {}
+        self._by_id: dict[tuple[Uuid, int], FollowedPartition] = {}
         self._paused: dict[TopicPartition, float] = {}
         self._changed: dict[TopicPartition, None] = {}  # what the leader must be told of anew
         self._troubles: dict[TopicPartition, str] = {}
@@ -134,7 +134,7 @@ class Fetcher:
     def is_idle(self) -> bool:
         return not self._followers
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: FollowedPartition) -> None:
         self._followers[follower.topic_partition] = follower
         self._by_id[follower.topic_id, follower.topic_partition.partition] = follower
         self._paused.pop(follower.topic_partition, None)
@@ -253,11 +253,11 @@ class Fetcher:
         while due := self._unflushed():
             await asyncio.gather(*map(self._flush_one, due))
 
-    def _unflushed(self) -> list[Follower]:
+    def _unflushed(self) -> list[FollowedPartition]:
         named = [self._followers.get(one) for one in self._changed if one not in self._paused]
         return [follower for follower in named if follower is not None and follower.log.flush_due]
 
-    async def _flush_one(self, follower: Follower) -> None:
+    async def _flush_one(self, follower: FollowedPartition) -> None:
         try:
             await self._flushed(follower.log, follower.log.log_end_offset)
         except (KafkaError, OSError) as error:
@@ -301,7 +301,7 @@ class Fetcher:
             ],
         )
 
-    async def _take(self, client: Client, follower: Follower, data: PartitionData) -> None:
+    async def _take(self, client: Client, follower: FollowedPartition, data: PartitionData) -> None:
         self._changed[follower.topic_partition] = None
         if self._throttle.partitions and data.records:
             self._count(follower, len(data.records))
@@ -318,7 +318,7 @@ class Fetcher:
                 logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
             self._pause(follower)
 
-    def _troubled(self, follower: Follower, error: KafkaError | OSError) -> None:
+    def _troubled(self, follower: FollowedPartition, error: KafkaError | OSError) -> None:
         partition = follower.topic_partition
         if isinstance(error, OSError):
             error = follower.log.health.report(error)
@@ -327,7 +327,7 @@ class Fetcher:
             logger.error("%s cannot follow broker %d: %s", partition, self.leader_id, error)
         self._pause(follower, TROUBLE_S)
 
-    def _pause(self, follower: Follower, seconds: float | None = None) -> None:
+    def _pause(self, follower: FollowedPartition, seconds: float | None = None) -> None:
         pause_s = self._limits.backoff_s if seconds is None else seconds
         later = self._now() + pause_s
         self._paused[follower.topic_partition] = later
@@ -348,11 +348,11 @@ class Fetcher:
                 self._changed[partition] = None
                 self._pause(follower)
 
-    def _count(self, follower: Follower, size: int) -> None:
+    def _count(self, follower: FollowedPartition, size: int) -> None:
         if self._throttle.covers(follower.topic_partition):
             self._throttle.quota.spend(self._now(), size)
 
-    async def _restart(self, client: Client, follower: Follower) -> None:
+    async def _restart(self, client: Client, follower: FollowedPartition) -> None:
         start = await self._offset_of(client, follower, EARLIEST)
         end = await self._offset_of(client, follower, LATEST)
         if self._followers.get(follower.topic_partition) is not follower:
@@ -373,7 +373,9 @@ class Fetcher:
         except (KafkaError, OSError) as error:
             self._troubled(follower, error)
 
-    async def _offset_of(self, client: Client, follower: Follower, which: int) -> int | None:
+    async def _offset_of(
+        self, client: Client, follower: FollowedPartition, which: int
+    ) -> int | None:
         topic, partition = follower.topic_partition
         ask = ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=follower.epoch, timestamp=which
@@ -412,7 +414,7 @@ class Fetchers:
         self._all: dict[tuple[int, bool], Fetcher] = {}
         self._fetcher_of: dict[TopicPartition, Fetcher] = {}
 
-    def follow(self, follower: Follower) -> None:
+    def follow(self, follower: FollowedPartition) -> None:
         self.forget(follower.topic_partition)
         key = follower.leader_id, follower.log.config.flush_messages < NEVER_MS
         fetcher = self._all.get(key)

@@ -35,7 +35,7 @@ class Verdict(Enum):
     """The leader's log does not reach the follower's end, or starts beyond it."""
 
 
-class Follower:
+class FollowedPartition:
     """One replica under one leader in one epoch."""
 
     __slots__ = (

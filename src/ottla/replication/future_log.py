@@ -6,7 +6,7 @@ replica follows its leader: where the log was cut, the copy is cut by leader epo
 
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Read
-from ottla.replication.follower import Follower
+from ottla.replication.follower import FollowedPartition
 from ottla.wire.messages.fetch import EpochEndOffset
 
 ONE_STEP_BYTES = 256 * 1024
@@ -17,7 +17,7 @@ class FutureLog:
     def __init__(self, log: PartitionLog, future: PartitionLog) -> None:
         self.log = log
         self.future = future
-        self._follower = Follower(future, HERE, HERE)
+        self._follower = FollowedPartition(future, HERE, HERE)
         self._truncations = -1  # of the log, when the two were last compared
 
     @property

@@ -34,7 +34,7 @@ class Trimmed(NamedTuple):
 Effect = Advance | Propose | Trimmed
 
 
-class Follower:
+class RemoteReplica:
     """What the leader knows of another replica."""
 
     __slots__ = (
@@ -87,7 +87,7 @@ class InSync:
         self.min_in_sync = min_in_sync
         self.lag_s_max = lag_s_max
         self.followers = {
-            replica: Follower(now, in_sync=replica in self.committed)
+            replica: RemoteReplica(now, in_sync=replica in self.committed)
             for replica in replicas
             if replica != node_id
         }
@@ -182,7 +182,8 @@ class InSync:
         self.committed, self.proposed = frozenset(in_sync), None
         others = [replica for replica in replicas if replica != self.node_id]
         self.followers = {
-            replica: self.followers.get(replica) or Follower(now, in_sync=replica in self.committed)
+            replica: self.followers.get(replica)
+            or RemoteReplica(now, in_sync=replica in self.committed)
             for replica in others
         }
         self._settle()
@@ -230,12 +231,12 @@ class InSync:
         self.high_watermark = least
         return least
 
-    def _is_caught_up(self, follower: Follower, now: float) -> bool:
+    def _is_caught_up(self, follower: RemoteReplica, now: float) -> bool:
         return (
             follower.end_offset == self.end_offset or now - follower.caught_up_at <= self.lag_s_max
         )
 
-    def _may_join(self, replica: int, follower: Follower) -> bool:
+    def _may_join(self, replica: int, follower: RemoteReplica) -> bool:
         return replica not in self.committed and follower.end_offset >= max(
             self.high_watermark, self.epoch_start
         )

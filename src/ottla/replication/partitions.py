@@ -17,7 +17,7 @@ from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, Delta, Image, Reso
 from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader, Watched
-from ottla.replication.standby import Standby
+from ottla.replication.standby import ReadableFollower
 from ottla.replication.throttles import Throttles
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class Replica:
         self.log = partition_log
         self.state = state  # the controller's word
         self.leader: Leader | None = None  # None: it follows, or nobody leads
-        self.standby: Standby | None = None  # while it follows
+        self.standby: ReadableFollower | None = None  # while it follows
         self.lost: str | None = None  # why it takes no part, where it does not
 
 
@@ -139,7 +139,7 @@ class Partitions:
             raise _not_leader(replica.topic_partition.topic, partition)
         return replica.leader
 
-    def standby(self, name: str, topic_id: Uuid, partition: int) -> Standby | None:
+    def standby(self, name: str, topic_id: Uuid, partition: int) -> ReadableFollower | None:
         """For consumers that read from a follower; the topic by name where there is one."""
         replicas = self._by_name.get(name) if name else self._by_id.get(topic_id)
         replica = None if replicas is None else replicas.get(partition)
@@ -271,7 +271,7 @@ class Partitions:
         if standby is not None:
             standby.depose()
         epoch = state.leader_epoch
-        replica.standby = Standby(replica.log, epoch, self._moved) if follows else None
+        replica.standby = ReadableFollower(replica.log, epoch, self._moved) if follows else None
 
     def _lead(self, replica: Replica, state: State) -> Leader:
         partition_log, now = replica.log, self._now()

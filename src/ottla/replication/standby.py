@@ -6,7 +6,7 @@ from ottla.log.partition_log import PartitionLog
 from ottla.replication.leader import Watched, Watcher, check_epoch
 
 
-class Standby:
+class ReadableFollower:
     """One time of following: it ends with its leader's epoch, and whoever watches is told."""
 
     __slots__ = ("_moved", "deposed", "epoch", "log", "watchers")

@@ -17,7 +17,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import NO_EPOCH, Leader
-from ottla.replication.standby import Standby
+from ottla.replication.standby import ReadableFollower
 from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -192,7 +192,7 @@ class Work:
             STALLED_RESPONSE_BYTES if stalled else RESPONSE_BYTES_MAX,
         )
         self.cold: list[tuple[Fetched, Read]] = []
-        self.leaders: list[Leader | Standby] = []
+        self.leaders: list[Leader | ReadableFollower] = []
         self.must_answer = False
         asked = self.fetching.asked
         if self.replica >= 0:
@@ -242,10 +242,10 @@ class Work:
             self._refused(asked, fetched, self.broker.unexpected("reading a partition", error))
         return fetched
 
-    def _source(self, asked: Asked) -> Leader | Standby:
+    def _source(self, asked: Asked) -> Leader | ReadableFollower:
         name, topic_id, partition = asked.key
         partitions = self.broker.partitions
-        source: Leader | Standby
+        source: Leader | ReadableFollower
         try:
             if self.version >= 13:
                 source = partitions.leader_by_id(topic_id, partition)
@@ -259,7 +259,7 @@ class Work:
         source.check_epoch(max(asked.wanted.current_leader_epoch, NO_EPOCH))
         return source
 
-    def _read_from(self, leader: Leader | Standby, asked: Asked, fetched: Fetched) -> None:
+    def _read_from(self, leader: Leader | ReadableFollower, asked: Asked, fetched: Fetched) -> None:
         wanted = asked.wanted
         log, offset = leader.log, wanted.fetch_offset
         if self.replica >= 0:
@@ -306,7 +306,7 @@ class Work:
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
 
-    def _check_assignment(self, leader: Leader | Standby, wanted: FetchPartition) -> None:
+    def _check_assignment(self, leader: Leader | ReadableFollower, wanted: FetchPartition) -> None:
         """A replica may know of its assignment before this leader does: it asks again."""
         if isinstance(leader, Leader) and self.replica not in leader.in_sync.followers:
             names_epoch = wanted.current_leader_epoch >= 0
@@ -319,7 +319,9 @@ class Work:
             return read.bytes_expected
         return min(wanted.partition_max_bytes, self.bytes_left)
 
-    def _aborted(self, leader: Leader | Standby, offset: int, upto: int, read: Read) -> Aborted:
+    def _aborted(
+        self, leader: Leader | ReadableFollower, offset: int, upto: int, read: Read
+    ) -> Aborted:
         if read.cold:
             return leader.log.aborted_transactions(offset, upto)
         aborted = leader.log.aborted_transactions(offset, leader.log.log_end_offset)
@@ -327,7 +329,9 @@ class Work:
             return []
         return begun_before(aborted, leader.log.indexed_end(offset, end_of(read.data)))
 
-    def _diverges(self, leader: Leader | Standby, wanted: FetchPartition, fetched: Fetched) -> bool:
+    def _diverges(
+        self, leader: Leader | ReadableFollower, wanted: FetchPartition, fetched: Fetched
+    ) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""
         log = leader.log
         if wanted.fetch_offset < log.log_start_offset:

@@ -36,7 +36,7 @@ def replicas_lag() -> None:
 def acknowledges_before_it_is_committed() -> None:
     """Hazard 6: acks=all as if it were acks=1."""
     replicas_lag()
-    produce.Work._is_unsafe = lambda self, outcome: False  # type: ignore[method-assign]
+    produce.ProduceOperation._is_unsafe = lambda self, outcome: False  # type: ignore[method-assign]
 
 
 def reads_past_the_high_watermark() -> None:
@@ -59,7 +59,7 @@ def takes_batches_twice() -> None:
 
 def hides_what_was_aborted() -> None:
     """Hazard 12: read_committed without the list of aborted transactions."""
-    fetch.Work._aborted = lambda *arguments: []  # type: ignore[method-assign]
+    fetch.FetchOperation._aborted = lambda *arguments: []  # type: ignore[method-assign]
 
 
 def hands_out_flipped_bits() -> None:
@@ -70,16 +70,18 @@ def hands_out_flipped_bits() -> None:
 def acknowledges_after_its_leadership() -> None:
     """Hazard 3: a leader that was replaced meanwhile counts on as if nothing had happened."""
     replicas_lag()
-    right = produce.Work._notice_change
+    right = produce.ProduceOperation._notice_change
 
-    def notice_change(self: produce.Work, outcome: produce.Outcome, expired: bool) -> None:
+    def notice_change(
+        self: produce.ProduceOperation, outcome: produce.Outcome, expired: bool
+    ) -> None:
         leader = outcome.leader
         if self.request.acks == ALL and leader is not None:
             deposed, leader.deposed = leader.deposed, False
             right(self, outcome, expired)
             leader.deposed = deposed
 
-    produce.Work._notice_change = notice_change  # type: ignore[method-assign]
+    produce.ProduceOperation._notice_change = notice_change  # type: ignore[method-assign]
 
 
 MUTANTS: dict[str, Callable[[], None]] = {

@@ -13,7 +13,7 @@ from ottla.ids import Uuid, new_uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.log.directory import LogDirectory
 from ottla.metadata.features import bootstrap_values
-from ottla.node.homes import Homes
+from ottla.node.homes import LogDirectories
 from ottla.ports.disk import LocalDisk, Sync, write_durably
 from ottla.quorum.snapshots import build_snapshot, read_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
@@ -33,7 +33,7 @@ class Identity(NamedTuple):
 
 def identify(
     settings: Settings,
-    homes: Homes,
+    homes: LogDirectories,
     controllers: Sequence[Listener],
     now_ms: int,
     sync: Sync,

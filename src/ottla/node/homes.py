@@ -20,7 +20,7 @@ from ottla.ports.disk import Sync
 log = logging.getLogger(__name__)
 
 
-class Homes:
+class LogDirectories:
     def __init__(self, topology: Topology, sync: Sync) -> None:
         resources = LogResources(OpenFiles(), TailCache(), sync)
         self.logs = [LogDirectory(path, resources) for path in topology.log_dirs]

@@ -29,7 +29,7 @@ from ottla.node.coordinators import Coordinators
 from ottla.node.directory_moves import DirectoryMoves
 from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
-from ottla.node.homes import Homes
+from ottla.node.homes import LogDirectories
 from ottla.node.in_sync_changes import InSyncChanges
 from ottla.node.intervals import USUAL, Intervals
 from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
@@ -84,7 +84,7 @@ class Node:
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
-        self.homes = Homes(self.topology, sync)
+        self.homes = LogDirectories(self.topology, sync)
         self.directories: list[LogDirectory] = []  # those of log.dirs that can be used
         self._keeping_time: asyncio.Task[None] | None = None
 

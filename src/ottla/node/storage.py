@@ -14,7 +14,7 @@ from ottla.errors import OttlaError
 from ottla.ids import Uuid, new_uuid, parse_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.metadata.features import bootstrap_values
-from ottla.node.homes import Homes
+from ottla.node.homes import LogDirectories
 from ottla.ports.disk import LocalDisk, sync, write_durably
 from ottla.quorum.snapshots import build_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
@@ -39,7 +39,7 @@ class Format(NamedTuple):
 
 def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[Path]:
     """Those that were formatted; OttlaError where that cannot be, before anything is written."""
-    homes = Homes(topology, sync)
+    homes = LogDirectories(topology, sync)
     homes.lock()
     try:
         return list(_formatted(homes, topology, wanted, now_ms))
@@ -49,7 +49,9 @@ def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[
             (directory.path / ".lock").unlink(missing_ok=True)
 
 
-def _formatted(homes: Homes, topology: Topology, wanted: Format, now_ms: int) -> Iterator[Path]:
+def _formatted(
+    homes: LogDirectories, topology: Topology, wanted: Format, now_ms: int
+) -> Iterator[Path]:
     _check(homes, topology, wanted)
     own = next((one for one in wanted.controllers if one.node_id == topology.node_id), None)
     for directory in homes.all:
@@ -68,7 +70,7 @@ def _formatted(homes: Homes, topology: Topology, wanted: Format, now_ms: int) ->
         yield directory.path
 
 
-def _check(homes: Homes, topology: Topology, wanted: Format) -> None:
+def _check(homes: LogDirectories, topology: Topology, wanted: Format) -> None:
     for directory, meta in homes.identities.items():
         if (meta.cluster_id, meta.node_id) != (wanted.cluster_id, topology.node_id):
             raise OttlaError(

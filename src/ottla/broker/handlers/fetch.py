@@ -57,10 +57,10 @@ def serve(
         fetching = broker.fetch_sessions.begin(request, broker.now(), by_id=by_id)
     except KafkaError as error:
         return write_fetch_response(context.api_version, [], error=error.code)
-    return Work(request, fetching, context, broker).begin()
+    return FetchOperation(request, fetching, context, broker).begin()
 
 
-class Work:
+class FetchOperation:
     """One request from the first look at its partitions to the reply."""
 
     __slots__ = (

@@ -118,7 +118,7 @@ def append(
     refused: Codes,
     proven: Verdicts | None = None,
 ) -> Body | PendingReply | None:
-    work = Work(request, context, broker, refused, proven or {})
+    work = ProduceOperation(request, context, broker, refused, proven or {})
     if work.is_stranded():
         raise ConnectionLost
     if request.acks == 0:
@@ -142,7 +142,7 @@ class Outcome:
         self.log_start_offset = -1  # known to the client also where the log refused the batch
 
 
-class Work:
+class ProduceOperation:
     """One request from its appends to its reply."""
 
     def __init__(

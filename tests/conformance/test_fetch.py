@@ -275,3 +275,18 @@ def test_a_node_that_is_no_replica_hears_that_this_is_not_known(
     reply = fetch(connection, place, replica_state={"replica_id": 5, "replica_epoch": -1})
     assert reply.responses[0].partitions[0].error_code == error
     assert reply.node_endpoints == ()
+
+
+def test_a_batch_that_is_years_later_begins_a_segment_even_if_it_is_refused(
+    connection: Connection, raw_topic
+) -> None:
+    """An answer has batches of one segment."""
+    ids = {"producer_id": connection.new_producer_id(), "sequence": 0}
+    first = batch([b"a"], timestamp=1)
+    raw_topic.produce(first)
+    raw_topic.produce(batch([b"b"], timestamp=1, producer_epoch=1, **ids))
+    late = batch([b"c"], timestamp=1_700_000_000_000, producer_epoch=0, **ids)
+    assert raw_topic.produce(late).error_code == ErrorCode.invalid_producer_epoch
+    raw_topic.produce(batch([b"d"], timestamp=1))
+    assert len(raw_topic.fetch().records) == 2 * len(first)
+    assert len(raw_topic.fetch(fetch_offset=2).records) == len(first)

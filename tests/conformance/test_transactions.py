@@ -545,3 +545,26 @@ def await_group_coordinator(connection: Connection, group: str) -> None:
         return bool(reply.error_code == ErrorCode.none)
 
     wait_until(is_found)
+
+
+def test_of_a_transaction_whose_records_were_deleted_the_log_s_first_batch_is_told(
+    producer: Transactional,
+) -> None:
+    """Where that batch begins is not stable, though the log may start within it."""
+    topic = producer.topic
+    assert producer.write().error_code == ErrorCode.none
+    topic.produce(batch([b"v"] * 3))
+    topic.produce(batch([b"v"]))
+
+    def stable_after(deleted: int) -> int:
+        places = [{"partition_index": 0, "offset": deleted}]
+        asked = [{"name": topic.name, "partitions": places}]
+        reply = producer.connection.ask("delete_records", 2, topics=asked, timeout=5000)
+        assert reply.topics[0].partitions[0].low_watermark == deleted
+        places = [{"partition_index": 0, "timestamp": -1, "current_leader_epoch": -1}]
+        asked = [{"name": topic.name, "partitions": places}]
+        fields = {"replica_id": -1, "isolation_level": 1, "topics": asked}
+        found = producer.connection.ask("list_offsets", 5, **fields)
+        return int(found.topics[0].partitions[0].offset)
+
+    assert [stable_after(offset) for offset in (1, 3, 4, 5)] == [1, 1, 4, 5]

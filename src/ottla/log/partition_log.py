@@ -40,13 +40,23 @@ class Appended(NamedTuple):
 
 
 class PartitionLog(DurableLog):
+    _first_batch = (-1, -1)
+    """A start of the log, and where the batch that holds it begins."""
+
     @property
     def last_stable_offset(self) -> int:
         """Everything below is decided: what read_committed may see."""
         unstable = self.producers.first_unstable_offset
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
-        return max(unstable, self.log_start_offset)
+        return unstable if unstable >= self.log_start_offset else self._first_batch_start()
+
+    def _first_batch_start(self) -> int:
+        """Records of an open transaction were deleted: the batch where the log starts now is told
+        instead, and that may begin before the start, as it may for Kafka."""
+        if self._first_batch[0] != self.log_start_offset:
+            self._first_batch = (self.log_start_offset, self.batch_start(self.log_start_offset))
+        return self._first_batch[1]
 
     # --- append
 
@@ -98,6 +108,9 @@ class PartitionLog(DurableLog):
         self, accepted: Accepted, leader_epoch: int, now_ms: int, origin: Origin, strict: bool
     ) -> Appended:
         header, batch, append_time = accepted
+        base, size = self.log_end_offset, header.length + LOG_OVERHEAD
+        last_offset, timestamp = base + header.last_offset_delta, header.max_timestamp
+        self._roll_if_due(size, timestamp, last_offset, now_ms)  # even where it is refused then
         marker = None
         if header.producer_id >= 0:
             if origin is Origin.CLIENT:
@@ -111,9 +124,6 @@ class PartitionLog(DurableLog):
                 self.producers.check_marker(header, marker, strict=strict)
             else:
                 self.producers.check(header, sequenced=origin is Origin.CLIENT)
-        base, size = self.log_end_offset, header.length + LOG_OVERHEAD
-        last_offset, timestamp = base + header.last_offset_delta, header.max_timestamp
-        self._roll_if_due(size, timestamp, last_offset, now_ms)
         prefix = PREFIX.pack(base, header.length, leader_epoch)
         kept = None
         if size <= LARGEST_KEPT:

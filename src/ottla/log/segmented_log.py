@@ -16,6 +16,7 @@ from ottla.log.config import LogConfig
 from ottla.log.files import DELETED, OpenFiles
 from ottla.log.health import DirectoryHealth
 from ottla.log.reading import NOTHING, Damage, Read, SegmentRead, TailRead, read_first
+from ottla.log.scanning import scan
 from ottla.log.segment import Segment
 from ottla.log.tail import Found, Tail, TailCache
 from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
@@ -184,6 +185,14 @@ class SegmentedLog:
         """The place of the segment whose range holds `offset`."""
         at = bisect_right(self.segments, offset, key=lambda segment: segment.base_offset)
         return max(at - 1, 0)
+
+    def batch_start(self, offset: int) -> int:
+        """Where the batch that holds `offset`, or comes next, begins; `offset` where none does."""
+        for segment in self.segments[self.segment_number(offset) :]:
+            for _, header in scan(segment.handle, segment.index.lookup(offset), segment.size):
+                if header.last_offset >= offset:
+                    return header.base_offset
+        return offset
 
     def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that touch [start, end)."""

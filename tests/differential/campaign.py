@@ -24,7 +24,15 @@ from typing import Any
 
 from differential.areas import area
 from differential.brokers import serving
-from differential.comparing import MODES, Difference, Sides, compare, first_difference, sides
+from differential.comparing import (
+    MODES,
+    Difference,
+    Sides,
+    compare,
+    first_difference,
+    is_only_hurry,
+    sides,
+)
 from differential.report import report
 from differential.running import Broker
 from differential.shrinking import shrink
@@ -153,7 +161,7 @@ def ask_some(
         for mode in one.modes:
             kafka, ottla = both.kafka(sequence, MODES[mode]), both.ottla(sequence, MODES[mode])
             difference = first_difference(sequence, mode, kafka, ottla)
-            if difference is not None:
+            if difference is not None and not is_only_hurry(both, difference):
                 found.put(Suspect(mine, mode, difference.kind))
 
 

@@ -65,6 +65,8 @@ def compare(
     patience = MODES[mode]
     kafka, ottla = both.kafka(sequence, patience), both.ottla(sequence, patience)
     found = first_difference(sequence, mode, kafka, ottla, past)
+    if found is not None and is_only_hurry(both, found):
+        return None
     for _ in range(again):
         if found is None:
             return None
@@ -74,9 +76,7 @@ def compare(
             found = first_difference(sequence, mode, kafka, ottla, past)
         elif kafka[: found.at + 1] != other[: found.at + 1]:
             return None  # where nobody waits it has gone another way from there on
-    if found is None:
-        return None
-    if is_racing(found) and is_explained_by_patience(both, found):
+    if found is None or (is_racing(found) and is_explained_by_patience(both, found)):
         return None
     for _ in range(again // 2 or 1):
         repeated = first_difference(sequence, mode, kafka, both.ottla(sequence, patience), past)
@@ -127,6 +127,12 @@ def steady(one: list[Comparable], other: list[Comparable]) -> list[Comparable]:
 
 def says_wait(answer: Comparable) -> bool:
     return any(code in text(answer) for code in _WAITED_OUT)
+
+
+def is_only_hurry(both: Sides, found: Difference) -> bool:
+    """Where nobody waits, most differences are this; and one run more tells."""
+    is_hurried = found.mode == "impatient" and is_racing(found)
+    return is_hurried and is_explained_by_patience(both, found)
 
 
 def is_racing(found: Difference) -> bool:

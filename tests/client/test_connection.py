@@ -1,10 +1,12 @@
 """How a cluster is reached: which words count, what is refused, and what is made of it."""
 
+import ast
 import subprocess
 from pathlib import Path
 
 import pytest
 
+import ottla
 from ottla.client.connection import (
     DEFAULT_BOOTSTRAP,
     Connection,
@@ -139,3 +141,16 @@ def test_code_names_a_file_or_gives_the_properties(
     assert given_connection(None, str(file), "app.py:3").librdkafka() == {"linger.ms": "7"}
     with pytest.raises(OttlaError, match=r"^app.py:3: nonsense is no property"):
         given_connection(None, {"nonsense": "1"}, "app.py:3")
+
+
+def test_no_other_place_makes_kafka_clients() -> None:
+    made = [
+        f"{path.name}:{node.lineno}"
+        for path in (Path(ottla.__file__).parent).rglob("*.py")
+        if path.name != "connection.py" and "confluent_kafka" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("AdminClient", "Consumer", "Producer")
+    ]
+    assert made == []

@@ -136,6 +136,11 @@ def use(cluster: Supervised) -> None:
     assert (third["leads"], third["replicas"]) == (0, 0)
     assert count(bootstrap, "orders") == RECORDS
 
+    ottla("cluster", "move", "orders:0", "--to", "3,1", bootstrap=bootstrap)
+    told = ottla("topic", "describe", "orders", "--json", bootstrap=bootstrap).stdout
+    moved = json.loads(told)["partitions"][0]
+    assert (moved["leader"], moved["replicas"]) == (3, "3,1")
+
     ottla("cluster", "forget", "3", bootstrap=bootstrap, code=1)
 
 

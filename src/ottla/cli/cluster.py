@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from ottla.cli import local_cluster
 from ottla.cli.arguments import DryRun, Json, Target, reaches_a_cluster
 from ottla.cli.changing import carry_out
-from ottla.cli.cluster_status import as_json, show
+from ottla.cli.cluster_status import show
 from ottla.cli.output import err, print_json, print_table
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
@@ -22,6 +22,7 @@ from ottla.client.balancing import Key
 from ottla.client.changes.brokers import Forget
 from ottla.client.changes.replicas import Balance, Drain, MoveReplicas, Moves
 from ottla.client.cluster import Cluster
+from ottla.client.cluster_summary import as_json
 
 
 class DirectoryOrCommand(TyperGroup):

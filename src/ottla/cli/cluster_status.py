@@ -1,10 +1,9 @@
-"""The state of a cluster, drawn for people and told to scripts."""
-
-from collections import Counter
+"""The state of a cluster, drawn for people."""
 
 from ottla.cli.output import out, print_table
 from ottla.cli.sizes import show_bytes
-from ottla.client.cluster_state import Broker, ClusterState, Partition
+from ottla.client.cluster_state import ClusterState
+from ottla.client.cluster_summary import Counts, lags, word_for
 
 SHOWN_MAX = 50
 
@@ -82,80 +81,3 @@ def show_under_replicated(state: ClusterState) -> None:
         ],
         title=f"\nUnder-replicated partitions: {len(lacking)}",
     )
-
-
-def as_json(state: ClusterState) -> dict[str, object]:
-    counts, quorum = Counts(state), state.quorum
-    return {
-        "cluster": state.cluster_id,
-        "quorum": {
-            "leader": quorum.leader,
-            "epoch": quorum.epoch,
-            "committed": quorum.committed,
-            "members": [
-                {"node": one.id, "voter": one.is_voter, "lag": quorum.lag(one)}
-                for one in quorum.members
-            ],
-        },
-        "brokers": [
-            {
-                "node": one.id,
-                "address": "{}:{}".format(*one.address),
-                "rack": one.rack,
-                "state": word_for(one),
-                "leads": counts.leads[one.id],
-                "replicas": counts.replicas[one.id],
-                "bytes": counts.size[one.id],
-                "not_in_sync": counts.behind[one.id],
-                "lag": counts.lag[one.id],
-            }
-            for one in state.brokers
-        ],
-        "partitions": len(state.partitions),
-        "under_replicated": [
-            {
-                "topic": one.topic,
-                "partition": one.partition,
-                "leader": one.leader if one.leader >= 0 else None,
-                "replicas": list(one.replicas),
-                "in_sync": list(one.in_sync),
-                "lag": {str(node): lag for node, lag in lags(one).items()},
-            }
-            for one in state.partitions
-            if one.is_under_replicated
-        ],
-        "moving": [{"topic": topic, "partition": partition} for topic, partition in state.moving],
-    }
-
-
-class Counts:
-    """Sums for each broker."""
-
-    def __init__(self, state: ClusterState) -> None:
-        self.leads: Counter[int] = Counter()
-        self.replicas: Counter[int] = Counter()
-        self.size: Counter[int] = Counter()
-        self.behind: Counter[int] = Counter()
-        self.lag: Counter[int] = Counter()
-        for one in state.partitions:
-            self.leads[one.leader] += 1
-            for node in one.replicas:
-                self.replicas[node] += 1
-                self.size[node] += one.sizes.get(node, 0)
-                self.behind[node] += node not in one.in_sync
-                self.lag[node] += one.lag(node) or 0
-
-
-def lags(one: Partition) -> dict[int, int]:
-    """Of the replicas that are not in sync and can be asked."""
-    return {
-        node: lag
-        for node in one.replicas
-        if node not in one.in_sync and (lag := one.lag(node)) is not None
-    }
-
-
-def word_for(broker: Broker) -> str:
-    if broker.is_fenced:
-        return "fenced"
-    return "up" if broker.answers else "silent"

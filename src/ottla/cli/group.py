@@ -1,10 +1,8 @@
 """`ottla group list|describe|reset-offsets|delete`."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
-from confluent_kafka.admin import ConsumerGroupDescription, OffsetSpec
 from rich.markup import escape
 
 from ottla.cli.arguments import (
@@ -22,14 +20,14 @@ from ottla.cli.output import err, out, print_json, print_table
 from ottla.cli.rebalances import told
 from ottla.cli.share_groups import show_share_group
 from ottla.cli.streams_groups import print_tasks, streams_as_json
-from ottla.client import share_groups, streams_groups
-from ottla.client.admin import TIMEOUT_S, Admin, Place
+from ottla.client import streams_groups
+from ottla.client.admin import Admin
 from ottla.client.changes.groups import DeleteGroups, Goal, GroupDeletion, Reset, ResetOffsets
 from ottla.client.cluster import Cluster
-from ottla.client.members import GroupMember, readers
+from ottla.client.groups import Progress, consumers, find_group, list_groups, read_progress
+from ottla.client.members import readers
 from ottla.client.rebalances import last_rebalance
 from ottla.client.share_groups import ShareGroup
-from ottla.errors import OttlaError
 from ottla.wire.messages.streams_group_describe import DescribedGroup as StreamsGroup
 
 app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and delete them.")
@@ -37,28 +35,17 @@ app = typer.Typer(no_args_is_help=True, help="Look at consumer groups, move and 
 Group = Annotated[
     str, typer.Argument(metavar="GROUP", help="The group's id.", autocompletion=complete_groups)
 ]
-COLUMNS = ("topic", "partition", "committed", "end", "lag", "reader")
 
 
 @app.command(name="list")
 @reaches_a_cluster
-def list_groups(
-    target: Target,
-    json: Json = False,
-) -> None:
+def show_list(target: Target, json: Json = False) -> None:
     """List the groups and the state they are in."""
-    connection = target.connection()
-    admin = Admin(connection)
-    known = streams_groups.kinds(connection)  # librdkafka lists groups of consumers only
-    known |= {
-        group.group_id: (group.state.name.lower(), group.type.name.lower() if group.type else "")
-        for group in admin.client.list_consumer_groups().result(TIMEOUT_S).valid
-    }
-    rows = sorted((name, *row) for name, row in known.items())
+    groups = list_groups(Admin(target.connection()))
     if json:
-        print_json([dict(zip(("group", "state", "type"), row, strict=True)) for row in rows])
+        print_json([one._asdict() for one in groups])
         return
-    print_table(("GROUP", "STATE", "TYPE"), rows, empty="There are no groups.")
+    print_table(("GROUP", "STATE", "TYPE"), groups, empty="There are no groups.")
 
 
 @app.command()
@@ -70,7 +57,7 @@ def describe(
 ) -> None:
     """Show where a group stands in each partition, and what each member holds."""
     admin = Admin(target.connection())
-    described = _described(admin, group)
+    described = find_group(admin, group)
     if isinstance(described, ShareGroup):
         show_share_group(described, json)
         return
@@ -78,16 +65,16 @@ def describe(
         state, members = described.group_state.lower(), streams_groups.members(described)
         story, more = streams_groups.story(described), streams_as_json(described)
     else:
-        state, members = described.state.name.lower(), _members(described)
+        state, members = described.state.name.lower(), consumers(described)
         story, more = last_rebalance(admin.connection, group), {"members": as_json(members)}
-    rows = _progress(admin, group, readers(members))
+    rows = read_progress(admin, group, readers(members))
     if json:
-        parts = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        parts = [row._asdict() for row in rows]
         shown = {"group": group, "state": state, "partitions": parts, "rebalance": story}
         print_json({**shown, **more})
         return
     names = {member.id: member.client for member in members}
-    lag = sum(row[4] for row in rows if isinstance(row[4], int))
+    lag = sum(row.lag or 0 for row in rows)
     counts = f"{state}  {len(names)} members  {lag:,} records behind"
     out.print(f"[bold]{escape(group)}[/]  {counts}", soft_wrap=True)
     for line in told(story, names):
@@ -96,38 +83,7 @@ def describe(
         print_tasks(described)
     else:
         print_members(members)
-    print_table([name.upper() for name in COLUMNS], rows)
-
-
-def _members(described: ConsumerGroupDescription) -> list[GroupMember]:
-    return [
-        GroupMember(
-            member.member_id,
-            member.client_id,
-            member.host,
-            tuple((part.topic, part.partition) for part in member.assignment.topic_partitions),
-        )
-        for member in described.members
-    ]
-
-
-def _progress(
-    admin: Admin, group: str, read_by: Mapping[Place, str]
-) -> list[tuple[str, int, int | None, int | None, int | None, str | None]]:
-    """A row of `COLUMNS` for each partition that was read or has a reader."""
-    committed = admin.committed(group)
-    places = sorted({*committed, *read_by})
-    ends = admin.offsets(places, OffsetSpec.latest())
-    return [
-        (
-            *place,
-            committed.get(place),
-            ends.get(place),
-            ends[place] - committed[place] if place in committed and place in ends else None,
-            read_by.get(place),
-        )
-        for place in places
-    ]
+    print_table([name.upper() for name in Progress._fields], rows)
 
 
 @app.command(name="reset-offsets")
@@ -161,11 +117,14 @@ def reset_offsets(
 
 
 def _goal(to: str) -> Goal:
-    if to in ("earliest", "latest"):
-        return Goal("earliest" if to == "earliest" else "latest")
-    if to[:1] in ("+", "-") and to[1:].isdigit():
-        return Goal("shift", int(to))
-    return Goal("offset", int(to)) if to.isdigit() else Goal("time", parse_moment(to))
+    match to:
+        case "earliest" | "latest":
+            return Goal(to)
+        case _ if to[:1] in ("+", "-") and to[1:].isdigit():
+            return Goal("shift", int(to))
+        case _ if to.isdigit():
+            return Goal("offset", int(to))
+    return Goal("time", parse_moment(to))
 
 
 @app.command()
@@ -188,16 +147,3 @@ def delete(
 
     change = DeleteGroups(tuple(groups))
     carry_out(Cluster(target.connection()), change, show, dry_run=dry_run, question=question)
-
-
-def _described(admin: Admin, group: str) -> ConsumerGroupDescription | StreamsGroup | ShareGroup:
-    described = admin.group(group)
-    if described is not None:
-        return described
-    streams = streams_groups.described(admin.connection, group)
-    if streams is not None:
-        return streams
-    shared = share_groups.described(admin.connection, group)
-    if shared is not None:
-        return shared
-    raise OttlaError(f"There is no group {group}. `ottla group list` shows those there are.")

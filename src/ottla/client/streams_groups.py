@@ -9,33 +9,11 @@ from ottla.client.connection import Connection
 from ottla.client.members import GroupMember
 from ottla.client.rebalances import read_story
 from ottla.errors import OttlaError
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
 )
-
-
-def kinds(connection: Connection) -> dict[str, tuple[str, str]]:
-    """State and type of all groups, as their coordinators call them."""
-    try:
-        return asyncio.run(_kinds(connection))
-    except OttlaError:
-        return {}
-
-
-async def _kinds(connection: Connection) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    async with connection.wire() as wire:
-        brokers = (await wire.ask_any(DescribeClusterRequest(), DescribeClusterResponse)).brokers
-        for broker in brokers:
-            place = broker.host, broker.port
-            answer = await wire.ask(place, ListGroupsRequest(), ListGroupsResponse)
-            for group in () if answer is None else answer.groups:
-                found[group.group_id] = group.group_state.lower(), group.group_type.lower()
-    return found
 
 
 def described(connection: Connection, group: str) -> DescribedGroup | None:

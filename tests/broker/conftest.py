@@ -11,10 +11,10 @@ import pytest
 import uvloop
 
 from ottla.broker.api import Listeners, apis, load
-from ottla.broker.context import Peer
 from ottla.broker.dispatch import Dispatcher, Reply
-from ottla.broker.pending_reply import PendingReply
 from ottla.broker.topics_on_demand import create_on_demand
+from ottla.broker.transport.context import Peer
+from ottla.broker.transport.pending_reply import PendingReply
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.node.node import Node

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ottla.broker.api import Listeners, apis, load
-from ottla.broker.context import Peer
 from ottla.broker.dispatch import BadRequest, Dispatcher
+from ottla.broker.transport.context import Peer
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 

@@ -7,10 +7,10 @@ import weakref
 from itertools import pairwise
 from typing import Any
 
-from ottla.broker.connection import PIECE_BYTES, UnreadReplies
-from ottla.broker.context import Peer
-from ottla.broker.pending_reply import Body, PendingReply
-from ottla.broker.request_memory import RequestMemory
+from ottla.broker.transport.connection import PIECE_BYTES, UnreadReplies
+from ottla.broker.transport.context import Peer
+from ottla.broker.transport.pending_reply import Body, PendingReply
+from ottla.broker.transport.request_memory import RequestMemory
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 

@@ -7,9 +7,9 @@ import pytest
 from ottla.broker import dispatch
 from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners, apis, load
-from ottla.broker.context import RequestContext
 from ottla.broker.dispatch import BadRequest
-from ottla.broker.pending_reply import ConnectionLost
+from ottla.broker.transport.context import RequestContext
+from ottla.broker.transport.pending_reply import ConnectionLost
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest

@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
+from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 
 
 class Slot:

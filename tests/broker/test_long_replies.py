@@ -8,9 +8,9 @@ from typing import Any
 
 import uvloop
 
-from ottla.broker.connection import PIECE_BYTES, Connection, UnreadReplies
-from ottla.broker.context import Peer
-from ottla.broker.pending_reply import Body, PendingReply
+from ottla.broker.transport.connection import PIECE_BYTES, Connection, UnreadReplies
+from ottla.broker.transport.context import Peer
+from ottla.broker.transport.pending_reply import Body, PendingReply
 from ottla.ports.clock import SYSTEM_CLOCK
 from support.connections import connection
 

@@ -9,9 +9,9 @@ import pytest
 
 from ottla.broker.access import Operation, Resource
 from ottla.broker.api import Listeners
-from ottla.broker.context import Peer, RequestContext
 from ottla.broker.dispatch import Dispatcher
-from ottla.broker.pending_reply import PendingReply
+from ottla.broker.transport.context import Peer, RequestContext
+from ottla.broker.transport.pending_reply import PendingReply
 from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError
 from ottla.node.active_controller import ActiveController

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.pending_reply import PendingReply
+from ottla.broker.transport.pending_reply import PendingReply
 from ottla.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from ottla.wire.messages.offset_commit import (

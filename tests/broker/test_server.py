@@ -12,7 +12,7 @@ import uvloop
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.server import Server
+from ottla.broker.transport.server import Server
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.metadata.publisher import Publisher

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.server import Server
+from ottla.broker.transport.server import Server
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.publisher import Publisher

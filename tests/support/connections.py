@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.api import Listeners
-from ottla.broker.connection import Connection, UnreadReplies
-from ottla.broker.context import Peer
-from ottla.broker.request_memory import RequestMemory
+from ottla.broker.transport.connection import Connection, UnreadReplies
+from ottla.broker.transport.context import Peer
+from ottla.broker.transport.request_memory import RequestMemory
 from ottla.wire.framing import FrameAssembler
 
 FRAME_BYTES_MAX = 1_000_000

@@ -19,8 +19,8 @@ from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import RequestContext
-    from ottla.broker.pending_reply import Body, PendingReply
+    from ottla.broker.transport.context import RequestContext
+    from ottla.broker.transport.pending_reply import Body, PendingReply
 
 Handle = Callable[[Any, "RequestContext", "Broker"], Message | Awaitable[Message]]
 Serve = Callable[[memoryview, int, "RequestContext", "Broker"], "Body | PendingReply | None"]

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.access import Access, Unrestricted
-from ottla.broker.addresses import Addresses
-from ottla.broker.connection import UnreadReplies
 from ottla.broker.fetch_sessions import FetchSessions
 from ottla.broker.nearest import RACK_AWARE
-from ottla.broker.request_memory import RequestMemory, room_for
 from ottla.broker.suspects import Suspects
 from ottla.broker.topics_on_demand import TopicsOnDemand
+from ottla.broker.transport.addresses import Addresses
+from ottla.broker.transport.connection import UnreadReplies
+from ottla.broker.transport.request_memory import RequestMemory, room_for
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS, Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType

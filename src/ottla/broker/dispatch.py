@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.access import CLUSTER, Access, Operation, Resource
 from ottla.broker.api import Api, Handler, Listeners, apis, load
-from ottla.broker.context import Peer, RequestContext
-from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
+from ottla.broker.transport.context import Peer, RequestContext
+from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode, encode
 from ottla.wire.framing import read_request_header, reply_header, skip_header_tags

@@ -3,7 +3,7 @@
 from struct import Struct
 
 from ottla.broker.fetch_sessions import Key
-from ottla.broker.pending_reply import Body, Buffer
+from ottla.broker.transport.pending_reply import Body, Buffer
 from ottla.errors import ErrorCode
 from ottla.log.partition_log import PartitionLog
 from ottla.wire.codec import uvarint

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ottla.broker.api import AnsweredBy, Handle, Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.wire.envelope import Origin
 from ottla.wire.message import Message
 

@@ -1,6 +1,6 @@
 """Who asks, as the group coordinator writes it down.."""
 
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.groups.outcome import Caller
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ottla.broker.pending_reply import Body, PendingReply
+from ottla.broker.transport.pending_reply import Body, PendingReply
 from ottla.errors import KafkaError
 from ottla.log.validation import (
     UNPACKED_AT_ONCE,

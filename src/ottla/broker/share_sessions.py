@@ -7,7 +7,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 
 if TYPE_CHECKING:
-    from ottla.broker.context import Peer
+    from ottla.broker.transport.context import Peer
 
 OPENING, CLOSING = 0, -1
 LAST_EPOCH = 2**31 - 1

@@ -12,7 +12,7 @@ from ottla.ids import Uuid
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import Peer
+    from ottla.broker.transport.context import Peer
 
 
 class AcknowledgementBatch(Protocol):

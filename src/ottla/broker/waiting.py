@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 
-from ottla.broker.pending_reply import PendingReply
+from ottla.broker.transport.pending_reply import PendingReply
 from ottla.replication.leader import Watched
 
 log = logging.getLogger(__name__)

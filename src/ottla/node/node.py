@@ -9,7 +9,7 @@ from ottla.broker.broker import Broker
 from ottla.broker.durability import Durability
 from ottla.broker.presence import Presence
 from ottla.broker.producer_ids import ProducerIds
-from ottla.broker.server import Server
+from ottla.broker.transport.server import Server
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.config.topology import Listener

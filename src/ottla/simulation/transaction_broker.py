@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.api import Listeners
-from ottla.broker.context import Peer, RequestContext
 from ottla.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -19,8 +18,9 @@ from ottla.broker.handlers import (
     txn_offset_commit,
     write_txn_markers,
 )
-from ottla.broker.pending_reply import ConnectionLost, PendingReply
 from ottla.broker.transaction_verification import TransactionVerifier
+from ottla.broker.transport.context import Peer, RequestContext
+from ottla.broker.transport.pending_reply import ConnectionLost, PendingReply
 from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.config.load import single_node

@@ -1,6 +1,6 @@
 """Frames and headers: where a request begins and ends in a stream of bytes, and whose it is.
 
-Pure: bytes in, frames out. Sockets are `broker.connection`'s affair, bodies are `wire.codec`'s.
+Pure: bytes in, frames out. Sockets are `broker.transport`'s affair, bodies are `wire.codec`'s.
 """
 
 from collections.abc import Iterator

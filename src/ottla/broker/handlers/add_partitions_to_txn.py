@@ -7,7 +7,7 @@ for several at once, and may only want to know (`verify_only`) whether a partiti
 from collections.abc import Mapping
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.wire.messages.add_partitions_to_txn import (

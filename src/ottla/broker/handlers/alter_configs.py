@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from ottla.broker.broker import Broker
 from ottla.broker.broker_config_changes import refusals
-from ottla.broker.context import RequestContext
 from ottla.broker.forwarding import ask_controller
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,

@@ -4,7 +4,7 @@ Each replica is answered at once; DescribeLogDirs says how far its copy is. Vers
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.wire.messages.alter_replica_log_dirs import (

@@ -1,9 +1,9 @@
 """AlterShareGroupOffsets: a share group that nobody is in starts elsewhere."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.share_starting import initialize_states
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.metadata.image import Topic

@@ -7,8 +7,8 @@ broker that cannot compress.
 
 from ottla.broker.api import Api, apis
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.dispatch import PRODUCE
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.metadata.features import KRAFT_VERSION, SUPPORTED
 from ottla.wire.messages.api_versions import (

@@ -3,8 +3,8 @@
 The connection it comes on is watched: when it closes, the broker may be dead."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.forwarding import ask_controller
+from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.group_caller import caller_of
+from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

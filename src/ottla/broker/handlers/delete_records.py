@@ -7,8 +7,8 @@ them back. What a broker that is away still has, it drops when it follows again.
 from collections.abc import Awaitable
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.leader import Leader
 from ottla.wire.messages.delete_records import (

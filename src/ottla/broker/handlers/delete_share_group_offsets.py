@@ -1,9 +1,9 @@
 """DeleteShareGroupOffsets: a share group that nobody is in forgets topics."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.share_starting import delete_states
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.wire.messages.delete_share_group_offsets import (

@@ -1,8 +1,8 @@
 """DeleteShareGroupState: a share group has done with partitions."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.share_state_requests import answer_each, refuse_each
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.states import Place
 from ottla.wire.messages.delete_share_group_state import (

@@ -3,7 +3,7 @@
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -6,7 +6,7 @@ Versions: 1 sources and synonyms, 3 types and documentation.
 from collections.abc import Iterator, Mapping
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.config import Described, Settings, Source
 from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError

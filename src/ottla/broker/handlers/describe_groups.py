@@ -2,7 +2,7 @@
 
 from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,

@@ -6,7 +6,7 @@ A replica that moves is told of twice: where it is, and as a future one where it
 import os
 
 from ottla.broker.broker import Broker, DirectoryMoves
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.log.directory import LogDirectory
 from ottla.replication.directories import is_cordoned

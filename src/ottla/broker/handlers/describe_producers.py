@@ -1,7 +1,7 @@
 """DescribeProducers: the idempotent and transactional producers that a partition knows."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.describe_producers import (
     DescribeProducersRequest,

@@ -5,8 +5,8 @@ or not: nothing was read of them yet. v1 (KIP-1226): the lag.
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.metadata.image import Topic

@@ -5,8 +5,8 @@ A page holds so many partitions at most; its cursor names the first one of the n
 
 from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import NO_LEADER, Image, Partition, Topic

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,

@@ -1,7 +1,7 @@
 """EndTxn: commit or abort. From version 5 on the reply carries the epoch to go on with."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.transactions.machine import EPOCH_BUMP_VERSION, EndTransaction
 from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse

@@ -8,8 +8,8 @@ from inspect import isawaitable
 
 from ottla.broker.api import Api, Listeners, apis, load
 from ottla.broker.broker import Broker
-from ottla.broker.context import Peer, RequestContext
 from ottla.broker.dispatch import check_cluster, refusal, written
+from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.envelope import read_host, read_principal

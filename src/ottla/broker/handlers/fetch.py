@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
 from ottla.broker.fetch_sessions import Asked, Fetching
 from ottla.broker.nearest import nearest_replica
-from ottla.broker.pending_reply import Body, Buffer, PendingReply
+from ottla.broker.transport.pending_reply import Body, Buffer, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
@@ -23,7 +23,7 @@ from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import RequestContext
+    from ottla.broker.transport.context import RequestContext
 
 READ_COMMITTED = 1
 FIRST_WITH_RACKS = 11

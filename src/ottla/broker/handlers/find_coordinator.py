@@ -8,13 +8,13 @@ import asyncio
 import re
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     create_internal_topic,
 )
+from ottla.broker.transport.context import RequestContext
 from ottla.coordination.java_hash import java_hash
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.find_coordinator import (

@@ -4,8 +4,8 @@ Up to version 6 a missing protocol name is an empty one on the wire. Version 0 k
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.group_caller import caller_of
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 

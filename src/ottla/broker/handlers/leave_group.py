@@ -6,7 +6,7 @@ Up to version 2 a request names one member, whose error is the answer's own.
 from collections.abc import Awaitable
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
     LeaveGroupResponse,

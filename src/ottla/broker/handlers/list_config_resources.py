@@ -4,7 +4,7 @@ Version 0 knows subscriptions to client metrics only.
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image, ResourceType
 from ottla.wire.messages.list_config_resources import (

@@ -1,7 +1,7 @@
 """ListGroups: the groups this broker coordinates."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 

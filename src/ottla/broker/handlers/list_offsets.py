@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.timestamps import TimestampOffset
 from ottla.replication.coordinator_log import not_leader

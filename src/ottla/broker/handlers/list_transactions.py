@@ -4,7 +4,7 @@ Version 1 adds the age, version 2 a pattern that names must match as a whole (KI
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.groups.consumer import regex
 from ottla.transactions.states import State, Transaction

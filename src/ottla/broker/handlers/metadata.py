@@ -12,8 +12,8 @@ from collections.abc import Awaitable
 
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid

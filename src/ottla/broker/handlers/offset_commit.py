@@ -7,7 +7,7 @@ group's shard as one.
 from collections.abc import Awaitable, Container, Iterable
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.wire.messages.offset_commit import (

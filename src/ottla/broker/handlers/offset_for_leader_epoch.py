@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch: where an epoch ended here, so that readers see if their logs diverged."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
-from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.broker.transaction_verification import Codes, TransactionVerification
+from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended
 from ottla.log.validation import (
@@ -42,7 +42,7 @@ from ottla.wire.record_batch import CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
-    from ottla.broker.context import RequestContext
+    from ottla.broker.transport.context import RequestContext
 
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)

@@ -1,8 +1,8 @@
 """ReadShareGroupStateSummary: where a share group starts in partitions, without the rest."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.share_state_requests import answer_each, refuse_each
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.wire.messages.read_share_group_state_summary import (

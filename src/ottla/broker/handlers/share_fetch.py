@@ -11,7 +11,6 @@ and then nothing is taken.
 import asyncio
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.share_acknowledging import Outcomes, acknowledge
 from ottla.broker.share_fetching import Found, ShareFetching, Taken, Wanted
@@ -25,6 +24,7 @@ from ottla.broker.share_sessions import (
     rotated,
     session_key,
 )
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.log.reading import Damage

@@ -2,8 +2,8 @@
 
 from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import STREAMS_GROUPS, require
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,

@@ -4,11 +4,11 @@ What its topology needs and nobody made (repartition and changelog topics), the 
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.features import STREAMS_GROUPS, require
 from ottla.broker.group_caller import caller_of
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.streams_topics import make_topics
+from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import check_topic_name
 from ottla.errors import KafkaError
 from ottla.groups.streams.topics import Status

@@ -5,8 +5,8 @@ of version 5 has not announced it, so asking adds it.
 """
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.transaction_verification import Patience
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.wire.messages.txn_offset_commit import (

@@ -1,8 +1,8 @@
 """WriteShareGroupState: what became of records of a share partition."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
 from ottla.broker.share_state_requests import answer_each, refuse_each
+from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.delivery import Batch, DeliveryState
 from ottla.groups.share.states import Place

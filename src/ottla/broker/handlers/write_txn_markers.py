@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ottla.broker.broker import Broker
-from ottla.broker.context import RequestContext
+from ottla.broker.transport.context import RequestContext
 from ottla.coordination.machine import Producer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.coordinator_log import CoordinatorLog

@@ -13,11 +13,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
-from ottla.broker.context import Peer
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
-from ottla.broker.long_writes import drop, front, own_descriptor, send, send_at_once, senders
-from ottla.broker.pending_reply import Body, ConnectionLost, PendingReply
-from ottla.broker.request_memory import RequestMemoryShare
+from ottla.broker.transport.context import Peer
+from ottla.broker.transport.long_writes import (
+    drop,
+    front,
+    own_descriptor,
+    send,
+    send_at_once,
+    senders,
+)
+from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
+from ottla.broker.transport.request_memory import RequestMemoryShare
 from ottla.wire.framing import FrameAssembler, FrameTooLong
 
 log = logging.getLogger(__name__)

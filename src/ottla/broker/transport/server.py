@@ -1,6 +1,6 @@
 """The listeners of a node: sockets opened and closed, connections counted and swept.
 
-What is said on a connection is `broker.connection`'s affair.
+What is said on a connection is `broker.transport.connection`'s affair.
 """
 
 import asyncio
@@ -8,9 +8,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from ottla.broker.api import Listeners
-from ottla.broker.connection import Connection
-from ottla.broker.context import Peer
 from ottla.broker.dispatch import Dispatcher
+from ottla.broker.transport.connection import Connection
+from ottla.broker.transport.context import Peer
 from ottla.errors import OttlaError
 from ottla.wire.framing import FrameAssembler
 

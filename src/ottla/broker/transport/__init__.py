@@ -1,0 +1,1 @@
+"""Sockets of clients: listeners, connections, their memory, replies on their way."""

@@ -146,7 +146,7 @@ MUTANTS = {
     ),
     "a_session_takes_any_epoch": Mutant(
         "fetch",
-        "ottla.broker.fetch_sessions",
+        "ottla.broker.fetching.sessions",
         (("raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)", "pass"),),
     ),
     "a_member_of_an_old_generation_is_kept": Mutant(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from ottla.broker.broker import Broker
-from ottla.broker.fetch_response import Fetched
-from ottla.broker.fetch_sessions import Asked
+from ottla.broker.fetching.response import Fetched
+from ottla.broker.fetching.sessions import Asked
 from ottla.broker.handlers.fetch import ProduceOperation as Fetching
 from ottla.broker.handlers.produce import Outcome
 from ottla.broker.handlers.produce import ProduceOperation as Producing

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.broker.access import Access, Unrestricted
-from ottla.broker.fetch_sessions import FetchSessions
-from ottla.broker.nearest import RACK_AWARE
+from ottla.broker.fetching.replica_selector import RACK_AWARE
+from ottla.broker.fetching.sessions import FetchSessions
 from ottla.broker.suspects import Suspects
 from ottla.broker.topics_on_demand import TopicsOnDemand
 from ottla.broker.transport.addresses import Addresses

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from ottla.broker import fetch_sessions
+from ottla.broker.fetching import sessions as fetch_sessions
 from ottla.controller import controller
 from ottla.node.intervals import Intervals
 from ottla.node.upkeep import UpkeepIntervals

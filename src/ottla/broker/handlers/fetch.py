@@ -9,9 +9,9 @@ diverging epochs, 13 topic ids, 15 the replica's epoch, 16 the leaders' addresse
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from ottla.broker.fetch_response import Endpoint, Fetched, write_fetch_response
-from ottla.broker.fetch_sessions import Asked, Fetching
-from ottla.broker.nearest import nearest_replica
+from ottla.broker.fetching.replica_selector import nearest_replica
+from ottla.broker.fetching.response import Endpoint, Fetched, write_fetch_response
+from ottla.broker.fetching.sessions import Asked, Fetching
 from ottla.broker.transport.pending_reply import Body, Buffer, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog

@@ -2,7 +2,7 @@
 
 from struct import Struct
 
-from ottla.broker.fetch_sessions import Key
+from ottla.broker.fetching.sessions import Key
 from ottla.broker.transport.pending_reply import Body, Buffer
 from ottla.errors import ErrorCode
 from ottla.log.partition_log import PartitionLog

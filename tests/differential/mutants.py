@@ -41,12 +41,12 @@ MUTANTS = {
     ),
     "a_share_fetch_reads_more_than_it_may": Mutant(
         "share_groups",
-        "ottla.broker.share_fetching",
+        "ottla.broker.share.fetching",
         (("leader.read(offset, bytes_max,", "leader.read(offset, 1 << 20,"),),
     ),
     "answers_may_overlap": Mutant(
         "share_groups",
-        "ottla.broker.share_acknowledging",
+        "ottla.broker.share.acknowledging",
         ((" or batch.first_offset < last_offset", ""),),
     ),
     "guards_are_taken_once": Mutant(

@@ -8,7 +8,7 @@ import pytest
 
 from ottla.broker.features import SHARE_GROUPS
 from ottla.broker.handlers import share_fetch
-from ottla.broker.share_sessions import ShareSessions, rotated
+from ottla.broker.share.sessions import ShareSessions, rotated
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.log.reading import Damage

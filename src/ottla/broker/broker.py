@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ottla.broker.durability import Durability
     from ottla.broker.presence import Presence
     from ottla.broker.producer_ids import ProducerIds
-    from ottla.broker.share_states import StateKeeper
-    from ottla.broker.shares import Shares
+    from ottla.broker.share.shares import Shares
+    from ottla.broker.share.states import StateKeeper
     from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.controller.controller import Controller
     from ottla.groups.coordinator import GroupCoordinator

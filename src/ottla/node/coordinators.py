@@ -12,8 +12,8 @@ from ottla.replication.partitions import Replica
 from ottla.replication.peers import Peers
 
 if TYPE_CHECKING:
-    from ottla.broker.share_states import StateKeeper
-    from ottla.broker.shares import Shares
+    from ottla.broker.share.shares import Shares
+    from ottla.broker.share.states import StateKeeper
     from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.coordination.log import ShardLog
     from ottla.groups.coordinator import GroupCoordinator
@@ -81,13 +81,13 @@ class Coordinators:
         return self._add(SHARE_GROUP_STATE, coordinator)
 
     def share_states(self) -> "StateKeeper":
-        from ottla.broker.share_states import StateKeeper
+        from ottla.broker.share.states import StateKeeper
 
         return StateKeeper(self._broker, self._broker.share_coordinator, self._peers)
 
     def shares(self) -> "Shares":
-        from ottla.broker.share_queues import Queues
-        from ottla.broker.shares import Shares
+        from ottla.broker.share.queues import Queues
+        from ottla.broker.share.shares import Shares
 
         broker = self._broker
         queues = Queues(broker, broker.share_states)

@@ -1,7 +1,7 @@
 """DeleteGroups: empty groups go, with their offsets."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.share_starting import delete_states
+from ottla.broker.share.starting import delete_states
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.delete_groups import (

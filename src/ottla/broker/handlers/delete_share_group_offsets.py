@@ -2,7 +2,7 @@
 
 from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.share_starting import delete_states
+from ottla.broker.share.starting import delete_states
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid

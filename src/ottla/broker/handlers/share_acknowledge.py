@@ -5,8 +5,8 @@ v2 (KIP-1222): locks are renewed, if `IsRenewAck` says so; the answer tells how 
 
 from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.share_acknowledging import Outcomes, acknowledge
-from ottla.broker.share_sessions import CLOSING, OPENING, session_key
+from ottla.broker.share.acknowledging import Outcomes, acknowledge
+from ottla.broker.share.sessions import CLOSING, OPENING, session_key
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid

@@ -12,9 +12,9 @@ import asyncio
 
 from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
-from ottla.broker.share_acknowledging import Outcomes, acknowledge
-from ottla.broker.share_fetching import Found, ShareFetching, Taken, Wanted
-from ottla.broker.share_sessions import (
+from ottla.broker.share.acknowledging import Outcomes, acknowledge
+from ottla.broker.share.fetching import Found, ShareFetching, Taken, Wanted
+from ottla.broker.share.sessions import (
     CLOSING,
     OPENING,
     Partition,

@@ -7,7 +7,7 @@ told of none, and has them with a later heartbeat.
 from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.group_caller import caller_of
-from ottla.broker.share_starting import initialize
+from ottla.broker.share.starting import initialize
 from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,

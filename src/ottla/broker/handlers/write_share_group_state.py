@@ -1,7 +1,7 @@
 """WriteShareGroupState: what became of records of a share partition."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.share_state_requests import answer_each, refuse_each
+from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.delivery import Batch, DeliveryState

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ottla.broker.api import Api, Listeners
-    from ottla.broker.share_sessions import SessionKey
+    from ottla.broker.share.sessions import SessionKey
 
 
 class Peer:

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
 from ottla.broker.broker import Broker
-from ottla.broker.share_sessions import Partition, SessionKey
-from ottla.broker.shares import AcknowledgementBatch
+from ottla.broker.share.sessions import Partition, SessionKey
+from ottla.broker.share.shares import AcknowledgementBatch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acknowledging import Acknowledge
 from ottla.ids import Uuid

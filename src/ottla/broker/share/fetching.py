@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.share_queues import Opening, Queue, Queues
-from ottla.broker.share_sessions import Partition, SessionKey
+from ottla.broker.share.queues import Opening, Queue, Queues
+from ottla.broker.share.sessions import Partition, SessionKey
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acquiring import Span, Taking
 from ottla.groups.share.delivery import Acquired

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ottla.broker.share_states import NOT_READY, StateKeeper
+from ottla.broker.share.states import NOT_READY, StateKeeper
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.delivery import Change
 from ottla.groups.share.in_flight import InFlight

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share_queues import Opening, Queue, Queues
-from ottla.broker.share_sessions import SessionKey, ShareSessions
+from ottla.broker.share.queues import Opening, Queue, Queues
+from ottla.broker.share.sessions import SessionKey, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.ids import Uuid

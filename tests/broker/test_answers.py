@@ -58,7 +58,9 @@ def test_offsets_of_a_topic_that_is_deleted_while_the_transaction_is_asked_for_a
             async def admit_late(*_: object) -> None:
                 await asking.ask(DeleteTopicsRequest(topic_names=["gone"], timeout_ms=5000), 5)
 
-            monkeypatch.setattr("ottla.broker.handlers.txn_offset_commit.admit", admit_late)
+            monkeypatch.setattr(
+                "ottla.broker.handlers.transactions.txn_offset_commit.admit", admit_late
+            )
             producer = await asking.ask(InitProducerIdRequest(transaction_timeout_ms=1000), 4)
             request = TxnOffsetCommitRequest(
                 transactional_id="x",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.handlers.list_offsets import search
+from ottla.broker.handlers.records.list_offsets import search
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.log import timestamps

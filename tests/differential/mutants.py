@@ -68,7 +68,7 @@ MUTANTS = {
     ),
     "guards_of_offsets_are_taken_once": Mutant(
         "transactions",
-        "ottla.broker.handlers.txn_offset_commit",
+        "ottla.broker.handlers.transactions.txn_offset_commit",
         (
             (
                 "            return\n        codes = await",
@@ -106,7 +106,7 @@ MUTANTS = {
     ),
     "offsets_of_partitions_that_are_not_there_are_kept_in_transactions": Mutant(
         "transactions",
-        "ottla.broker.handlers.txn_offset_commit",
+        "ottla.broker.handlers.transactions.txn_offset_commit",
         (("broker.has_partition(TopicPartition(topic.name, part.partition_index))", "True"),),
     ),
     "a_partition_takes_any_first_sequence": Mutant(
@@ -116,17 +116,17 @@ MUTANTS = {
     ),
     "transactions_are_listed_whatever_the_pattern": Mutant(
         "transactions",
-        "ottla.broker.handlers.list_transactions",
+        "ottla.broker.handlers.transactions.list_transactions",
         (("if request.transactional_id_pattern:", "if False:"),),
     ),
     "a_producer_id_may_come_without_its_epoch": Mutant(
         "produce",
-        "ottla.broker.handlers.init_producer_id",
+        "ottla.broker.handlers.transactions.init_producer_id",
         (("(known[0] == NO_PRODUCER_ID) != (known[1] == NO_EPOCH)", "False"),),
     ),
     "zstd_is_taken_from_old_clients": Mutant(
         "produce",
-        "ottla.broker.handlers.produce",
+        "ottla.broker.handlers.records.produce",
         (("self.version < FIRST_WITH_ZSTD and header.codec", "header.codec < 0 and header.codec"),),
     ),
     "a_gap_in_sequences_is_filled": Mutant(
@@ -136,7 +136,7 @@ MUTANTS = {
     ),
     "offsets_of_partitions_that_are_not_there_are_kept": Mutant(
         "offsets",
-        "ottla.broker.handlers.offset_commit",
+        "ottla.broker.handlers.groups.offset_commit",
         (
             (
                 "if any(part.partition_index not in exists for part in topic.partitions):",

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.handlers import fetch, produce
+from ottla.broker.handlers.records import fetch, produce
 from ottla.cli.main import main
 from ottla.log import reading
 from ottla.log.partition_log import PartitionLog

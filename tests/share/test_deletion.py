@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ottla.broker.features import SHARE_GROUPS
-from ottla.broker.handlers import delete_groups, delete_share_group_offsets
+from ottla.broker.handlers.groups import delete_groups
+from ottla.broker.handlers.share import delete_share_group_offsets
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.share import starting

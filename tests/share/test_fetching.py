@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.features import SHARE_GROUPS
-from ottla.broker.handlers import share_fetch
+from ottla.broker.handlers.share import share_fetch
 from ottla.broker.share.sessions import ShareSessions, rotated
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker.handlers.list_offsets import Search
+from ottla.broker.handlers.records.list_offsets import Search
 from ottla.controller import registration
 from ottla.ids import TopicPartition
 from ottla.log.epochs import EpochStart, LeaderEpochs

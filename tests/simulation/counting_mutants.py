@@ -9,9 +9,9 @@ import pytest
 from ottla.broker.broker import Broker
 from ottla.broker.fetching.response import Fetched
 from ottla.broker.fetching.sessions import Asked
-from ottla.broker.handlers.fetch import ProduceOperation as Fetching
-from ottla.broker.handlers.produce import Outcome
-from ottla.broker.handlers.produce import ProduceOperation as Producing
+from ottla.broker.handlers.records.fetch import ProduceOperation as Fetching
+from ottla.broker.handlers.records.produce import Outcome
+from ottla.broker.handlers.records.produce import ProduceOperation as Producing
 from ottla.controller import in_sync as controller_in_sync
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError

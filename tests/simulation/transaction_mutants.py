@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.broker import transaction_verification
-from ottla.broker.handlers import write_txn_markers
+from ottla.broker.handlers.transactions import write_txn_markers
 from ottla.coordination import shard as shards
 from ottla.coordination.machine import Decision, Instant, Ticket
 from ottla.coordination.shard import Shard

@@ -67,6 +67,7 @@ class Api(NamedTuple):
     key: int
     name: str
     versions: range
+    area: str  # of its handler: a folder
     listeners: Listeners
     answered_by: AnsweredBy
     right: Right
@@ -97,83 +98,83 @@ class Handler(NamedTuple):
 
 
 _TABLE = """
- 0 produce                        3-13  broker     node       resources        produce
- 1 fetch                          4-18  broker     node       resources        fetch
- 1 fetch                          4-18  controller quorum     cluster_action   exempt
- 2 list_offsets                   1-11  broker     node       resources        request
- 3 metadata                       0-13  broker     node       resources        request
- 8 offset_commit                  2-10  broker     node       resources        request
- 9 offset_fetch                   1-10  broker     node       resources        request
-10 find_coordinator               0-6   broker     node       resources        request
-11 join_group                     0-9   broker     node       resources        request
-12 heartbeat                      0-4   broker     node       resources        request
-13 leave_group                    0-5   broker     node       resources        request
-14 sync_group                     0-5   broker     node       resources        request
-15 describe_groups                0-6   broker     node       resources        request
-16 list_groups                    0-5   broker     node       resources        request
-18 api_versions                   0-4   both       node       -                request
-19 create_topics                  2-7   both       controller resources        mutation
-20 delete_topics                  1-6   both       controller resources        mutation
-21 delete_records                 0-2   broker     node       resources        request
-22 init_producer_id               0-5   broker     node       resources        request
-23 offset_for_leader_epoch        2-4   broker     node       resources        request
-24 add_partitions_to_txn          0-5   broker     node       resources        request
-25 add_offsets_to_txn             0-4   broker     node       resources        request
-26 end_txn                        0-5   broker     node       resources        request
-27 write_txn_markers              1-2   broker     node       resources        exempt
-28 txn_offset_commit              0-5   broker     node       resources        request
-32 describe_configs               1-4   both       node       resources        request
-33 alter_configs                  0-2   both       controller resources        request
-34 alter_replica_log_dirs         1-2   broker     node       alter            request
-35 describe_log_dirs              1-5   broker     node       describe         request
-37 create_partitions              0-3   both       controller resources        mutation
-42 delete_groups                  0-2   broker     node       resources        request
-43 elect_leaders                  0-2   both       controller alter            request
-44 incremental_alter_configs      0-1   both       controller resources        request
-45 alter_partition_reassignments  0-1   both       controller alter            request
-46 list_partition_reassignments   0-0   both       controller describe         request
-47 offset_delete                  0-0   broker     node       resources        request
-52 vote                           0-2   controller quorum     cluster_action   exempt
-53 begin_quorum_epoch             0-1   controller quorum     cluster_action   exempt
-54 end_quorum_epoch               0-1   controller quorum     cluster_action   exempt
-55 describe_quorum                0-2   both       quorum     describe         request
-56 alter_partition                2-3   controller controller cluster_action   exempt
-57 update_features                0-2   both       controller alter            request
-58 envelope                       0-0   controller node       cluster_action   exempt
-59 fetch_snapshot                 0-1   controller quorum     cluster_action   exempt
-60 describe_cluster               0-2   both       node       -                request
-61 describe_producers             0-0   broker     node       resources        request
-62 broker_registration            0-4   controller controller cluster_action   request
-63 broker_heartbeat               0-2   controller controller cluster_action   request
-64 unregister_broker              0-0   both       controller alter            request
-65 describe_transactions          0-0   broker     node       resources        request
-66 list_transactions              0-2   broker     node       resources        request
-67 allocate_producer_ids          0-0   controller controller cluster_action   request
-68 consumer_group_heartbeat       0-1   broker     node       resources        request
-69 consumer_group_describe        0-1   broker     node       resources        request
-70 controller_registration        0-0   controller controller cluster_action   request
-73 assign_replicas_to_dirs        0-0   controller controller cluster_action   request
-74 list_config_resources          0-1   broker     node       describe_configs request
-75 describe_topic_partitions      0-0   broker     node       resources        request
-76 share_group_heartbeat          1-1   broker     node       resources        request
-77 share_group_describe           1-1   broker     node       resources        request
-78 share_fetch                    1-2   broker     node       resources        fetch
-79 share_acknowledge              1-2   broker     node       resources        request
-80 add_raft_voter                 0-1   both       quorum     alter            request
-81 remove_raft_voter              0-0   both       quorum     alter            request
-82 update_raft_voter              0-0   controller quorum     cluster_action   exempt
-83 initialize_share_group_state   0-0   broker     node       cluster_action   request
-84 read_share_group_state         0-0   broker     node       cluster_action   request
-85 write_share_group_state        0-1   broker     node       cluster_action   request
-86 delete_share_group_state       0-0   broker     node       cluster_action   request
-87 read_share_group_state_summary 0-1   broker     node       cluster_action   request
-88 streams_group_heartbeat        0-0   broker     node       resources        request
-89 streams_group_describe         0-0   broker     node       resources        request
-90 describe_share_group_offsets   0-1   broker     node       resources        request
-91 alter_share_group_offsets      0-0   broker     node       resources        request
-92 delete_share_group_offsets     0-0   broker     node       resources        request
+ 0 produce                        3-13  records      broker     node       resources        produce
+ 1 fetch                          4-18  records      broker     node       resources        fetch
+ 1 fetch                          4-18  cluster      controller quorum     cluster_action   exempt
+ 2 list_offsets                   1-11  records      broker     node       resources        request
+ 3 metadata                       0-13  cluster      broker     node       resources        request
+ 8 offset_commit                  2-10  groups       broker     node       resources        request
+ 9 offset_fetch                   1-10  groups       broker     node       resources        request
+10 find_coordinator               0-6   cluster      broker     node       resources        request
+11 join_group                     0-9   groups       broker     node       resources        request
+12 heartbeat                      0-4   groups       broker     node       resources        request
+13 leave_group                    0-5   groups       broker     node       resources        request
+14 sync_group                     0-5   groups       broker     node       resources        request
+15 describe_groups                0-6   groups       broker     node       resources        request
+16 list_groups                    0-5   groups       broker     node       resources        request
+18 api_versions                   0-4   cluster      both       node       -                request
+19 create_topics                  2-7   cluster      both       controller resources        mutation
+20 delete_topics                  1-6   cluster      both       controller resources        mutation
+21 delete_records                 0-2   records      broker     node       resources        request
+22 init_producer_id               0-5   transactions broker     node       resources        request
+23 offset_for_leader_epoch        2-4   records      broker     node       resources        request
+24 add_partitions_to_txn          0-5   transactions broker     node       resources        request
+25 add_offsets_to_txn             0-4   transactions broker     node       resources        request
+26 end_txn                        0-5   transactions broker     node       resources        request
+27 write_txn_markers              1-2   transactions broker     node       resources        exempt
+28 txn_offset_commit              0-5   transactions broker     node       resources        request
+32 describe_configs               1-4   cluster      both       node       resources        request
+33 alter_configs                  0-2   cluster      both       controller resources        request
+34 alter_replica_log_dirs         1-2   cluster      broker     node       alter            request
+35 describe_log_dirs              1-5   cluster      broker     node       describe         request
+37 create_partitions              0-3   cluster      both       controller resources        mutation
+42 delete_groups                  0-2   groups       broker     node       resources        request
+43 elect_leaders                  0-2   cluster      both       controller alter            request
+44 incremental_alter_configs      0-1   cluster      both       controller resources        request
+45 alter_partition_reassignments  0-1   cluster      both       controller alter            request
+46 list_partition_reassignments   0-0   cluster      both       controller describe         request
+47 offset_delete                  0-0   groups       broker     node       resources        request
+52 vote                           0-2   cluster      controller quorum     cluster_action   exempt
+53 begin_quorum_epoch             0-1   cluster      controller quorum     cluster_action   exempt
+54 end_quorum_epoch               0-1   cluster      controller quorum     cluster_action   exempt
+55 describe_quorum                0-2   cluster      both       quorum     describe         request
+56 alter_partition                2-3   cluster      controller controller cluster_action   exempt
+57 update_features                0-2   cluster      both       controller alter            request
+58 envelope                       0-0   cluster      controller node       cluster_action   exempt
+59 fetch_snapshot                 0-1   cluster      controller quorum     cluster_action   exempt
+60 describe_cluster               0-2   cluster      both       node       -                request
+61 describe_producers             0-0   records      broker     node       resources        request
+62 broker_registration            0-4   cluster      controller controller cluster_action   request
+63 broker_heartbeat               0-2   cluster      controller controller cluster_action   request
+64 unregister_broker              0-0   cluster      both       controller alter            request
+65 describe_transactions          0-0   transactions broker     node       resources        request
+66 list_transactions              0-2   transactions broker     node       resources        request
+67 allocate_producer_ids          0-0   transactions controller controller cluster_action   request
+68 consumer_group_heartbeat       0-1   groups       broker     node       resources        request
+69 consumer_group_describe        0-1   groups       broker     node       resources        request
+70 controller_registration        0-0   cluster      controller controller cluster_action   request
+73 assign_replicas_to_dirs        0-0   cluster      controller controller cluster_action   request
+74 list_config_resources          0-1   cluster      broker     node       describe_configs request
+75 describe_topic_partitions      0-0   cluster      broker     node       resources        request
+76 share_group_heartbeat          1-1   share        broker     node       resources        request
+77 share_group_describe           1-1   share        broker     node       resources        request
+78 share_fetch                    1-2   share        broker     node       resources        fetch
+79 share_acknowledge              1-2   share        broker     node       resources        request
+80 add_raft_voter                 0-1   cluster      both       quorum     alter            request
+81 remove_raft_voter              0-0   cluster      both       quorum     alter            request
+82 update_raft_voter              0-0   cluster      controller quorum     cluster_action   exempt
+83 initialize_share_group_state   0-0   share        broker     node       cluster_action   request
+84 read_share_group_state         0-0   share        broker     node       cluster_action   request
+85 write_share_group_state        0-1   share        broker     node       cluster_action   request
+86 delete_share_group_state       0-0   share        broker     node       cluster_action   request
+87 read_share_group_state_summary 0-1   share        broker     node       cluster_action   request
+88 streams_group_heartbeat        0-0   groups       broker     node       resources        request
+89 streams_group_describe         0-0   groups       broker     node       resources        request
+90 describe_share_group_offsets   0-1   share        broker     node       resources        request
+91 alter_share_group_offsets      0-0   share        broker     node       resources        request
+92 delete_share_group_offsets     0-0   share        broker     node       resources        request
 """
-"""Key, name of the message and of its handler, versions, listeners, who answers, right, quota."""
+"""Key, name of message and handler, versions, area, listeners, who answers, right, quota."""
 
 
 @cache
@@ -184,12 +185,13 @@ def apis(listener: Listeners) -> Mapping[int, Api]:
 
 
 def _parse(line: str) -> Api:
-    key, name, versions, listeners, answered_by, right, quota = line.split()
+    key, name, versions, area, listeners, answered_by, right, quota = line.split()
     first, _, last = versions.partition("-")
     return Api(
         int(key),
         name,
         range(int(first), int(last) + 1),
+        area,
         Listeners[listeners.upper()],
         AnsweredBy(answered_by),
         Right(right),
@@ -203,7 +205,7 @@ def load(api: Api) -> Handler:
     messages = import_module(f"ottla.wire.messages.{api.name}")
     name = "".join(word.capitalize() for word in api.name.split("_"))
     response = getattr(messages, f"{name}Response")
-    path = f"ottla.broker.handlers.{api.name}"
+    path = f"ottla.broker.handlers.{api.area}.{api.name}"
     own, forwarded = None, None
     if api.answered_by is not AnsweredBy.NODE:
         from ottla.broker.forwarding import forwarder

@@ -125,7 +125,7 @@ class Dispatcher:
 
     def _too_new(self, api: Api, correlation_id: int) -> Body:
         """Every client understands version 0: it says what it may ask for instead."""
-        from ottla.broker.handlers.api_versions import unsupported
+        from ottla.broker.handlers.cluster.api_versions import unsupported
 
         body = encode(unsupported(api), 0)
         return [reply_header(correlation_id, len(body), tagged=False), body]

@@ -1,7 +1,7 @@
 """The transaction coordinator's view of the cluster: where markers go, which version is on."""
 
 from ottla.broker.broker import Broker
-from ottla.broker.handlers.write_txn_markers import handle as write_markers_here
+from ottla.broker.handlers.transactions.write_txn_markers import handle as write_markers_here
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.replication.peers import Peers

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.api import Listeners
-from ottla.broker.handlers import (
+from ottla.broker.handlers.records import produce
+from ottla.broker.handlers.transactions import (
     add_offsets_to_txn,
     add_partitions_to_txn,
     end_txn,
     init_producer_id,
-    produce,
     txn_offset_commit,
     write_txn_markers,
 )

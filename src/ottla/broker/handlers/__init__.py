@@ -1,4 +1,5 @@
-"""One file per API, named like its message; listed in `broker.api`, imported on first use.
+"""One file per API, named like its message, in a folder for its area; listed in `broker.api`,
+imported on first use.
 
 Each has `handle(request, context, broker)`, which returns the response or something to await;
 it raises `KafkaError` to refuse the whole request. Where the response has no error code of its

@@ -1,0 +1,1 @@
+"""The cluster itself: topics, settings, nodes, the quorum."""

@@ -1,0 +1,1 @@
+"""Groups of consumers and of streams: members and offsets."""

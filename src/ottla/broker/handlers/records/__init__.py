@@ -1,0 +1,1 @@
+"""Records in and out, and where they lie."""

@@ -1,0 +1,1 @@
+"""Share groups, and the coordinators of their partitions' states."""

@@ -20,7 +20,7 @@ from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
 from ottla.quorum.member import Member
 from ottla.quorum.roles import Leader as Leading
-from ottla.replication.follower import RemoteReplica
+from ottla.replication.follower import FollowedPartition
 from ottla.replication.in_sync import InSync
 from ottla.replication.partitions import Partitions, Replica
 from ottla.wire.messages.fetch import FetchPartition
@@ -30,10 +30,10 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 
 def followers_cut_to_their_high_watermark(patch: pytest.MonkeyPatch) -> None:
     """1, KIP-101: a follower's high watermark lags behind what was committed."""
-    right = RemoteReplica.__init__
+    right = FollowedPartition.__init__
 
     def begin(
-        self: RemoteReplica,
+        self: FollowedPartition,
         log: PartitionLog,
         leader_id: int,
         epoch: int,
@@ -44,7 +44,7 @@ def followers_cut_to_their_high_watermark(patch: pytest.MonkeyPatch) -> None:
         right(self, log, leader_id, epoch, advanced, in_sync=in_sync)
         log.truncate_to(log.high_watermark, now_ms=0)
 
-    patch.setattr(RemoteReplica, "__init__", begin)
+    patch.setattr(FollowedPartition, "__init__", begin)
 
 
 def an_unknown_epoch_ends_with_the_log(patch: pytest.MonkeyPatch) -> None:
@@ -61,14 +61,14 @@ def an_unknown_epoch_ends_with_the_log(patch: pytest.MonkeyPatch) -> None:
 
 def nobody_says_which_epoch_is_meant(patch: pytest.MonkeyPatch) -> None:
     """3, KIP-320: a leader of the past is believed, and nothing is ever cut."""
-    right = RemoteReplica.wanted
+    right = FollowedPartition.wanted
 
-    def wanted(self: RemoteReplica, max_bytes: int) -> FetchPartition:
+    def wanted(self: FollowedPartition, max_bytes: int) -> FetchPartition:
         asked = right(self, max_bytes)
         asked.current_leader_epoch = asked.last_fetched_epoch = -1
         return asked
 
-    patch.setattr(RemoteReplica, "wanted", wanted)
+    patch.setattr(FollowedPartition, "wanted", wanted)
 
 
 def who_lost_its_tail_may_still_lead(patch: pytest.MonkeyPatch) -> None:

@@ -9,18 +9,16 @@ import pytest
 from ottla.broker.broker import Broker
 from ottla.broker.fetching.response import Fetched
 from ottla.broker.fetching.sessions import Asked
-from ottla.broker.handlers.records.fetch import ProduceOperation as Fetching
-from ottla.broker.handlers.records.produce import Outcome
-from ottla.broker.handlers.records.produce import ProduceOperation as Producing
+from ottla.broker.handlers.records.fetch import FetchOperation
+from ottla.broker.handlers.records.produce import Outcome, ProduceOperation
 from ottla.controller import in_sync as controller_in_sync
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.producers import ProducerStates
 from ottla.metadata.image import Partition as State
 from ottla.replication import follower as following
-from ottla.replication.follower import RemoteReplica, Verdict
-from ottla.replication.in_sync import InSync
-from ottla.replication.in_sync import RemoteReplica as Known
+from ottla.replication.follower import FollowedPartition, Verdict
+from ottla.replication.in_sync import InSync, RemoteReplica
 from ottla.replication.leader import Leader
 from ottla.wire.messages.alter_partition import BrokerState, RequestPartitionData
 from ottla.wire.messages.fetch import PartitionData
@@ -52,7 +50,7 @@ def leaders_and_controllers_take_any_incarnation(patch: pytest.MonkeyPatch) -> N
 def whoever_fetches_is_in_sync(patch: pytest.MonkeyPatch) -> None:
     """A replica joins before it has what is committed."""
 
-    def may_join(self: InSync, replica: int, follower: Known) -> bool:
+    def may_join(self: InSync, replica: int, follower: RemoteReplica) -> bool:
         return replica not in self.committed
 
     patch.setattr(InSync, "_may_join", may_join)
@@ -62,7 +60,7 @@ def a_new_leader_lets_join_by_its_own_high_watermark(patch: pytest.MonkeyPatch) 
     """What its predecessor committed may be beyond it: a follower joins only where the epoch
     began."""
 
-    def may_join(self: InSync, replica: int, follower: Known) -> bool:
+    def may_join(self: InSync, replica: int, follower: RemoteReplica) -> bool:
         return replica not in self.committed and follower.end_offset >= self.high_watermark
 
     patch.setattr(InSync, "_may_join", may_join)
@@ -101,9 +99,9 @@ def a_leader_of_the_past_changes_the_in_sync_set(patch: pytest.MonkeyPatch) -> N
 
 def a_deposed_leader_acknowledges(patch: pytest.MonkeyPatch) -> None:
     """3: whoever waits for an offset is told when it is committed, whoever's record is there."""
-    right = Producing._notice_change
+    right = ProduceOperation._notice_change
 
-    def notice(self: Producing, outcome: Outcome, expired: bool) -> None:
+    def notice(self: ProduceOperation, outcome: Outcome, expired: bool) -> None:
         leader = outcome.leader
         deposed = leader is not None and leader.deposed
         if leader is not None and deposed:
@@ -114,7 +112,7 @@ def a_deposed_leader_acknowledges(patch: pytest.MonkeyPatch) -> None:
             if leader is not None:
                 leader.deposed = deposed
 
-    patch.setattr(Producing, "_notice_change", notice)
+    patch.setattr(ProduceOperation, "_notice_change", notice)
 
 
 def a_leader_answers_followers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
@@ -124,26 +122,26 @@ def a_leader_answers_followers_of_any_epoch(patch: pytest.MonkeyPatch) -> None:
 
 def followers_take_what_they_have_for_committed(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: a consumer near a follower reads what is cut later."""
-    right = RemoteReplica.took
+    right = FollowedPartition.took
 
-    def took(self: RemoteReplica, data: PartitionData, now_ms: int) -> Verdict:
+    def took(self: FollowedPartition, data: PartitionData, now_ms: int) -> Verdict:
         data.high_watermark = 1 << 40
         return right(self, data, now_ms)
 
-    patch.setattr(following.RemoteReplica, "took", took)
+    patch.setattr(following.FollowedPartition, "took", took)
 
 
 def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: what it has not got yet is out of range, and the reader begins anew."""
-    right = Fetching._read
+    right = FetchOperation._read
 
-    def read(self: Fetching, asked: Asked) -> Fetched:
+    def read(self: FetchOperation, asked: Asked) -> Fetched:
         fetched = right(self, asked)
         if fetched.error == ErrorCode.OFFSET_NOT_AVAILABLE:
             fetched.error = ErrorCode.OFFSET_OUT_OF_RANGE
         return fetched
 
-    patch.setattr(Fetching, "_read", read)
+    patch.setattr(FetchOperation, "_read", read)
 
 
 def what_is_sent_again_is_written_again(patch: pytest.MonkeyPatch) -> None:

@@ -128,9 +128,10 @@ def cluster_of(
     java: tuple[str, ...] = JAVA,
     places: Mapping[int, Place] | None = None,
     ports: Sequence[int] | None = None,
+    first: int = 1,
 ) -> Iterator[Cluster]:
-    """`ports` are the brokers' own, where clients insist on some."""
-    controllers = {node: free_port() for node in range(1, count + 1)}
+    """`ports` are the brokers' own, where clients insist on some, as on the `first` node's id."""
+    controllers = {node: free_port() for node in range(first, first + count)}
     places = places or dict.fromkeys(controllers, Place())
     voters = ",".join(f"{node}@{places[node].host}:{port}" for node, port in controllers.items())
     nodes = {}
@@ -147,7 +148,7 @@ def cluster_of(
             path=path / f"node{node}",
             settings=own,
             host=place.host,
-            port=ports[node - 1] if ports else free_port(),
+            port=ports[node - first] if ports else free_port(),
             controller_port=controller_port,
         )
         nodes[node] = BrokerProcess(kind, home, java, place.inside, place.program)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from interop.suites.clients import SUITES
 from interop.suites.suite import Place, Results, Suite
+from support import clusters
 from support.brokers import Kind, running
-from support.clusters import cluster_of
 from support.homes import Home
 from support.jars import PROJECT
 
@@ -96,10 +96,15 @@ def brokers(suite: Suite, kind: Kind, work: Path, nodes: int | None) -> Iterator
     nodes = nodes or len(suite.ports or (0,))
     if nodes == 1:
         port = {"port": suite.ports[0]} if suite.ports else {}
-        with running(kind, Home(path=path, settings=settings, **port)) as broker:
+        home = Home(path=path, settings=settings, host=suite.host, **port)
+        with running(kind, home) as broker:
             yield broker.bootstrap
     else:
-        with cluster_of(nodes, path, settings, kind, ports=suite.ports) as cluster:
+        first = int(settings.pop("node.id", "1"))
+        places = dict.fromkeys(range(first, first + nodes), clusters.Place(host=suite.host))
+        with clusters.cluster_of(
+            nodes, path, settings, kind, places=places, ports=suite.ports, first=first
+        ) as cluster:
             yield cluster.bootstrap
 
 

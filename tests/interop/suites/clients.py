@@ -185,6 +185,8 @@ SUITES = {
         command=kafkajs,
         results=junit_results,
         ports=(9092, 9095, 9098),
+        host="localhost",
+        settings={**FIRST_NODE, "num.partitions": "2", "default.replication.factor": "2"},
         seconds_max=3600,
     ),
 }

@@ -43,6 +43,8 @@ class Suite:
     results: Callable[[Place], Results]
     ports: tuple[int, ...] | None = None
     """Ports that the suite insists on: it gets a network of its own. As many nodes as ports."""
+    host: str = "127.0.0.1"
+    """What brokers call theirs, where a suite insists on a name."""
     packages: tuple[str, ...] = ()
     """What a suite in Python needs, in versions that it was written for."""
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from ottla.node.process import freeze, log_to_stderr, tune
 
 def run(settings: Settings) -> None:
     tune()
-    log_to_stderr()
+    log_to_stderr(settings.topology.node_id)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(settings))
 

@@ -28,11 +28,11 @@ def freeze() -> None:
     gc.enable()
 
 
-def log_to_stderr() -> None:
+def log_to_stderr(node_id: int) -> None:
+    """When, how grave, which node, which module: several nodes' lines may end up in one file."""
+    line = f"%(asctime)s %(levelname)s [{node_id}] %(name)s: %(message)s"
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        logging.Formatter("%(asctime)s.%(msecs)03d %(levelname)s %(message)s", "%H:%M:%S")
-    )
+    handler.setFormatter(logging.Formatter(line))
     root = logging.getLogger("ottla")
     root.addHandler(handler)
     root.setLevel(logging.INFO)

@@ -1,9 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
+SHELL := /bin/bash
+IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log metadata \
+	node ports quorum replication share transactions wire)
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -11,10 +14,13 @@ help: ## Show what can be made
 install: .venv/installed ## Create .venv with the package, its extras and the tools of development
 
 .venv/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,pipelines]'
-	$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
+	@echo "Installing into .venv; the largest part is PySpark, some 400 MB:"
+	@$(PYTHON) -m venv .venv
+	@set -o pipefail; $(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt \
+		-e '.[dev,pipelines]' | sed -unE '/^ *(Downloading|Building|Installing)/ { s,https?://[^ ]*/,,; s/^(.{100}).*/\1…/; p }'
+	@$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
 # Spark's connector and our classes for it; where Java is still to come, the first run fetches them.
+	@echo "Fetching Spark's Kafka connector, and compiling a few classes for it:"
 	@if command -v java >/dev/null; then $(BIN)/python -c "from ottla.pipelines import compiled; compiled.compiled_jar()" || true; fi
 	@touch $@
 
@@ -25,6 +31,9 @@ run: install java ## A broker, orders flowing in, and Spark that joins, windows 
 java: # Spark's only need besides Python, installed where the package manager may be used
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
+
+check: install lint ## Lint, and what runs inside one process: a minute and a half
+	$(BIN)/python -m pytest $(IN_PROCESS) -m "not long and not java" -n 2 --dist loadfile $(ARGS)
 
 test: install lint ## Run every check and the tests
 	# A thousand lives of clusters have both cores first. Tests of real processes wait more than they

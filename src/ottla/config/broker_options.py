@@ -644,7 +644,7 @@ share.fetch.purgatory.purge.interval.requests int 1000 - read-only medium ignore
   Finished waits of ShareFetch kept before they are swept.
 socket.connection.setup.timeout.max.ms long 30000 - read-only medium ignored
   Longest wait for a connection of the broker's own clients.
-socket.connection.setup.timeout.ms long 10000 - read-only medium
+socket.connection.setup.timeout.ms long 10000 - read-only medium ignored
   First wait for a connection of the broker's own clients.
 socket.listen.backlog.size int 50 1.. read-only medium ignored
   Connections that may wait to be accepted.

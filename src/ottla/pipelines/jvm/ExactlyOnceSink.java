@@ -38,7 +38,9 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.RowFactory;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceRDDPartition;
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition;
 import org.apache.spark.sql.kafka010.KafkaOffsetRange;
@@ -86,7 +88,7 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
             frame = frame.repartition(key).sortWithinPartitions(version).drop("_version");
         }
         long batchId = ((Long) number).longValue();
-        RDD rows = frame.queryExecution().toRdd();
+        RDD rows = rows(frame);
         String query = rows.sparkContext().getLocalProperty("sql.streaming.queryId");
         List failures = this.write(rows, query, batchId, Collections.emptyMap());
         if (!failures.isEmpty()) {
@@ -96,6 +98,12 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
                 throw new IllegalStateException((String) refusal);
             }
         }
+    }
+
+    /** The rows of a batch. It is planned already: to plan reading what it gives takes as long. */
+    private static RDD rows(Dataset frame) {
+        LogicalPlan plan = frame.queryExecution().analyzed();
+        return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd() : frame.queryExecution().toRdd();
     }
 
     /** What the user's code failed with, from tasks that wrote nothing; the others have written. */

@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, Context, Processor
+from ottla.pipelines import App, Context, Processor, tumbling
 from ottla.pipelines import json as json_format
 from ottla.pipelines import manifest as manifests
 from ottla.pipelines.changing import Change, plan_change
@@ -52,6 +53,8 @@ class Shop:
         self.folder = folder
         self.name = f"shop-{uuid.uuid4().hex[:6]}"
         self.sent: list[dict[str, Any]] = []
+        self.times_ms: list[int] = []  # of what was sent; none comes late
+        self.began_ms = (int(time.time()) - 3 * 3600) * 1000
         self.said = io.StringIO()
         create(self.app(lambda *_: None).definition(), [NewTopic(self.topic("in"), 2)])
         self.producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
@@ -73,8 +76,11 @@ class Shop:
                 "town": chance.choice(["x", "y"]),
                 "n": chance.randrange(100),
             }
+            self.times_ms.append(self.began_ms + 7000 * len(self.sent))
             self.sent.append(row)
-            self.producer.produce(self.topic("in"), json.dumps(row), key=row["who"])
+            self.producer.produce(
+                self.topic("in"), json.dumps(row), key=row["who"], timestamp=self.times_ms[-1]
+            )
         assert self.producer.flush(30) == 0
 
     def runner(self, build: Build, **options: Any) -> Runner:
@@ -315,6 +321,7 @@ class Sum:
     aggregate: str = "sum"
     least: int = 0
     column: bool = False  # one more in the output
+    minutes: int | None = None  # of the windows that are folded, where there are any
 
     def build(self, rows: Stream, topic: Callable[[str], str]) -> None:
         chosen = rows.filter(f"n >= {self.least}") if self.least else rows
@@ -322,11 +329,17 @@ class Sum:
             more = chosen.with_columns(more="n + 1") if self.column else chosen
             more.to(topic(self.sink))
             return
-        table = chosen.group_by(self.by).agg(total=f"{self.aggregate}(n)")
+        grouped = chosen.group_by(self.by)
+        folds = {"total": f"{self.aggregate}(n)"}
+        if self.minutes is None:
+            table = grouped.agg(**folds)
+        else:
+            table = grouped.windowed(tumbling(f"{self.minutes} minutes")).agg(**folds)
         (table.with_columns(more="total + 1") if self.column else table).to(topic(self.sink))
 
     def must_be_rebuilt(self, new: "Sum") -> bool:
-        return (self.by, self.aggregate) != (new.by, new.aggregate)
+        mine, its = ((s.by, s.aggregate, s.minutes) for s in (self, new))
+        return mine != its
 
 
 class Model:
@@ -346,26 +359,40 @@ class Model:
             self.taken[stage.sink] = kept + new
         self.seen = len(sent)
 
-    def expected(self, stage: Sum, sent: list[dict[str, Any]]) -> Any:
-        rows = [sent[at] for at in self.taken[stage.sink]]
+    def expected(self, stage: Sum, shop: Shop) -> Any:
+        taken = [(shop.sent[at], shop.times_ms[at]) for at in self.taken[stage.sink]]
         if stage.by is None:
-            return Counter(row["n"] for row in rows)
-        groups: dict[str, list[int]] = {}
-        for row in rows:
-            groups.setdefault(row[stage.by], []).append(row["n"])
+            return Counter(row["n"] for row, _ in taken)
+        groups: dict[tuple[str, str | None], list[int]] = {}
+        for row, at_ms in taken:
+            start = None
+            if stage.minutes is not None:
+                seconds = at_ms // 1000
+                start = clock(seconds - seconds % (stage.minutes * 60))
+            groups.setdefault((row[stage.by], start), []).append(row["n"])
         fold = {"sum": sum, "min": min, "count": len}[stage.aggregate]
         return {key: fold(values) for key, values in groups.items()}
+
+
+def clock(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 def edited(stages: list[Sum], chance: random.Random, number: int) -> list[Sum]:
     """Some lines changed, one perhaps removed, one perhaps added above, all in another order."""
     new = []
     for stage in stages:
-        match chance.choice(["same", "key", "aggregate", "filter", "column", "remove"]):
+        edits = ["same", "key", "aggregate", "window", "filter", "column", "rename", "remove"]
+        match chance.choice(edits):
             case "key" if stage.by is not None:
                 new.append(replace(stage, by="town" if stage.by == "who" else "who"))
             case "aggregate" if stage.by is not None:
                 new.append(replace(stage, aggregate=chance.choice(["sum", "min", "count"])))
+            case "window" if stage.by is not None:
+                others = {None, 1, 5} - {stage.minutes}
+                new.append(replace(stage, minutes=chance.choice(sorted(others, key=str))))
+            case "rename":
+                new.append(replace(stage, sink=f"{stage.sink}-{number}"))
             case "filter":
                 new.append(replace(stage, least=chance.randrange(60)))
             case "column":
@@ -398,11 +425,13 @@ def test_drawn_edits_end_as_a_run_from_the_beginning(
         shop.run(build, upgrade=bool(wrong))
         model.run(shop.sent, before, stages)
         for stage in stages:
-            expected = model.expected(stage, shop.sent)
+            expected = model.expected(stage, shop)
             if stage.by is None:  # each row once
                 assert Counter(row["n"] for _, row in shop.rows(stage.sink)) == expected, stage
             else:
-                assert of_column(shop.table(stage.sink), "total") == expected, stage
+                table = shop.table(stage.sink).values()
+                found = {(row[stage.by], row.get("window_start")): row["total"] for row in table}
+                assert found == expected, stage
         before, stages = stages, edited(stages, chance, number)
 
 

@@ -80,6 +80,27 @@ def test_a_lock_that_runs_out_while_an_answer_is_written_in_vain_is_gone() -> No
     assert queue.take("b", [(0, 9)]) == [Acquired(0, 9, 2)]
 
 
+def test_a_lock_whose_answer_is_being_written_is_not_waited_for() -> None:
+    queue = Queue(0)
+    queue.take("a", [(0, 9)])
+    change = queue.acknowledge("a", [(0, 9, ACCEPT)], 29.0, None)
+    queue.tick(30.0)
+    assert queue.deadline() is None  # else it would be due again at once, until that is written
+    queue.complete(change, 31.0, is_written=True)
+    assert queue.deadline() is None
+
+
+def test_a_lock_is_waited_for_again_when_its_answer_could_not_be_written() -> None:
+    queue = Queue(0)
+    queue.take("a", [(0, 9)])
+    queue.take("b", [(10, 19)], at=5.0)
+    change = queue.acknowledge("b", [(10, 19, ACCEPT)], 29.0, None)
+    queue.tick(30.0)
+    queue.complete(change, 31.0, is_written=False)
+    assert queue.deadline() == 35.0
+    assert queue.tick(35.0).batches == [Batch(10, 19, AVAILABLE, 1)]
+
+
 def test_released_records_are_delivered_again_and_counted() -> None:
     queue = Queue(0)
     queue.take("a", [(0, 9)])

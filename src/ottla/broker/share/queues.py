@@ -170,6 +170,8 @@ class Queues:
             raise _told(refusal) from None
         finally:
             queue.in_flight.complete(change, self._broker.now(), is_written=is_written)
+            if not is_written and self.known(queue.place) is queue:
+                self.watch(queue)  # its locks hold again
             queue.wake()
 
     def watch(self, queue: Queue) -> None:

@@ -135,6 +135,8 @@ def complete(window: Window, begun: Iterable[Delivery], now: float, *, is_writte
         delivery.finish(is_written, window.delivery_limit, now)
         if delivery.state is DeliveryState.AVAILABLE:
             window.may_have_available = True
+        if delivery.deadline is not None:
+            window.expect(delivery.deadline)
 
 
 def give_back_late(window: Window, now: float) -> Change:

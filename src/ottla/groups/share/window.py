@@ -157,11 +157,12 @@ class Window:
         return self._earliest
 
     def look_for_deadline(self) -> None:
+        """Not among locks whose answers are being written: those end with that."""
         locks = (
             delivery.deadline
             for batch in self.batches
             for _, _, delivery in batch.runs()
-            if delivery.deadline is not None
+            if delivery.deadline is not None and delivery.before is None
         )
         self._earliest = min(locks, default=None)
 

@@ -84,3 +84,33 @@ def test_over_plain_connections_nothing_is_asked_that_should_be_protected() -> N
 
 def test_a_property_without_a_value_is_a_mistyped_command() -> None:
     assert ottla("topic", "list", "-X", "client.id").exit_code == 2
+
+
+APPLICATION = """
+from ottla import App
+from ottla.pipelines.formats import json
+
+app = App("shop", bootstrap="code:1", client={"linger.ms": "7"})
+app.stream("orders", value=json("n INT")).to("out")
+"""
+
+
+def test_an_application_is_for_the_cluster_that_the_command_names(tmp_path: Path) -> None:
+    file, properties = tmp_path / "shop.py", tmp_path / "client.properties"
+    file.write_text(APPLICATION)
+    properties.write_text("bootstrap.servers=file:1\n")
+    explain = ("pipeline", "explain", str(file))
+    assert "brokers code:1" in ottla(*explain, bootstrap="variable:1").stdout
+    assert "brokers file:1" in ottla(*explain, "--command-config", str(properties)).stdout
+    assert "brokers said:1" in ottla(*explain, "-b", "said:1").stdout
+    sentence = refused(ottla(*explain, "-X", "linger.seconds=7"))
+    assert sentence == "-X: linger.seconds is no property of Kafka's clients."
+
+
+def test_an_application_whose_properties_make_no_sense_is_refused_at_its_line(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(APPLICATION.replace("linger.ms", "linger.seconds"))
+    sentence = refused(ottla("pipeline", "explain", str(file)))
+    assert sentence == f"{file}:5: linger.seconds is no property of Kafka's clients."

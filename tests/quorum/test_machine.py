@@ -4,10 +4,10 @@ from pathlib import Path
 from random import Random
 
 from ottla.errors import ErrorCode
+from ottla.log.epoch_table import EpochStart, EpochTable
 from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.election_state import ElectionState
-from ottla.quorum.epochs import Epochs, EpochStart
 from ottla.quorum.events import Batch, Divergence, Known, Tick
 from ottla.quorum.log_state import LogState
 from ottla.quorum.machine import Machine
@@ -31,7 +31,7 @@ def machine(
         static_voters=VOTERS,
         endpoints=(Address("C", "node1", 9093),),
     )
-    log = LogState(Epochs([EpochStart(*entry) for entry in epochs]), end_offset=end)
+    log = LogState(EpochTable([EpochStart(*entry) for entry in epochs]), end_offset=end)
     state = election or ElectionState(log.last_epoch)
     return Machine(0.0, config, Random(1), state, log, VoterHistory(VOTERS))
 
@@ -220,7 +220,7 @@ def test_a_fetch_is_sent_only_after_what_it_acknowledges_is_synced() -> None:
 
 
 def test_a_log_that_ends_before_ours_begins_is_sent_to_the_snapshot() -> None:
-    log = LogState(Epochs([EpochStart(2, 50)]), start_offset=50, end_offset=60)
+    log = LogState(EpochTable([EpochStart(2, 50)]), start_offset=50, end_offset=60)
     log.snapshot_id = SnapshotId(50, 1)
     assert log.check(20, 1) == SnapshotId(50, 1)
     assert log.check(0, 0) == SnapshotId(50, 1)

@@ -11,7 +11,8 @@ import pytest
 from ottla.broker.handlers.records.list_offsets import Search
 from ottla.controller import registration
 from ottla.ids import TopicPartition
-from ottla.log.epochs import EpochStart, LeaderEpochs
+from ottla.log.epoch_table import EpochStart
+from ottla.log.epochs import LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
 from ottla.metadata.image import Partition as State
 from ottla.metadata.image import Topic

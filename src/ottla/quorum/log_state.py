@@ -3,7 +3,7 @@
 It runs ahead of the files: an effect that appends or cuts is noted here when it is decided.
 """
 
-from ottla.quorum.epochs import Epochs
+from ottla.log.epoch_table import EpochTable
 from ottla.quorum.events import Divergence
 from ottla.quorum.snapshots import SnapshotId
 
@@ -11,7 +11,7 @@ from ottla.quorum.snapshots import SnapshotId
 class LogState:
     def __init__(
         self,
-        epochs: Epochs,
+        epochs: EpochTable,
         *,
         start_offset: int = 0,
         end_offset: int = 0,
@@ -27,7 +27,7 @@ class LogState:
     @property
     def last_epoch(self) -> int:
         if self.epochs.entries:
-            return self.epochs.last
+            return self.epochs.latest
         return self.snapshot_id.epoch if self.snapshot_id else 0
 
     def append(self, base_offset: int, next_offset: int, epoch: int) -> None:
@@ -36,13 +36,13 @@ class LogState:
         self.end_offset = next_offset
 
     def truncate(self, offset: int) -> None:
-        self.epochs.cut_from(offset)
+        self.epochs.truncate_from_end(offset)
         self.end_offset = offset
         self.flushed = min(self.flushed, offset)
         self.generation += 1
 
     def restart(self, snapshot_id: SnapshotId) -> None:
-        self.epochs = Epochs()
+        self.epochs = EpochTable()
         self.start_offset = self.end_offset = self.flushed = snapshot_id.end_offset
         self.generation += 1
         self.snapshot_id = snapshot_id
@@ -51,7 +51,7 @@ class LogState:
         self.snapshot_id = snapshot_id
         self.start_offset = start_offset
         self.flushed = max(self.flushed, start_offset)  # what is before is in the snapshot
-        self.epochs.cut_before(start_offset)
+        self.epochs.truncate_from_start(start_offset)
 
     def check(self, offset: int, last_epoch: int) -> Divergence | SnapshotId | None:
         """Whether a log that ends at `offset` with `last_epoch` is a part of ours (None), where
@@ -75,7 +75,7 @@ class LogState:
             return 0
         if self.snapshot_id is not None and offset == self.snapshot_id.end_offset:
             return self.snapshot_id.epoch
-        return self.epochs.epoch_at(offset - 1)
+        return self.epochs.epoch_for(offset - 1)
 
     def cut_for(self, diverging: Divergence) -> int:
         """Where to cut our log so that it may be a part of the leader's."""

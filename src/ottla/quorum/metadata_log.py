@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.log.epoch_table import EpochTable
 from ottla.ports.disk import Disk, File
-from ottla.quorum.epochs import Epochs
 from ottla.wire.record_batch import (
     BatchHeader,
     crc_is_valid,
@@ -57,7 +57,7 @@ class MetadataLog:
         self.disk = disk
         self.directory = directory
         self.segment_bytes = segment_bytes
-        self.epochs = Epochs()
+        self.epochs = EpochTable()
         self.end_offset = 0
         self.segments: list[Segment] = []
         self._open()
@@ -122,7 +122,7 @@ class MetadataLog:
             active.cut(keep)
         active.file.sync()
         self.end_offset = max(offset, active.base_offset)
-        self.epochs.cut_from(offset)
+        self.epochs.truncate_from_end(offset)
         self._write_epochs()
 
     def restart_at(self, offset: int) -> None:
@@ -130,7 +130,7 @@ class MetadataLog:
         for segment in self.segments:
             self._drop(segment)
         self.segments = []
-        self.epochs = Epochs()
+        self.epochs = EpochTable()
         self.end_offset = offset
         self._new_segment(offset)
         self._write_epochs()
@@ -139,7 +139,7 @@ class MetadataLog:
         """Drop whole segments below `offset`, which a snapshot covers."""
         while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
             self._drop(self.segments.pop(0))
-        self.epochs.cut_before(self.start_offset)
+        self.epochs.truncate_from_start(self.start_offset)
         self._write_epochs()
 
     def close(self) -> None:
@@ -221,4 +221,4 @@ class MetadataLog:
         return self.directory / f"{base_offset:020d}.log"
 
     def _write_epochs(self) -> None:
-        self.disk.replace(self.directory / LEADER_EPOCHS, self.epochs.to_checkpoint())
+        self.disk.replace(self.directory / LEADER_EPOCHS, self.epochs.render().encode())

@@ -12,7 +12,6 @@ from ottla.ids import METADATA_TOPIC_ID, show_uuid
 from ottla.ports.disk import UNFINISHED, Disk
 from ottla.quorum.control_records import control_records
 from ottla.quorum.election_state import FILE_NAME, ElectionState
-from ottla.quorum.epochs import Epochs
 from ottla.quorum.log_state import LogState
 from ottla.quorum.metadata_log import SEGMENT_BYTES, MetadataLog
 from ottla.quorum.snapshots import EMPTY, Snapshot, SnapshotId, build_snapshot, read_snapshot
@@ -65,7 +64,7 @@ class Store:
     def log_state(self) -> LogState:
         """What the machine is to know of the log."""
         return LogState(
-            Epochs(list(self.log.epochs.entries)),
+            self.log.epochs.copy(),
             start_offset=self.log.start_offset,
             end_offset=self.log.end_offset,
             snapshot_id=self.snapshot_id,
@@ -135,7 +134,7 @@ class Store:
         if snapshot_id.end_offset == 0:
             return False
         return self.log.end_offset < snapshot_id.end_offset or (
-            self.log.epochs.last < snapshot_id.epoch
+            max(self.log.epochs.latest, 0) < snapshot_id.epoch
         )
 
     def _read_voters(self) -> None:

@@ -62,7 +62,7 @@ class QuorumInvariants:
             self.violated(f"node {node.id} is alone and begins epoch {member.epoch}")
         life = node.id, node.incarnation
         moved = member.high_watermark > self.watermarks.get(life, member.high_watermark)
-        last_epoch = member.log.epochs.epoch_at(member.high_watermark - 1)
+        last_epoch = member.log.epochs.epoch_for(member.high_watermark - 1)
         if moved and isinstance(member.role, Leader) and last_epoch != member.epoch:
             self.violated(f"node {node.id} commits records of epoch {last_epoch} by counting")
         if member.high_watermark < self.watermarks.get(life, 0):
@@ -89,7 +89,7 @@ class QuorumInvariants:
         if log.end_offset < self.agreed_end:
             self.violated(f"node {node.id} leads without committed records")
         for base, (epoch, _) in self.agreed.items():
-            if base >= log.start_offset and log.epochs.epoch_at(base) != epoch:
+            if base >= log.start_offset and log.epochs.epoch_for(base) != epoch:
                 self.violated(f"node {node.id} leads with another record at {base}")
 
     def committed(self, node: int, base: int, epoch: int, values: Sequence[bytes]) -> None:

@@ -25,13 +25,12 @@ from ottla.log.validation import (
 )
 from ottla.replication.leader import Leader
 from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.record_batch import COUNT_AT
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
 
 log = logging.getLogger(__name__)
-
-_COUNT_AT = slice(57, 61)
 
 Place = tuple[str, bytes, int]
 Verdicts = Mapping[Place, Accepted | KafkaError]
@@ -44,7 +43,7 @@ def is_large(request: ProduceRequest) -> bool:
             records = data.records
             if records and (
                 len(records) > UNPACKED_AT_ONCE
-                or int.from_bytes(records[_COUNT_AT], "big", signed=True) > WALKED_AT_ONCE
+                or int.from_bytes(records[COUNT_AT], "big", signed=True) > WALKED_AT_ONCE
             ):
                 return True
     return False

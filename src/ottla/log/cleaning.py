@@ -39,6 +39,7 @@ from ottla.wire.record_batch import (
     CONTROL,
     DELETE_HORIZON,
     LOG_APPEND_TIME,
+    MAGIC_AT,
     NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
@@ -54,7 +55,6 @@ OUTPUT_MAX = 1 << 30  # what was once accepted must be readable here
 _SHORT_KEY = 32
 NO_KEY = b"no key".ljust(_SHORT_KEY + 1)
 """Longer than any fingerprint: it is none."""
-_MAGIC_AT = 16
 
 
 class SourceSegment(NamedTuple):
@@ -254,7 +254,7 @@ def _batches(
         yield data, header
         end, next_offset = position + header.size, header.next_offset
     if end < segment.size:
-        magic = handle.read(end + _MAGIC_AT, 1)
+        magic = handle.read(end + MAGIC_AT, 1)
         if magic and magic[0] in OLD_MAGIC:
             raise OttlaError(f"The batch at offset {next_offset} is in a format before Kafka 0.11.")
         raise Damage(next_offset)

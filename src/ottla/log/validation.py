@@ -23,6 +23,7 @@ from ottla.wire.record_batch import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_AT,
     BatchHeader,
     corrupt,
     payload_of,
@@ -32,7 +33,6 @@ from ottla.wire.record_batch import (
 )
 
 LEGACY_OVERHEAD = 14  # the least length any magic can have
-_MAGIC_AT = 16
 _LENGTH = Struct(">i")
 # What is checked without a thread: each is a matter of milliseconds.
 WALKED_AT_ONCE = 2_000  # records that are looked at one by one
@@ -74,12 +74,12 @@ def invalid(message: str) -> KafkaError:
 def next_batch(view: memoryview, position: int) -> BatchHeader | None:
     """The header at `position`, None where no whole batch is left; lies are refused."""
     left = len(view) - position
-    if left <= _MAGIC_AT:
+    if left <= MAGIC_AT:
         return None
     (length,) = _LENGTH.unpack_from(view, position + 8)
     if length < LEGACY_OVERHEAD:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch claims a length of {length} bytes.")
-    magic = view[position + _MAGIC_AT]
+    magic = view[position + MAGIC_AT]
     if magic > MAGIC:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"A batch has magic {magic}.")
     if left < LOG_OVERHEAD + length:

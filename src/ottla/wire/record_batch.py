@@ -20,9 +20,12 @@ LOG_OVERHEAD = 12  # base offset and length, which the length does not count
 PREFIX = Struct(">qii")  # base offset, length, leader epoch: all that a leader replaces
 PREFIX_SIZE = 16
 CRC_START = 21  # the checksum covers everything from the attributes on
-_MAGIC_AT = 16
+LENGTH_AT = 8
+MAGIC_AT = 16
+ATTRIBUTES_AT = 22  # their lower byte, which has all of them
+COUNT_AT = slice(57, 61)
+LENGTH_AND_MAGIC = Struct(">i4xB")  # at LENGTH_AT: all that tells whether a batch can be read
 _LENGTH = Struct(">i")
-_LENGTH_AT = 8
 _AFTER_CRC = Struct(">hiqqqhii")
 _BEFORE_ATTRIBUTES = Struct(">qiibI")
 
@@ -138,12 +141,12 @@ def iterate_batches(buffer: Buffer) -> Iterator[tuple[int, BatchHeader]]:
     A batch cut short at the end is left out: fetches and files end like that by design.
     """
     position, end = 0, len(buffer)
-    while end - position > _MAGIC_AT:
-        (length,) = _LENGTH.unpack_from(buffer, position + _LENGTH_AT)
+    while end - position > MAGIC_AT:
+        (length,) = _LENGTH.unpack_from(buffer, position + LENGTH_AT)
         if length < HEADER_SIZE - LOG_OVERHEAD:
             raise corrupt(f"The batch at {position} claims a length of {length} bytes.")
-        if buffer[position + _MAGIC_AT] != MAGIC:
-            raise corrupt(f"The batch at {position} has magic {buffer[position + _MAGIC_AT]}.")
+        if buffer[position + MAGIC_AT] != MAGIC:
+            raise corrupt(f"The batch at {position} has magic {buffer[position + MAGIC_AT]}.")
         if position + LOG_OVERHEAD + length > end:
             return
         yield position, read_header(buffer, position)

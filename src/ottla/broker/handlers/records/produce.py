@@ -38,7 +38,17 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from ottla.wire.record_batch import CODEC_MASK, HEADER_SIZE, LOG_OVERHEAD, MAGIC, TRANSACTIONAL
+from ottla.wire.record_batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    HEADER_SIZE,
+    LENGTH_AND_MAGIC,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    TRANSACTIONAL,
+)
 
 if TYPE_CHECKING:
     from ottla.broker.broker import Broker
@@ -46,9 +56,6 @@ if TYPE_CHECKING:
 
 _ADMIN_CLIENT = "__admin_client"
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER,)
-_LENGTH_AT, _MAGIC_AT, _ATTRIBUTES_AT = 8, 16, 22  # of the attributes the lower byte, in a batch
-_FRONT = Struct(">i4xB")  # length and magic
-_LEAST = 17  # bytes of a batch, up to its magic
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _WITHOUT_LOG_START = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -377,14 +384,14 @@ def refusal_of_all(request: ProduceRequest) -> KafkaError | None:
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records is None or len(records) < _LEAST:
+            if records is None or len(records) <= MAGIC_AT:
                 continue
-            length, magic = _FRONT.unpack_from(records, _LENGTH_AT)
+            length, magic = LENGTH_AND_MAGIC.unpack_from(records, LENGTH_AT)
             if length < LEGACY_OVERHEAD or magic > MAGIC:
                 return KafkaError(ErrorCode.CORRUPT_MESSAGE, "A batch cannot be read.")
             if length + LOG_OVERHEAD > len(records) or magic < MAGIC:
                 continue
-            if records[_ATTRIBUTES_AT] & TRANSACTIONAL:
+            if records[ATTRIBUTES_AT] & TRANSACTIONAL:
                 if request.transactional_id is not None:
                     return None
                 return KafkaError(
@@ -400,9 +407,9 @@ def refusal_of_codecs(request: ProduceRequest, broker: "Broker") -> KafkaError |
     for topic in request.topic_data:
         for data in topic.partition_data:
             records = data.records
-            if records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != MAGIC:
+            if records is None or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
                 continue
-            is_unknown = records[_ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD
+            is_unknown = records[ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD
             if is_unknown and broker.partition_state(topic.name, topic.topic_id, data.index):
                 return KafkaError(ErrorCode.INVALID_RECORD, "A batch has an unknown codec.")
     return None

@@ -5,7 +5,6 @@ and people see the same unpadded base64 that Apache Kafka shows.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from os import urandom
 from typing import NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", int)
@@ -38,13 +37,3 @@ def parse_uuid(text: str) -> Uuid:
     if len(uuid) != 16:
         raise ValueError(f"{text!r} is not a uuid: 22 characters of url-safe base64 are expected")
     return uuid
-
-
-def new_uuid() -> Uuid:
-    """A random id; never one that Kafka keeps for itself, nor one that looks like an option."""
-    while True:
-        uuid = bytearray(urandom(16))
-        uuid[6] = (uuid[6] & 0x0F) | 0x40
-        uuid[8] = (uuid[8] & 0x3F) | 0x80
-        if not show_uuid(bytes(uuid)).startswith("-"):
-            return bytes(uuid)

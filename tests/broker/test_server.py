@@ -16,6 +16,7 @@ from ottla.broker.transport.server import Server
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.metadata.publisher import Publisher
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.quorum.driver import Quorum
 from ottla.wire.codec import decode, encode
@@ -57,7 +58,7 @@ class Client:
 async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     static = single_node(("127.0.0.1", 0), tmp_path)
     static |= {name.replace("_", "."): value for name, value in options.items()}
-    broker = Broker(Settings(static), SYSTEM_CLOCK)
+    broker = Broker(Settings(static), SYSTEM_CLOCK, SYSTEM_CHANCE)
     broker.publisher = Publisher()
     broker.quorum = cast(Quorum, SimpleNamespace(kraft_version=0))
     server = Server(broker, "PLAINTEXT", Listeners.BROKER)

@@ -17,7 +17,6 @@ from ottla.client.cluster_state import read_cluster, read_moving
 from ottla.client.moving import carry_out
 from ottla.client.wire_client import WireClient
 from ottla.errors import OttlaError
-from ottla.ids import new_uuid
 from ottla.metadata.features import SUPPORTED
 from ottla.ports.network import TcpNetwork
 from ottla.testing.node import Node
@@ -29,6 +28,7 @@ from ottla.wire.messages.broker_registration import (
     Feature,
     Listener,
 )
+from support.ids import new_uuid
 
 FAR_AHEAD = 10**6
 SECONDS_MAX = 30

@@ -7,7 +7,6 @@ import pytest
 
 from ottla.controller import controller
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import new_uuid
 from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, RECOVERING, Partition
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -25,6 +24,7 @@ from ottla.wire.records.metadata import (
     PartitionChangeRecord,
     RegisterBrokerRecord,
 )
+from support.ids import new_uuid
 from support.metadata import Cluster
 
 

@@ -13,12 +13,13 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from ottla.config.settings import Settings
 from ottla.controller.controller import Controller
-from ottla.ids import Uuid, new_uuid
+from ottla.ids import Uuid
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.metadata.features import SUPPORTED, bootstrap_values
 from ottla.metadata.image import Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshotting import Snapshotting
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
@@ -39,6 +40,7 @@ from ottla.wire.messages.incremental_alter_configs import (
 )
 from support.brokers import JAVA, running
 from support.homes import CLUSTER_ID, Home
+from support.ids import new_uuid
 from support.jars import class_path
 
 Work = Callable[[Controller], Awaitable[None]]
@@ -69,7 +71,7 @@ def with_controller(home: Home, work: Work, snapshot_bytes: int = 1 << 20) -> Im
                 [(1, Address("CONTROLLER", "127.0.0.1", home.controller_port))]
             ),
         )
-        quorum = Quorum(config, publisher, SYSTEM_CLOCK)
+        quorum = Quorum(config, publisher, SYSTEM_CLOCK, SYSTEM_CHANCE)
         controller = Controller(
             quorum,
             publisher,
@@ -78,6 +80,7 @@ def with_controller(home: Home, work: Work, snapshot_bytes: int = 1 << 20) -> Im
             cluster_id=CLUSTER_ID,
             bootstrap=bootstrap_values(),
             now=SYSTEM_CLOCK.monotonic,
+            chance=SYSTEM_CHANCE,
         )
         Snapshotting(
             publisher, quorum, bytes_max=snapshot_bytes, interval_ms=0, now=SYSTEM_CLOCK.monotonic

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from ottla.ids import TopicPartition, new_uuid
+from ottla.ids import TopicPartition
 from ottla.log.cleaning import CleaningPlan, SourceSegment, clean
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
@@ -20,6 +20,7 @@ from ottla.wire.record_batch import NewRecord, build_batch, build_marker, iterat
 from support.brokers import running
 from support.confluent import create_topic
 from support.homes import Home
+from support.ids import new_uuid
 from support.toolbox import Toolbox
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]

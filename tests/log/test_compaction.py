@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.errors import OttlaError
-from ottla.ids import TopicPartition, new_uuid
+from ottla.ids import TopicPartition
 from ottla.log.cleaning import CleaningPlan, CleaningResult, clean
 from ottla.log.compaction import (
     RETRY_MS,
@@ -33,6 +33,7 @@ from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.wire.compression import Codec
 from ottla.wire.record_batch import NewRecord, Record, build_batch, build_marker, iterate_batches
+from support.ids import new_uuid
 from support.log_batches import NOW, records_in
 
 Open = Callable[..., PartitionLog]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.ids import ZERO_UUID, TopicPartition, new_uuid, parse_uuid, show_uuid
+from ottla.ids import ZERO_UUID, TopicPartition, parse_uuid, show_uuid
 from ottla.log.checkpoints import (
     HIGH_WATERMARKS,
     LOG_STARTS,
@@ -21,6 +21,7 @@ from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory, parse_partition
 from ottla.log.partition_log import LogResources
 from ottla.replication.directories import Directories
+from support.ids import new_uuid
 from support.log_batches import NOW, append, values_from
 
 ORDERS = TopicPartition("orders", 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.ids import ZERO_UUID, new_uuid
+from ottla.ids import ZERO_UUID
 from ottla.metadata.apply import apply_all
 from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType
 from ottla.metadata.publisher import Publisher
@@ -35,6 +35,7 @@ from ottla.wire.records.metadata import (
     UserScramCredentialRecord,
     ZkMigrationStateRecord,
 )
+from support.ids import new_uuid
 
 A, B, DIRECTORY = new_uuid(), new_uuid(), new_uuid()
 FUTURE = b"\x01\xe3\x07\x00whatever"  # type 995

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Iterable
 
-from ottla.ids import new_uuid
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import Record, frames
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.wire.records.metadata import BeginTransactionRecord, EndTransactionRecord, TopicRecord
+from support.ids import new_uuid
 
 
 class SnapshotsKept:

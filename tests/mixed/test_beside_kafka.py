@@ -10,11 +10,11 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
-from ottla.ids import new_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from support.brokers import BrokerProcess, Kind, format_with_kafka
 from support.confluent import wait_until
 from support.homes import CLUSTER_ID, Home, free_port
+from support.ids import new_uuid
 from support.wire import Connection
 
 SECONDS_MAX = 60

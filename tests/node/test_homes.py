@@ -8,10 +8,11 @@ import uvloop
 
 from ottla.broker.topics_on_demand import create_on_demand
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.ids import LOST_DIRECTORY, new_uuid
+from ottla.ids import LOST_DIRECTORY
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.node.node import Node
 from support.homes import CLUSTER_ID, free_port
+from support.ids import new_uuid
 from support.nodes import alter_own, append, settings, until
 
 

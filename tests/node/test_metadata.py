@@ -6,13 +6,13 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from ottla.ids import new_uuid
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.metadata.image import Image
 from ottla.metadata.publisher import Publisher
 from ottla.wire.record_batch import iterate_batches, iterate_records
 from support.brokers import BrokerProcess, running
 from support.homes import CLUSTER_ID, Home
+from support.ids import new_uuid
 
 LOG = "__cluster_metadata-0"
 RULES = Path(__file__).parents[1] / "metadata" / "golden" / "rules-and-quotas.log"

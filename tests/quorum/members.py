@@ -11,6 +11,7 @@ from ottla.broker.transport.server import Server
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.publisher import Publisher
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
@@ -56,7 +57,7 @@ class Member:
 
     async def start(self) -> None:
         self.memory = Memory()
-        self.quorum = Quorum(self.config, self.memory, SYSTEM_CLOCK)
+        self.quorum = Quorum(self.config, self.memory, SYSTEM_CLOCK, SYSTEM_CHANCE)
         self.server = Server(self._broker(), "CONTROLLER", Listeners.CONTROLLER)
         await self.server.bind("127.0.0.1", self.config.endpoints[0].port)
         await self.quorum.start()
@@ -76,6 +77,7 @@ class Member:
                 }
             ),
             SYSTEM_CLOCK,
+            SYSTEM_CHANCE,
         )
         broker.quorum = self.quorum
         broker.publisher = Publisher()

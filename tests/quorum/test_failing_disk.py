@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import File, LocalDisk, LocalFile
 from ottla.quorum.driver import Quorum
@@ -35,7 +36,7 @@ class FailingDisk(LocalDisk):
 def test_nothing_is_acknowledged_after_a_failed_sync(tmp_path: Path) -> None:
     async def scenario() -> None:
         disk, memory = FailingDisk(), Memory()
-        quorum = Quorum(config(tmp_path, static=True), memory, SYSTEM_CLOCK, disk)
+        quorum = Quorum(config(tmp_path, static=True), memory, SYSTEM_CLOCK, SYSTEM_CHANCE, disk)
         await quorum.start()
         disk.fails = True
         with pytest.raises(KafkaError) as refusal:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ottla.ids import parse_uuid
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
@@ -79,7 +80,7 @@ def test_a_log_of_kafka_goes_on_under_a_new_epoch(kind: str, tmp_path: Path) -> 
             log_dir=copy_of(kind, tmp_path),
             static_voters=STATIC_VOTERS if kind == "static" else VoterSet(),
         )
-        quorum = Quorum(config, memory, SYSTEM_CLOCK)
+        quorum = Quorum(config, memory, SYSTEM_CLOCK, SYSTEM_CHANCE)
         await quorum.start()
         assert quorum.epoch == 2
         assert memory.values[0] == b"\x01\x17\x00\x01\x00\x12\x12Bootstrap records"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import new_uuid
+from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
 from ottla.quorum.config import QuorumConfig
@@ -14,6 +14,7 @@ from ottla.quorum.driver import Quorum
 from ottla.quorum.store import DIRECTORY, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
 from quorum.members import Memory
+from support.ids import new_uuid
 
 DIRECTORY_ID = new_uuid()
 ADDRESS = Address("CONTROLLER", "127.0.0.1", 9093)
@@ -39,7 +40,7 @@ def prepare(log_dir: Path, *, static: bool) -> None:
 
 async def started(settings: QuorumConfig) -> tuple[Quorum, Memory]:
     memory = Memory()
-    quorum = Quorum(settings, memory, SYSTEM_CLOCK)
+    quorum = Quorum(settings, memory, SYSTEM_CLOCK, SYSTEM_CHANCE)
     await quorum.start()
     return quorum, memory
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from ottla.ids import TopicPartition, new_uuid
+from ottla.ids import TopicPartition
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory, parse_future, parse_partition
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
 from ottla.replication.future_log import FutureLog
+from support.ids import new_uuid
 from support.log_batches import NOW, batch, values_from
 
 ORDERS = TopicPartition("orders", 0)

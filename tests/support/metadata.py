@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ottla.config.settings import Settings
 from ottla.controller.controller import Controller
-from ottla.ids import Uuid, new_uuid
+from ottla.ids import Uuid
 from ottla.metadata.features import SUPPORTED, bootstrap_values
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
@@ -25,6 +25,7 @@ from ottla.wire.messages.create_topics import (
     CreateTopicsRequest,
 )
 from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from support.ids import new_uuid
 
 T = TypeVar("T")
 CLUSTER = "qxMSOLpFR9-f3GtICWzutw"
@@ -79,7 +80,7 @@ class Cluster:
             cluster_id=CLUSTER,
             bootstrap=bootstrap_values(),
             now=lambda: self.now,
-            random=Random(7),
+            chance=Random(7),
         )
         self.publisher.leader_changed(node_id, 1)
 

@@ -21,6 +21,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, TopicPartition, Uuid
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
+from ottla.ports.chance import Chance
 from ottla.ports.clock import Clock
 from ottla.replication.partitions import Partitions
 from ottla.wire.message import Message
@@ -98,14 +99,21 @@ class Broker:
     presence: "Presence"
     makers: "Makers"
 
-    def __init__(self, settings: Settings, clock: Clock, threads: Executor | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        chance: Chance,
+        threads: Executor | None = None,
+    ) -> None:
         self.settings = settings
         self.clock = clock
+        self.chance = chance
         self.now, self.now_ms = clock
         self.topology = settings.topology
         self.node_id = settings.topology.node_id
         self.fetch_sessions = FetchSessions(
-            settings.int("max.incremental.fetch.session.cache.slots")
+            settings.int("max.incremental.fetch.session.cache.slots"), chance
         )
         self.access: Access = Unrestricted()
         self.suspects = Suspects()

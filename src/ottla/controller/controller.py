@@ -8,7 +8,6 @@ the first request: a start needs few of them.
 
 import logging
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.config.settings import Settings
@@ -21,6 +20,7 @@ from ottla.metadata.features import MIN_IN_SYNC, activation_records
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
+from ottla.ports.chance import Chance
 from ottla.ports.recurring import every
 from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -72,7 +72,7 @@ class Controller:
         cluster_id: str,
         bootstrap: Sequence[bytes],
         now: Callable[[], float],
-        random: Random | None = None,
+        chance: Chance,
     ) -> None:
         """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock."""
         self.settings = settings
@@ -82,7 +82,7 @@ class Controller:
         self._publisher = publisher
         self._bootstrap = bootstrap
         self._now = now
-        self._random = random or Random()
+        self._chance = chance
         self._writer = Writer(quorum)
         self._sessions = Sessions((), 0.0, 0.0)
         self._woken = 0.0
@@ -219,7 +219,7 @@ class Controller:
         from ottla.controller.topics import create_topics
 
         return await self._writer.decide(
-            lambda image: create_topics(image, self.settings, ask, self._random)
+            lambda image: create_topics(image, self.settings, ask, self._chance)
         )
 
     async def create_partitions(
@@ -228,7 +228,7 @@ class Controller:
         from ottla.controller.partitions import create_partitions
 
         return await self._writer.decide(
-            lambda image: create_partitions(image, self.settings, ask, self._random)
+            lambda image: create_partitions(image, self.settings, ask, self._chance)
         )
 
     async def delete_topics(

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import RECORDS_MAX, Decision, refuse_excess
@@ -12,6 +11,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.metadata.records import Record
+from ottla.ports.chance import Chance
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -86,10 +86,10 @@ def bad_assignment(why: str) -> KafkaError:
 
 
 def create_partitions(
-    image: Image, settings: Settings, ask: CreatePartitionsRequest, random: Random
+    image: Image, settings: Settings, ask: CreatePartitionsRequest, chance: Chance
 ) -> Decision[CreatePartitionsResponse]:
     rules = Rules(image, settings)
-    placer = Placer(image, random)
+    placer = Placer(image, chance)
     records: list[Record] = []
     results = []
     named = Counter(topic.name for topic in ask.topics)

@@ -5,18 +5,18 @@ brokers in turn. The starting points are random, so that many small topics sprea
 """
 
 from collections.abc import Sequence
-from random import Random
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Broker, Image
+from ottla.ports.chance import Chance
 
 
 class _Ring:
     """Brokers handed out in turn; each round starts one further."""
 
-    def __init__(self, brokers: Sequence[int], random: Random) -> None:
+    def __init__(self, brokers: Sequence[int], chance: Chance) -> None:
         self.brokers = sorted(brokers)
-        self.offset = random.randrange(len(self.brokers)) if self.brokers else 0
+        self.offset = chance.randrange(len(self.brokers)) if self.brokers else 0
 
     def deal(self, position: int) -> int | None:
         if position >= len(self.brokers):
@@ -25,9 +25,9 @@ class _Ring:
 
 
 class _Rack:
-    def __init__(self, brokers: list[Broker], random: Random) -> None:
-        self.living = _Ring([one.id for one in brokers if not one.fenced], random)
-        self.fenced = _Ring([one.id for one in brokers if one.fenced], random)
+    def __init__(self, brokers: list[Broker], chance: Chance) -> None:
+        self.living = _Ring([one.id for one in brokers if not one.fenced], chance)
+        self.fenced = _Ring([one.id for one in brokers if one.fenced], chance)
 
     def __len__(self) -> int:
         return len(self.living.brokers) + len(self.fenced.brokers)
@@ -46,7 +46,7 @@ class _Rack:
 class Placer:
     """Deals the replicas of new partitions, for one request."""
 
-    def __init__(self, image: Image, random: Random) -> None:
+    def __init__(self, image: Image, chance: Chance) -> None:
         usable = [
             one for one in image.brokers.values() if one.takes_new_replicas and not _hands_over(one)
         ]
@@ -55,8 +55,8 @@ class Placer:
         by_rack: dict[str, list[Broker]] = {}
         for broker in usable:
             by_rack.setdefault(broker.rack or "", []).append(broker)
-        self.racks = [_Rack(by_rack[name], random) for name in sorted(by_rack)]
-        self.first = random.randrange(len(self.racks)) if self.racks else 0
+        self.racks = [_Rack(by_rack[name], chance) for name in sorted(by_rack)]
+        self.first = chance.randrange(len(self.racks)) if self.racks else 0
 
     def place(self, count: int, replication_factor: int) -> list[tuple[int, ...]]:
         """The replicas of `count` new partitions, the preferred leader first."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from random import Random
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, refuse_excess
@@ -20,9 +19,10 @@ from ottla.controller.placement import Placer
 from ottla.controller.rules import Rules
 from ottla.controller.settings import created_topic_records
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import ZERO_UUID, Uuid, new_uuid
+from ottla.ids import ZERO_UUID, Uuid
 from ottla.metadata.image import Image, Topic
 from ottla.metadata.records import Record
+from ottla.ports.chance import Chance, new_uuid
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -41,10 +41,10 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 def create_topics(
-    image: Image, settings: Settings, ask: CreateTopicsRequest, random: Random
+    image: Image, settings: Settings, ask: CreateTopicsRequest, chance: Chance
 ) -> Decision[CreateTopicsResponse]:
     refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
-    creation = _Creation(image, settings, random)
+    creation = _Creation(image, settings, chance)
     named = Counter(topic.name for topic in ask.topics)
     results = []
     for topic in {topic.name: topic for topic in ask.topics}.values():
@@ -64,10 +64,11 @@ def create_topics(
 class _Creation:
     """The topics of one request; each sees the ones before it."""
 
-    def __init__(self, image: Image, settings: Settings, random: Random) -> None:
+    def __init__(self, image: Image, settings: Settings, chance: Chance) -> None:
         self.image = image
+        self.chance = chance
         self.rules = Rules(image, settings)
-        self.placer = Placer(image, random)
+        self.placer = Placer(image, chance)
         self.records: list[Record] = []
         self._colliding: dict[str, str] | None = None
         self._described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
@@ -77,7 +78,7 @@ class _Creation:
         configs = _given_configs(topic)
         config_records = created_topic_records(self.image, topic.name, configs)
         assignments = self._assign(topic)
-        topic_id = new_uuid()
+        topic_id = new_uuid(self.chance)
         self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
         self.records += config_records
         self.records += [

@@ -12,13 +12,13 @@ import asyncio
 import logging
 from functools import cache
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.limits import Limits, Pace
 from ottla.metadata.image import Image, ResourceType
+from ottla.ports.chance import uuid4
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ottla.groups.streams.heartbeats import Beat
     from ottla.ids import Uuid
     from ottla.metadata.image import Delta
+    from ottla.ports.chance import Chance
     from ottla.ports.clock import Clock
     from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumers
     from ottla.wire.messages.consumer_group_heartbeat import (
@@ -82,14 +83,13 @@ class GroupCoordinator:
         settings: Settings,
         image: Callable[[], Image],
         clock: Clock,
-        *,
-        new_uuid: Callable[[], str] = lambda: str(uuid4()),
+        chance: Chance,
     ) -> None:
         self.limits = Limits.of(settings)
         self._settings = settings
         self._image = image
         self._now = clock.monotonic
-        self._new_uuid = new_uuid
+        self._new_uuid: Callable[[], str] = lambda: str(uuid4(chance))
         self._paces: dict[str, Pace] = {}  # of groups that have options of their own
         self.shards: Shards[Groups] = Shards(
             TOPIC,

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable
 from logging import getLogger
 from pathlib import Path
-from uuid import uuid4
 
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import TopicPartition, Uuid
@@ -34,6 +33,7 @@ from ottla.log.health import DirectoryHealth
 from ottla.log.new_directories import make_directory
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.recovery import open_log
+from ottla.ports.chance import uuid4
 from ottla.ports.disk import UNFINISHED, sync_directory
 
 logger = getLogger(__name__)
@@ -172,7 +172,7 @@ class LogDirectory:
     ) -> PartitionLog:
         """An empty copy, in a directory named as Kafka names it."""
         self.health.refuse(client=False)
-        path = self.path / f"{partition}.{uuid4().hex}{FUTURE}"
+        path = self.path / f"{partition}.{uuid4(self.resources.chance).hex}{FUTURE}"
         try:
             if self._checkpoints.may_tell_of_a_former(partition):
                 self.checkpoint().run()
@@ -280,7 +280,7 @@ class LogDirectory:
         return target
 
     def _aside(self, partition: TopicPartition, suffix: str) -> Path:
-        ending = f"-{partition.partition}.{uuid4().hex}{suffix}"
+        ending = f"-{partition.partition}.{uuid4(self.resources.chance).hex}{suffix}"
         return self.path / (partition.topic[: NAME_MAX - len(ending)] + ending)
 
     def sweep(self, now_ms: int) -> Callable[[], None]:

@@ -20,6 +20,7 @@ from ottla.log.scanning import scan
 from ottla.log.segment import Segment
 from ottla.log.tail import Found, Tail, TailCache
 from ottla.log.timestamps import TimestampOffset, find_by_timestamp, find_max_timestamp
+from ottla.ports.chance import SYSTEM_CHANCE, Chance
 from ottla.ports.disk import Sync, sync
 from ottla.wire.compression import Buffer
 
@@ -34,6 +35,7 @@ class LogResources(NamedTuple):
     files: OpenFiles
     tails: TailCache
     sync: Sync = sync
+    chance: Chance = SYSTEM_CHANCE
 
 
 class SegmentedLog:

@@ -53,7 +53,9 @@ class Coordinators:
         from ottla.groups.coordinator import GroupCoordinator
 
         broker = self._broker
-        groups = GroupCoordinator(broker.settings, lambda: broker.image, broker.clock)
+        groups = GroupCoordinator(
+            broker.settings, lambda: broker.image, broker.clock, broker.chance
+        )
         groups.image_loaded(broker.image)
         return self._add(CONSUMER_OFFSETS, groups)
 

@@ -9,11 +9,12 @@ from ottla.config.load import render_single_node
 from ottla.config.topology import Listener
 from ottla.config.topology import Voter as Voting
 from ottla.errors import OttlaError
-from ottla.ids import Uuid, new_uuid, show_uuid
+from ottla.ids import Uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.log.directory import LogDirectory
 from ottla.metadata.features import bootstrap_values
 from ottla.node.homes import LogDirectories
+from ottla.ports.chance import Chance, new_uuid
 from ottla.ports.disk import LocalDisk, Sync, write_durably
 from ottla.quorum.snapshots import build_snapshot, read_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
@@ -37,6 +38,7 @@ def identify(
     controllers: Sequence[Listener],
     now_ms: int,
     sync: Sync,
+    chance: Chance,
     joined: str | None = None,
 ) -> Identity:
     """Tell who this node is; format what is new. The directories are locked by now.
@@ -47,10 +49,10 @@ def identify(
     topology = settings.topology
     agreed = _agreed_cluster(topology.node_id, homes.identities)
     is_new = agreed is None
-    cluster_id = agreed or joined or new_cluster_id(topology.voters)
+    cluster_id = agreed or joined or new_cluster_id(topology.voters, chance)
 
     def make_ready(directory: LogDirectory) -> None:
-        meta = MetaProperties(topology.node_id, cluster_id, new_uuid())
+        meta = MetaProperties(topology.node_id, cluster_id, new_uuid(chance))
         bootstrap = build_snapshot(bootstrap_values(), now_ms=now_ms)
         write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         is_first = is_new and joined is None
@@ -77,10 +79,10 @@ def identify(
     )
 
 
-def new_cluster_id(voters: Sequence[Voting]) -> str:
+def new_cluster_id(voters: Sequence[Voting], chance: Chance) -> str:
     """Nodes that are to form one quorum agree on a name before they can talk to each other."""
     if len(voters) < 2:
-        return show_uuid(new_uuid())
+        return show_uuid(new_uuid(chance))
     from hashlib import sha256
 
     names = ",".join(sorted(f"{each.node_id}@{each.host}:{each.port}" for each in voters))

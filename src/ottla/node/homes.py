@@ -15,14 +15,15 @@ from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.tail import TailCache
+from ottla.ports.chance import Chance
 from ottla.ports.disk import Sync
 
 log = logging.getLogger(__name__)
 
 
 class LogDirectories:
-    def __init__(self, topology: Topology, sync: Sync) -> None:
-        resources = LogResources(OpenFiles(), TailCache(), sync)
+    def __init__(self, topology: Topology, sync: Sync, chance: Chance) -> None:
+        resources = LogResources(OpenFiles(), TailCache(), sync, chance)
         self.logs = [LogDirectory(path, resources) for path in topology.log_dirs]
         by_path = {directory.path: directory for directory in self.logs}
         self.metadata = by_path.get(topology.metadata_dir) or LogDirectory(

@@ -43,6 +43,7 @@ from ottla.node.membership import (
 from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
 from ottla.node.upkeep import Upkeep
+from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
 from ottla.ports.disk import LocalDisk, Sync, sync
 from ottla.ports.network import TcpNetwork
@@ -70,21 +71,23 @@ class Node:
         settings: Settings,
         *,
         clock: Clock = SYSTEM_CLOCK,
+        chance: Chance = SYSTEM_CHANCE,
         sync: Sync = sync,
         intervals: Intervals = USUAL,
     ) -> None:
         self.settings = settings
         self.clock = clock
+        self.chance = chance
         self.sync = sync
         self.intervals = intervals
         self.topology = settings.topology
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
         self.readers = threads_behind_the_loop(THREADS, "ottla-read")
-        self.broker = Broker(settings, clock, self.readers)
+        self.broker = Broker(settings, clock, chance, self.readers)
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
-        self.homes = LogDirectories(self.topology, sync)
+        self.homes = LogDirectories(self.topology, sync, chance)
         self.directories: list[LogDirectory] = []  # those of log.dirs that can be used
         self._keeping_time: asyncio.Task[None] | None = None
 
@@ -102,7 +105,13 @@ class Node:
         controllers = [reachable_controller(each, self.topology) for each in controllers]
         joined = await self._ask_cluster_id()
         identity = identify(
-            settled, self.homes, controllers, self.clock.wall_ms(), self.sync, joined
+            settled,
+            self.homes,
+            controllers,
+            self.clock.wall_ms(),
+            self.sync,
+            self.chance,
+            joined,
         )
         self.directories = self.homes.usable_logs()
         await self._start_quorum(identity, controllers)
@@ -166,7 +175,12 @@ class Node:
             self.settings, identity, controllers, self.intervals.quorum_fetch_wait_s
         )
         self.quorum = Quorum(
-            config, self.publisher, self.clock, LocalDisk(self.sync), network=self.network
+            config,
+            self.publisher,
+            self.clock,
+            self.chance,
+            LocalDisk(self.sync),
+            self.network,
         )
         self.controller = Controller(
             self.quorum,
@@ -176,6 +190,7 @@ class Node:
             cluster_id=identity.cluster_id,
             bootstrap=identity.bootstrap,
             now=broker.now,
+            chance=self.chance,
         )
         broker.cluster_id = identity.cluster_id
         broker.controller = self.controller
@@ -203,7 +218,9 @@ class Node:
             now=broker.now,
         )
         if topology.is_controller:
-            told = register_controller(self.active_controller, topology.node_id, controllers)
+            told = register_controller(
+                self.active_controller, topology.node_id, controllers, new_uuid(self.chance)
+            )
             broker.spawn(told)
         self._keeping_time = asyncio.get_running_loop().create_task(self.controller.run())
 
@@ -307,6 +324,7 @@ class Node:
             identity.cluster_id,
             self.advertised,
             self.logs.ids_where(failed=False),
+            incarnation_id=new_uuid(self.chance),
             rack=self.settings.text("broker.rack") or None,
             previous_epoch=self._previous_epoch(),
         )

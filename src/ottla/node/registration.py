@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import Uuid, new_uuid
+from ottla.ids import Uuid
 from ottla.metadata.features import SUPPORTED
 from ottla.node.active_controller import ActiveController
 from ottla.wire.message import Message
@@ -73,6 +73,7 @@ class Registration:
         advertised: Sequence[Advertised],
         directory_ids: Sequence[Uuid],
         *,
+        incarnation_id: Uuid,
         rack: str | None,
         previous_epoch: int,
     ) -> None:
@@ -81,7 +82,7 @@ class Registration:
         request = BrokerRegistrationRequest(
             broker_id=self._node_id,
             cluster_id=cluster_id,
-            incarnation_id=new_uuid(),
+            incarnation_id=incarnation_id,
             listeners=[
                 Listener(
                     name=each.name,
@@ -183,7 +184,10 @@ class Registration:
 
 
 async def register_controller(
-    controller: ActiveController, node_id: int, listeners: Sequence[Advertised]
+    controller: ActiveController,
+    node_id: int,
+    listeners: Sequence[Advertised],
+    incarnation_id: Uuid,
 ) -> None:
     """Like every member of the quorum, the active one tells what it supports.
 
@@ -191,7 +195,7 @@ async def register_controller(
     """
     request = ControllerRegistrationRequest(
         controller_id=node_id,
-        incarnation_id=new_uuid(),
+        incarnation_id=incarnation_id,
         listeners=[
             ControllerListener(
                 name=each.name,

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from ottla.config.topology import EVERYWHERE, Topology
 from ottla.errors import OttlaError
-from ottla.ids import Uuid, new_uuid, parse_uuid
+from ottla.ids import Uuid, parse_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.metadata.features import bootstrap_values
 from ottla.node.homes import LogDirectories
+from ottla.ports.chance import SYSTEM_CHANCE, new_uuid
 from ottla.ports.disk import LocalDisk, sync, write_durably
 from ottla.quorum.snapshots import build_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
@@ -39,7 +40,7 @@ class Format(NamedTuple):
 
 def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[Path]:
     """Those that were formatted; OttlaError where that cannot be, before anything is written."""
-    homes = LogDirectories(topology, sync)
+    homes = LogDirectories(topology, sync, SYSTEM_CHANCE)
     homes.lock()
     try:
         return list(_formatted(homes, topology, wanted, now_ms))
@@ -58,7 +59,9 @@ def _formatted(
         if directory in homes.identities:
             continue
         is_metadata = directory is homes.metadata
-        directory_id = own.directory_id if own is not None and is_metadata else new_uuid()
+        directory_id = (
+            own.directory_id if own is not None and is_metadata else new_uuid(SYSTEM_CHANCE)
+        )
         bootstrap = build_snapshot(bootstrap_values(wanted.levels), now_ms=now_ms)
         write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         if is_metadata and wanted.controllers:
@@ -93,7 +96,7 @@ def standalone(topology: Topology) -> InitialController:
         raise OttlaError("--standalone is for a node with the controller's role.")
     listener = topology.controller_listeners[0]
     host = "localhost" if listener.host in EVERYWHERE else listener.host
-    return InitialController(topology.node_id, host, listener.port, new_uuid())
+    return InitialController(topology.node_id, host, listener.port, new_uuid(SYSTEM_CHANCE))
 
 
 def parse_controllers(text: str) -> list[InitialController]:

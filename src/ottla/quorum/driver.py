@@ -9,7 +9,6 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from random import SystemRandom
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.clock import Clock
@@ -45,8 +44,8 @@ class Quorum:
         config: QuorumConfig,
         listener: Listener,
         clock: Clock,
+        chance: Rng,
         disk: Disk | None = None,
-        rng: Rng | None = None,
         network: Network | None = None,
     ) -> None:
         self.config = config
@@ -56,7 +55,7 @@ class Quorum:
         self._listener = listener
         self._now, self._wall_ms = clock
         self._disk = disk or LocalDisk()
-        self._rng = rng or SystemRandom()
+        self._chance = chance
         self._network = network or TcpNetwork()
         self._flusher = ThreadPoolExecutor(1, "quorum-sync")
         self._flushing = False
@@ -107,7 +106,7 @@ class Quorum:
         self._replica = Replica(store, self._listener)
         self._peers = Peers(config, self._network, self._step)
         self._machine = Machine(
-            self._now(), config, self._rng, store.election, store.log_state(), store.history
+            self._now(), config, self._chance, store.election, store.log_state(), store.history
         )
         self._step(Tick())
         if self._machine.member.voters.only(config.key):

@@ -36,7 +36,7 @@ from ottla.simulation.copies import Copies, CopyReader
 from ottla.simulation.hosts import LIFE, Host, Life
 from ottla.simulation.loop import VirtualLoop
 from ottla.simulation.mayfly import Graves, Mayfly
-from ottla.simulation.nature import LESS_OFTEN, Synced, clock_of, replaced
+from ottla.simulation.nature import LESS_OFTEN, Synced, clock_of
 from ottla.simulation.power import cut_power
 from ottla.simulation.quorum_world import Violation
 from ottla.wire.codec import MalformedMessage
@@ -105,6 +105,7 @@ class ClusterWorld:
         self.seed = seed
         self.acknowledges_synced = synced
         self.rng = Random(seed)
+        self.chance = Random(seed + 2)  # of nodes: their draws move nothing else
         self.story: list[str] = []
         self.loop = VirtualLoop(  # type: ignore[abstract]  # it has what nodes use
             Random(seed + 1), self._task_failed
@@ -147,8 +148,7 @@ class ClusterWorld:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
         try:
-            with replaced(Random(self.seed + 2)):
-                self._run(seconds)
+            self._run(seconds)
         finally:
             logging.disable(before)
             self.loop.close()
@@ -272,6 +272,7 @@ class ClusterWorld:
         member.node = node = Node(
             member.settings,
             clock=clock_of(member.host, self.loop.time),
+            chance=Random(self.chance.random()),
             sync=self.synced.sync_of(member.host),
             intervals=LESS_OFTEN,
         )

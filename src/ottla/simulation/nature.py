@@ -1,24 +1,16 @@
-"""Time and chance of a simulated process: the real sources are set aside while a world runs.
+"""What a simulated node is given in place of the system's: its clock, its sync, its intervals.
 
-Nodes ask Python for the time, for random numbers and for fsync, as everybody does. Here those
-answer from the virtual clock and the seed; each host has a wall clock of its own, which may jump.
+Each host has a wall clock of its own, which may jump, and a disk of its own, which may lie.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
-from typing import Any
-from unittest.mock import patch
 
-from ottla.broker.fetching import sessions as fetch_sessions
-from ottla.controller import controller
 from ottla.node.intervals import Intervals
 from ottla.node.upkeep import UpkeepIntervals
 from ottla.ports.clock import Clock
 from ottla.ports.disk import Sync
-from ottla.quorum import driver
 from ottla.simulation.hosts import Host
 
 EPOCH_S = 1_700_000_000.0
@@ -62,25 +54,3 @@ class Synced:
 def _holds_records(descriptor: int) -> bool:
     path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
     return path.suffix == ".log" and path.parent.name != "__cluster_metadata-0"
-
-
-@contextmanager
-def replaced(rng: Random) -> Iterator[None]:
-    """Let everything that runs in this block live by the world's dice."""
-
-    def randoms() -> Random:
-        return Random(rng.random())
-
-    replacements: list[tuple[Any, str, Any]] = [
-        (driver, "SystemRandom", randoms),
-        (fetch_sessions, "randrange", rng.randrange),
-        (controller, "Random", randoms),
-        (os, "urandom", rng.randbytes),
-    ]
-    with ExitStack() as stack:
-        for place, name, stand_in in replacements:
-            stack.enter_context(patch.object(place, name, stand_in))
-        from ottla import ids
-
-        stack.enter_context(patch.object(ids, "urandom", rng.randbytes))
-        yield

@@ -97,7 +97,7 @@ class SimulatedBroker:
             limits=LIMITS,
         )
         self.transactions.resize(1)
-        self.groups = GroupCoordinator(settings(), lambda: world.image, self.clock)
+        self.groups = GroupCoordinator(settings(), lambda: world.image, self.clock, world.chance)
         self.groups.resize(1)
         self.transaction_verifier = TransactionVerifier(
             self.transactions,

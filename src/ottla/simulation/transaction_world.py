@@ -58,6 +58,7 @@ class TransactionWorld:
         self.seed = seed
         self.rng = self.rng_of("world")
         self.link_rng = self.rng_of("links")
+        self.chance = self.rng_of("ids")
         self.story: list[str] = []
         self.deeds: dict[str, Deed] = {}
         self.healed = False

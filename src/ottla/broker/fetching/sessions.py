@@ -4,10 +4,10 @@ Pure but for the random ids. What is read for a session is `handlers.fetch`'s af
 """
 
 from collections.abc import Iterable, Iterator
-from random import randrange
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid
+from ottla.ports.chance import Chance
 from ottla.replication.leader import Leader
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -93,8 +93,9 @@ class Fetching:
 
 
 class FetchSessions:
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, chance: Chance) -> None:
         self._slots = slots
+        self._chance = chance
         self._sessions: dict[int, Session] = {}  # the longest unused first
 
     def __len__(self) -> int:
@@ -141,7 +142,7 @@ class FetchSessions:
 
     def _new_id(self) -> int:
         while True:
-            id = randrange(1, 2**31)
+            id = self._chance.randrange(1, 2**31)
             if id not in self._sessions:
                 return id
 

@@ -1,6 +1,7 @@
 """Whole clusters under seeds: stories that end well, each with enough in it to be worth telling."""
 
 import os
+from collections.abc import Iterable
 from functools import partial
 from inspect import Parameter, isfunction, signature
 from random import SystemRandom
@@ -85,11 +86,12 @@ def test_followers_that_do_not_wait_for_their_disks_are_found(
         pass
 
     monkeypatch.setattr(Fetcher, "_flush", go_on)
+    without_copies = [seed for seed in range(MOST_SYNCED_SEEDS) if seed % COPIED]
     with pytest.raises(Violation, match="acknowledged at"):
-        live_synced(range(MOST_SYNCED_SEEDS))
+        live_synced(without_copies)  # who copies may miss a record before its producer does
 
 
-def live_synced(seeds: range) -> list[ClusterWorld]:
+def live_synced(seeds: Iterable[int]) -> list[ClusterWorld]:
     return [ClusterWorld(seed, synced=True).run(45.0) for seed in seeds]
 
 

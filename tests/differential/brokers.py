@@ -32,6 +32,7 @@ SETTINGS = {
     "log.cleaner.dedupe.buffer.size": "8388608",
     "log.index.size.max.bytes": "65536",  # Kafka maps both indexes of each partition whole
     "log.retention.ms": "-1",  # records are years old, and each broker deletes in its own time
+    "controller.quorum.append.linger.ms": "0",  # Kafka passes on one request after another
     "connections.max.idle.ms": "60000",
     "max.incremental.fetch.session.cache.slots": "100000",  # sessions outlive their sequences
 }

@@ -44,7 +44,6 @@ FIRST_SEED = 10_000
 SEEDS_MAX = 2000
 """Per pair of brokers: then new ones, without the past of all those before."""
 PROCESSES = 3
-THREADS = 6
 CONFIRMING = 4
 SWITCH_S = 0.0005
 """Threads that wait for answers are quickly served when they have come."""
@@ -135,10 +134,10 @@ def work(plan: Plan, seed: "Synchronized[int]", found: "SimpleQueue[Suspect | st
     sys.setswitchinterval(SWITCH_S)
     one = area(plan.area)
     both = sides(one, Broker(plan.kafka), Broker(plan.ottla))
+    threads = one.at_once // PROCESSES
     try:
-        with ThreadPoolExecutor(THREADS) as pool:
-            for _ in pool.map(lambda _: ask_some(one, both, plan, seed, found), range(THREADS)):
-                pass
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: ask_some(one, both, plan, seed, found), range(threads)))
     except BaseException:  # whatever it was, the slice must not count
         found.put(traceback.format_exc())
     found.put(None)

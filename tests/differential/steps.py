@@ -113,6 +113,8 @@ class Area:
     """APIs whose effects go on after their answer: the next observation waits for their end."""
     patience_s: float = 3.0
     """How long a patient run waits out what is retriable; 0 where nothing of that passes."""
+    at_once: int = 18
+    """How many sequences a campaign asks at a time."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
     also: tuple[int, ...] = ()

@@ -290,3 +290,41 @@ def test_a_batch_that_is_years_later_begins_a_segment_even_if_it_is_refused(
     raw_topic.produce(batch([b"d"], timestamp=1))
     assert len(raw_topic.fetch().records) == 2 * len(first)
     assert len(raw_topic.fetch(fetch_offset=2).records) == len(first)
+
+
+def test_the_batch_that_a_limit_cuts_off_counts_against_the_rest(
+    connection: Connection, make_raw_topic
+) -> None:
+    topic = make_raw_topic(2)
+    topic.produce(batch([b"a"]))
+    topic.produce(batch([b"b" * 200]))
+    topic.produce(batch([b"c"]), partition=1)
+    places = [{"partition": n, "fetch_offset": 0, "partition_max_bytes": 1 << 20} for n in (0, 1)]
+    size = len(batch([b"a"]))
+
+    def sizes(max_bytes: int) -> list[int]:
+        asked = [{"topic": topic.name, "partitions": places}]
+        fields = {"max_wait": 0, "min_bytes": 1, "max_bytes": max_bytes, "topics": asked}
+        reply = connection.ask("fetch", 11, **fields)
+        return [len(one.records or b"") for one in reply.responses[0].partitions]
+
+    assert sizes(2 * size)[1] == 0
+    assert sizes(1000)[1] == size
+
+
+@pytest.mark.parametrize(
+    ("replica", "codes"),
+    [
+        (-1, [ErrorCode.unknown_topic_id, ErrorCode.unknown_topic_or_partition]),
+        (5, [ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id]),
+    ],
+)
+def test_followers_hear_of_what_is_not_there_in_the_order_in_which_they_asked(
+    connection: Connection, raw_topic, replica: int, codes: list[ErrorCode]
+) -> None:
+    places = [{"partition": 9, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]
+    topics = [{"topic_id": raw_topic.id}, {"topic_id": uuid.uuid4()}]
+    asked = [{**topic, "partitions": places} for topic in topics]
+    fields = {"max_wait": 0, "min_bytes": 1, "max_bytes": 1 << 20, "replica_id": replica}
+    reply = connection.ask("fetch", 14, **fields, topics=asked)
+    assert [one.partitions[0].error_code for one in reply.responses] == codes

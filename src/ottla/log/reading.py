@@ -47,7 +47,7 @@ class Read(NamedTuple):
 
     `cold` means that they are many, or not in memory yet: run `fetch_cold()` in a thread. How many
     they will be at most is known before where they were found (`bytes_expected`), else it is None.
-    `more` tells of those alone: behind them lies more that could be read.
+    `more` tells of those, and of whole batches: behind them lies more that could be read.
     """
 
     data: Buffer

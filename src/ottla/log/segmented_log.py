@@ -111,7 +111,7 @@ class SegmentedLog:
         if found is None:
             return self._read_segments(offset, max_bytes, upto, at_least_one)
         if found.data is not None:
-            return Read(found.data)
+            return Read(found.data, more=found.end_offset < upto)
         return self._read_tail(found, upto)
 
     def _read_tail(self, found: Found, upto: int) -> Read:

@@ -202,7 +202,12 @@ class FetchOperation:
                 asked = [one for one in asked if not self._is_settled(one, epoch, now)]
         self.fetched = [(one, self._read(one)) for one in asked]
         if self.must_answer:  # what is not there is told after the rest, as Kafka does
-            self.fetched.sort(key=lambda pair: _NOT_THERE.get(pair[1].error, 0))
+            self.fetched.sort(key=lambda pair: self._rank(pair[1].error))
+
+    def _rank(self, error: int) -> int:
+        """A follower hears of what is not there in the order in which it asked."""
+        rank = _NOT_THERE.get(error, 0)
+        return rank if self.replica < 0 else min(rank, 1)
 
     def _is_settled(self, asked: Asked, epoch: int, now: float) -> bool:
         """A replica has everything of a partition, and knows it: most of a thousand, mostly."""
@@ -289,9 +294,10 @@ class FetchOperation:
             upto = log.last_stable_offset
         else:
             upto = log.high_watermark
+        bytes_max = max(min(wanted.partition_max_bytes, self.bytes_left), 0)
         read = log.read(
             offset,
-            max(min(wanted.partition_max_bytes, self.bytes_left), 0),
+            bytes_max,
             upto=upto,
             at_least_one=self.bytes_left == self.limit,
         )
@@ -302,7 +308,9 @@ class FetchOperation:
             self.bytes_left -= self._bytes_at_most(read, wanted)
         else:
             fetched.data = read.data
-            self.bytes_left -= len(read.data)
+            size = len(read.data)
+            # Kafka's answers end in mid-batch where more was there: that part counts as well
+            self.bytes_left -= max(size, bytes_max) if size and read.more else size
         if self.request.isolation_level == READ_COMMITTED and self.replica < 0:
             fetched.aborted = self._aborted(leader, offset, upto, read)
 

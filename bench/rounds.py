@@ -115,7 +115,7 @@ def run(load: Load, kind: Kind, bootstrap: str, pids: list[int]) -> Values:
             command, capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX, check=True
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
-        print(f"{kind}: {load.name} failed: {failure.stderr}", file=sys.stderr)
+        print(f"{kind}: {load.name} failed: {failure.stderr!s}", file=sys.stderr)
         return {}
     values = {f"{load.name}: {line}": value for line, value in json.loads(ran.stdout).items()}
     if load.gigabytes:

@@ -88,7 +88,7 @@ class Soak:
         self._threads = [threading.Thread(target=self._again, args=(work,)) for work in works]
 
     def start(self) -> None:
-        admin = AdminClient(self._bootstrap)
+        admin = AdminClient({**self._bootstrap})
         topics = [NewTopic(name, PARTITIONS, 1) for name in ("flow", "copied", "probe")]
         for made in admin.create_topics(topics).values():
             made.result(60)

@@ -43,10 +43,10 @@ class Asking:
     async def ask(self, request: Message, version: int, timeout_s: float = 10) -> Any:
         reply = self.take(request, version)
         if isinstance(reply, PendingReply):
-            arrived: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             reply.then(arrived.set_result)
             reply = await asyncio.wait_for(arrived, timeout_s)
-        assert reply is not None
+        assert isinstance(reply, list)
         return read_reply(request, version, b"".join(reply))
 
 

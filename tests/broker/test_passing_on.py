@@ -46,9 +46,9 @@ class Straight:
     async def exchange(self, frame: bytes) -> bytes:
         reply = self._dispatcher.take(memoryview(frame), self._peer)
         if isinstance(reply, PendingReply):
-            arrived: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
-            reply.then(arrived.set_result)  # type: ignore[arg-type]
-            reply = await asyncio.wait_for(arrived, 10)  # type: ignore[assignment]
+            arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            reply.then(arrived.set_result)
+            reply = await asyncio.wait_for(arrived, 10)
         return b"".join(cast(list[bytes], reply))[4:]
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ottla.broker.handlers.records.list_offsets import search
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
-from ottla.log import timestamps
+from ottla.log import scanning, timestamps
 from ottla.log.cleaning import clean
 from ottla.log.compaction import dirtiness, plan_cleaning, swap_in
 from ottla.log.config import LogConfig
@@ -61,7 +61,7 @@ def search_beside(
     monkeypatch: pytest.MonkeyPatch, leader: Leader, find: Find, event: Callable[[], object]
 ) -> TimestampOffset | None:
     """`event` happens on the loop while the thread has a file open and is about to read it."""
-    scan = timestamps.scan
+    scan = scanning.scan
     events = [event]
 
     async def run() -> TimestampOffset | None:
@@ -126,6 +126,7 @@ def test_the_largest_timestamp_is_found_beside_the_cleaner_and_retention(
     log = leader.log
     event = clean_it(log) if config.compact else lambda: log.enforce_retention(NOW)
     found = search_beside(monkeypatch, leader, log.max_timestamp, event)
+    assert found is not None
     assert found == log.max_timestamp() == (NOW - log.log_start_offset * 1000, found.offset, 0)
     assert found.offset == log.log_start_offset
 

@@ -7,7 +7,8 @@ import pytest
 from ottla.cli.start import Start, parse
 from ottla.cli.workers import plan_workers
 from ottla.config import Settings
-from ottla.config.load import load, render_properties, single_node
+from ottla.config.load import load, single_node
+from ottla.config.properties import render_properties
 from ottla.errors import OttlaError
 
 

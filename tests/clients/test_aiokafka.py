@@ -10,6 +10,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 from aiokafka.structs import OffsetAndMetadata
 
+from clients.conftest import MakeTopic
+
 SECONDS_MAX = 30
 T = TypeVar("T")
 
@@ -87,7 +89,7 @@ def test_a_group_goes_on_where_it_committed(bootstrap: str, topic: str, group: s
     run(work())
 
 
-def test_two_members_share_a_topic(bootstrap: str, make_topic, group: str) -> None:
+def test_two_members_share_a_topic(bootstrap: str, make_topic: MakeTopic, group: str) -> None:
     topic = make_topic(partitions=4)
 
     def member() -> AIOKafkaConsumer:

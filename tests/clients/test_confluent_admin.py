@@ -1,5 +1,8 @@
 """librdkafka's admin client: topics, configs, partitions, offsets, records, groups."""
 
+from concurrent.futures import Future
+from typing import Any
+
 import pytest
 from confluent_kafka import (
     Consumer,
@@ -22,10 +25,11 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, take, wait_until
 
 
-def code_of(future) -> int:
+def code_of(future: Future[Any]) -> int:
     with pytest.raises(KafkaException) as refused:
         future.result(SECONDS_MAX)
     return int(refused.value.args[0].code())
@@ -123,11 +127,11 @@ def test_partitions_grow_but_never_shrink(admin: AdminClient, topic: str) -> Non
     assert code_of(same) == KafkaError.INVALID_PARTITIONS
 
 
-def test_configs_are_set_and_reset_one_by_one(admin: AdminClient, make_topic) -> None:
+def test_configs_are_set_and_reset_one_by_one(admin: AdminClient, make_topic: MakeTopic) -> None:
     topic = make_topic(config={"retention.ms": "1000", "cleanup.policy": "delete"})
     entry = topic_config(admin, topic)["retention.ms"]
     assert (entry.value, entry.is_default) == ("1000", False)
-    assert entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    assert ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
 
     def alter(name: str, value: str | None, operation: AlterConfigOpType) -> None:
         change = ConfigEntry(name, value, incremental_operation=operation)
@@ -140,7 +144,7 @@ def test_configs_are_set_and_reset_one_by_one(admin: AdminClient, make_topic) ->
     wait_until(lambda: topic_config(admin, topic)["max.message.bytes"].value == "5000")
     config = topic_config(admin, topic)
     assert config["retention.ms"].value == "604800000"
-    assert config["retention.ms"].source == ConfigSource.DEFAULT_CONFIG.value
+    assert ConfigSource(config["retention.ms"].source) is ConfigSource.DEFAULT_CONFIG
     assert config["cleanup.policy"].value == "delete,compact"
     alter("cleanup.policy", "delete", AlterConfigOpType.SUBTRACT)
     wait_until(lambda: topic_config(admin, topic)["cleanup.policy"].value == "compact")

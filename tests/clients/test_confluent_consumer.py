@@ -6,10 +6,12 @@ from confluent_kafka import (
     OFFSET_END,
     Consumer,
     KafkaError,
+    Message,
     Producer,
     TopicPartition,
 )
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, read, take
 
 
@@ -22,6 +24,19 @@ def consumer_of(bootstrap: str, group: str, **config: object) -> Consumer:
             **{name.replace("_", "."): value for name, value in config.items()},
         }
     )
+
+
+def polled(consumer: Consumer) -> Message:
+    """The next message, or what comes in place of one."""
+    message = consumer.poll(SECONDS_MAX)
+    assert message is not None
+    return message
+
+
+def code_of(message: Message) -> int:
+    error = message.error()
+    assert error is not None
+    return error.code()
 
 
 def test_reading_starts_at_the_offset_asked_for(bootstrap: str, topic: str) -> None:
@@ -38,13 +53,13 @@ def test_the_end_of_a_partition_is_reported_once_each_time(
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     seen: list[object] = []
     while len(seen) < 3:
-        message = consumer.poll(SECONDS_MAX)
+        message = polled(consumer)
         error = message.error()
         seen.append((error.code(), message.offset()) if error else message.value())
     assert seen == [b"a", b"b", (KafkaError._PARTITION_EOF, 2)]
     produce(bootstrap, topic, [b"c"])
-    assert consumer.poll(SECONDS_MAX).value() == b"c"
-    assert consumer.poll(SECONDS_MAX).error().code() == KafkaError._PARTITION_EOF
+    assert polled(consumer).value() == b"c"
+    assert code_of(polled(consumer)) == KafkaError._PARTITION_EOF
     consumer.close()
 
 
@@ -65,11 +80,11 @@ def test_an_offset_out_of_range_is_reset_as_configured(
     produce(bootstrap, topic, [b"%d" % n for n in range(10)])
     consumer = consumer_of(bootstrap, group, auto_offset_reset=reset, enable_partition_eof=True)
     consumer.assign([TopicPartition(topic, 0, 1000)])
-    message = consumer.poll(SECONDS_MAX)
+    message = polled(consumer)
     if message.error():
-        assert message.error().code() == KafkaError._PARTITION_EOF
+        assert code_of(message) == KafkaError._PARTITION_EOF
         produce(bootstrap, topic, [b"new"])
-        message = consumer.poll(SECONDS_MAX)
+        message = polled(consumer)
     assert message.value() == expected
     consumer.close()
 
@@ -80,8 +95,8 @@ def test_an_offset_out_of_range_is_an_error_where_resets_are_off(
     produce(bootstrap, topic, [b"v"])
     consumer = consumer_of(bootstrap, group, auto_offset_reset="error")
     consumer.assign([TopicPartition(topic, 0, 1000)])
-    message = consumer.poll(SECONDS_MAX)
-    assert message.error().code() == KafkaError._AUTO_OFFSET_RESET
+    message = polled(consumer)
+    assert code_of(message) == KafkaError._AUTO_OFFSET_RESET
     consumer.close()
 
 
@@ -100,9 +115,9 @@ def test_reading_from_the_end_waits_for_what_comes(bootstrap: str, topic: str, g
     produce(bootstrap, topic, [b"old"] * 5)
     consumer = consumer_of(bootstrap, group, enable_partition_eof=True)
     consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
-    assert consumer.poll(SECONDS_MAX).error().code() == KafkaError._PARTITION_EOF
+    assert code_of(polled(consumer)) == KafkaError._PARTITION_EOF
     produce(bootstrap, topic, [b"new"])
-    message = consumer.poll(SECONDS_MAX)
+    message = polled(consumer)
     assert (message.value(), message.offset()) == (b"new", 5)
     consumer.close()
 
@@ -127,7 +142,7 @@ def test_offsets_are_found_by_time(bootstrap: str, topic: str, group: str) -> No
 
 
 def test_pause_holds_one_partition_and_resume_goes_on(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     topic = make_topic(partitions=2)
     for partition in (0, 1):
@@ -168,8 +183,8 @@ def test_a_topic_that_does_not_exist_is_named_in_the_error(bootstrap: str, group
 
     def an_error_came() -> bool:
         message = consumer.poll(1)
-        if message is not None and message.error():
-            errors.append(message.error().code())
+        if message is not None and (error := message.error()):
+            errors.append(error.code())
         return bool(errors)
 
     poll_until(an_error_came)

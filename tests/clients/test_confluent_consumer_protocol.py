@@ -3,6 +3,7 @@
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, take
 
 
@@ -24,7 +25,9 @@ def held(consumer: Consumer) -> set[int]:
     return {place.partition for place in consumer.assignment()}
 
 
-def test_members_share_and_inherit_partitions(bootstrap: str, make_topic, group: str) -> None:
+def test_members_share_and_inherit_partitions(
+    bootstrap: str, make_topic: MakeTopic, group: str
+) -> None:
     topic = make_topic(partitions=4)
     first = member(bootstrap, group, topic)
     poll_until(lambda: held(first) == {0, 1, 2, 3}, first)
@@ -52,7 +55,9 @@ def test_a_committed_offset_is_where_the_next_member_starts(
     second.close()
 
 
-def test_a_pattern_is_matched_by_the_broker(bootstrap: str, make_topic, group: str) -> None:
+def test_a_pattern_is_matched_by_the_broker(
+    bootstrap: str, make_topic: MakeTopic, group: str
+) -> None:
     topic = make_topic()
     subscribed = member(bootstrap, group, f"^{topic}.*")
     poll_until(lambda: held(subscribed) == {0}, subscribed)

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, create_topic, poll_until, produce, take
 
 
@@ -22,7 +23,7 @@ class Member:
         return {place.partition for place in self.consumer.assignment()}
 
 
-def member(bootstrap: str, group: str, topic: str, strategy: str, **extra: str) -> Member:
+def member(bootstrap: str, group: str, topic: str, strategy: str, **extra: str | bool) -> Member:
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -49,7 +50,7 @@ STRATEGIES = ["range", "roundrobin", "cooperative-sticky"]
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_members_share_the_partitions_and_inherit_from_one_that_leaves(
-    bootstrap: str, make_topic, group: str, strategy: str
+    bootstrap: str, make_topic: MakeTopic, group: str, strategy: str
 ) -> None:
     topic = make_topic(partitions=4)
     first = member(bootstrap, group, topic, strategy)
@@ -67,7 +68,7 @@ def test_members_share_the_partitions_and_inherit_from_one_that_leaves(
 
 
 def test_an_eager_rebalance_takes_all_and_a_cooperative_one_only_what_moves(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     for strategy, taken in (("range", 4), ("cooperative-sticky", 2)):
         topic = make_topic(partitions=4)
@@ -95,7 +96,7 @@ def test_a_committed_offset_is_where_the_next_member_starts(
 
 
 def test_committed_offsets_carry_metadata_and_unknown_ones_are_invalid(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     topic = make_topic(partitions=2)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
@@ -122,7 +123,7 @@ def test_auto_commit_on_close_loses_nothing_and_repeats_nothing(
 
 
 def test_a_static_member_comes_back_to_its_partitions_without_a_rebalance(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     topic = make_topic(partitions=4)
     anna = member(bootstrap, group, topic, "range", group_instance_id="anna")
@@ -151,8 +152,8 @@ def test_a_second_static_member_of_the_same_name_fences_the_first(
         except KafkaException as error:
             fenced.append(error.args[0].code())
             return True
-        if message is not None and message.error():
-            fenced.append(message.error().code())
+        if message is not None and (failure := message.error()):
+            fenced.append(failure.code())
         return bool(fenced)
 
     poll_until(told, second.consumer)
@@ -162,7 +163,7 @@ def test_a_second_static_member_of_the_same_name_fences_the_first(
 
 
 def test_a_member_that_dies_is_replaced_after_its_session(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     topic = make_topic(partitions=2)
     stays = member(bootstrap, group, topic, "range")
@@ -176,7 +177,7 @@ def test_a_member_that_dies_is_replaced_after_its_session(
 
 
 def test_a_pattern_subscribes_to_topics_that_come_later(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     first_topic = make_topic()
     subscribed = member(
@@ -192,7 +193,9 @@ def test_a_pattern_subscribes_to_topics_that_come_later(
     subscribed.consumer.close()
 
 
-def test_new_partitions_reach_a_running_group(bootstrap: str, make_topic, group: str) -> None:
+def test_new_partitions_reach_a_running_group(
+    bootstrap: str, make_topic: MakeTopic, group: str
+) -> None:
     topic = make_topic(partitions=1)
     subscribed = member(bootstrap, group, topic, "range", topic_metadata_refresh_interval_ms="200")
     poll_until(lambda: subscribed.holds == {0}, subscribed.consumer)

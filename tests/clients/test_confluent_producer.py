@@ -5,6 +5,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, produce, read
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -24,7 +25,9 @@ def test_every_codec_comes_back_as_it_went_in(bootstrap: str, topic: str, codec:
 
 
 @pytest.mark.parametrize("codec", CODECS[1:])
-def test_a_topic_with_its_own_codec_recompresses(bootstrap: str, make_topic, codec: str) -> None:
+def test_a_topic_with_its_own_codec_recompresses(
+    bootstrap: str, make_topic: MakeTopic, codec: str
+) -> None:
     topic = make_topic(config={"compression.type": codec})
     values = [b"value %d " % n * 20 for n in range(200)]
     assert produce(bootstrap, topic, values, config={"linger.ms": 50}) == list(range(200))
@@ -42,7 +45,12 @@ def test_every_level_of_acknowledgement_stores_the_records(
 
 def test_key_headers_and_timestamp_survive(bootstrap: str, topic: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
-    headers = [("a", b"1"), ("a", b"2"), ("empty", b""), ("null", None)]
+    headers: list[tuple[str, str | bytes | None]] = [
+        ("a", b"1"),
+        ("a", b"2"),
+        ("empty", b""),
+        ("null", None),
+    ]
     producer.produce(topic, b"v", key=b"k", headers=headers, timestamp=1_600_000_000_123)
     producer.produce(topic, None, key=b"tombstone")
     producer.produce(topic, b"", key=b"")
@@ -55,7 +63,9 @@ def test_key_headers_and_timestamp_survive(bootstrap: str, topic: str) -> None:
     assert (empty.key(), empty.value()) == (b"", b"")
 
 
-def test_log_append_time_replaces_the_producers_timestamp(bootstrap: str, make_topic) -> None:
+def test_log_append_time_replaces_the_producers_timestamp(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
     topic = make_topic(config={"message.timestamp.type": "LogAppendTime"})
     before = time.time() * 1000 - 1
     reported: list[tuple[int, int]] = []
@@ -74,9 +84,11 @@ def test_log_append_time_replaces_the_producers_timestamp(bootstrap: str, make_t
     assert reported == [(2, timestamp)]
 
 
-def test_keys_choose_partitions_and_keep_order_within_them(bootstrap: str, make_topic) -> None:
+def test_keys_choose_partitions_and_keep_order_within_them(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
     topic = make_topic(partitions=3)
-    places: dict[bytes, set[int]] = {}
+    places: dict[bytes | None, set[int | None]] = {}
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         assert error is None
@@ -97,7 +109,7 @@ def test_an_idempotent_producer_writes_each_record_once(bootstrap: str, topic: s
     assert [m.value() for m in read(bootstrap, topic, 5000)] == values
 
 
-def test_a_record_above_the_topics_limit_is_refused(bootstrap: str, make_topic) -> None:
+def test_a_record_above_the_topics_limit_is_refused(bootstrap: str, make_topic: MakeTopic) -> None:
     topic = make_topic(config={"max.message.bytes": "2000"})
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
@@ -107,7 +119,9 @@ def test_a_record_above_the_topics_limit_is_refused(bootstrap: str, make_topic) 
     assert produce(bootstrap, topic, [b"small"]) == [0]
 
 
-def test_a_compacted_topic_refuses_a_record_without_a_key(bootstrap: str, make_topic) -> None:
+def test_a_compacted_topic_refuses_a_record_without_a_key(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
     topic = make_topic(config={"cleanup.policy": "compact"})
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": bootstrap})
@@ -116,7 +130,9 @@ def test_a_compacted_topic_refuses_a_record_without_a_key(bootstrap: str, make_t
     assert [error.code() for error in errors if error] == [KafkaError.INVALID_RECORD]
 
 
-def test_a_timestamp_too_far_in_the_future_is_refused(bootstrap: str, make_topic) -> None:
+def test_a_timestamp_too_far_in_the_future_is_refused(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
     topic = make_topic(config={"message.timestamp.after.max.ms": "60000"})
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": bootstrap})

@@ -3,6 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, produce, read, take
 
 COMMITTED = {"isolation.level": "read_committed"}
@@ -15,7 +16,9 @@ def transactional(bootstrap: str, name: str) -> Producer:
     return producer
 
 
-def test_a_transaction_is_visible_whole_or_not_at_all(bootstrap: str, make_topic) -> None:
+def test_a_transaction_is_visible_whole_or_not_at_all(
+    bootstrap: str, make_topic: MakeTopic
+) -> None:
     topic = make_topic(partitions=2)
     producer = transactional(bootstrap, topic)
     for value, finish in ((b"aborted", "abort"), (b"committed", "commit")):
@@ -65,7 +68,7 @@ def test_a_zombie_is_fenced_by_its_successor(bootstrap: str, topic: str) -> None
 
 
 def test_consume_transform_produce_moves_offsets_and_records_together(
-    bootstrap: str, make_topic, group: str
+    bootstrap: str, make_topic: MakeTopic, group: str
 ) -> None:
     source, target = make_topic(), make_topic()
     produce(bootstrap, source, [b"%d" % n for n in range(20)])
@@ -83,7 +86,7 @@ def test_consume_transform_produce_moves_offsets_and_records_together(
     def copy(count: int) -> None:
         producer.begin_transaction()
         for message in take(consumer, count):
-            producer.produce(target, message.value() + b"!")
+            producer.produce(target, (message.value() or b"") + b"!")
         positions = consumer.position(consumer.assignment())
         producer.send_offsets_to_transaction(
             positions, consumer.consumer_group_metadata(), SECONDS_MAX

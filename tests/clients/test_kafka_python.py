@@ -1,5 +1,7 @@
 """kafka-python: the pure Python client."""
 
+from typing import Any
+
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
@@ -7,7 +9,7 @@ from kafka.errors import TopicAlreadyExistsError
 from kafka.structs import OffsetAndMetadata
 
 
-def consumer_of(bootstrap: str, *topics: str, **config) -> KafkaConsumer:
+def consumer_of(bootstrap: str, *topics: str, **config: Any) -> KafkaConsumer:
     return KafkaConsumer(
         *topics,
         bootstrap_servers=bootstrap,

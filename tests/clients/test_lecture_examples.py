@@ -3,7 +3,7 @@
 import json
 import sys
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 
 def test_a_producer_with_callbacks_polls_and_flushes_when_its_queue_is_full(
@@ -14,7 +14,7 @@ def test_a_producer_with_callbacks_polls_and_flushes_when_its_queue_is_full(
     delivered = []
     overflows = 0
 
-    def delivery_callback(err, msg):
+    def delivery_callback(err: KafkaError | None, msg: Message) -> None:
         if err:
             sys.stderr.write("%% Message failed delivery: %s\n" % err)  # noqa: UP031
         else:
@@ -57,13 +57,13 @@ def test_a_consumer_from_the_smallest_offset_stops_at_the_end_of_the_partition(
             msg = consumer.poll(timeout=1.0)
             if msg is None:
                 continue
-            if msg.error():
-                if msg.error().code() == KafkaError._PARTITION_EOF:
+            if error := msg.error():
+                if error.code() == KafkaError._PARTITION_EOF:
                     running = False
-                elif msg.error():
-                    raise KafkaException(msg.error())
+                elif error:
+                    raise KafkaException(error)
             else:
-                seen.append(json.loads(msg.value())["n"])
+                seen.append(json.loads(msg.value() or b"")["n"])
     finally:
         consumer.close()
     assert seen == list(range(50))
@@ -102,11 +102,11 @@ def test_a_consumer_commits_by_hand_every_few_messages(
     [committed] = consumer.committed([TopicPartition(topic, 0)], timeout=10)
     assert committed.offset == 20
     consumer.subscribe([topic])
-    replayed = []
+    replayed: list[int] = []
     while len(replayed) < 5:
         msg = consumer.poll(timeout=1.0)
         if msg is not None and not msg.error():
-            replayed.append(int(msg.value()))
+            replayed.append(int(msg.value() or b""))
     assert replayed == [20, 21, 22, 23, 24]
     consumer.close()
 
@@ -119,7 +119,7 @@ def test_a_consumer_seeks_back_to_the_beginning_when_partitions_are_assigned(
         p.produce(topic, str(n))
     p.flush()
 
-    def reset_offset(consumer, partitions):
+    def reset_offset(consumer: Consumer, partitions: list[TopicPartition]) -> None:
         for partition in partitions:
             partition.offset = 0
         consumer.assign(partitions)
@@ -127,11 +127,11 @@ def test_a_consumer_seeks_back_to_the_beginning_when_partitions_are_assigned(
     for _ in range(2):
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
         consumer.subscribe([topic], on_assign=reset_offset)
-        seen = []
+        seen: list[int] = []
         while len(seen) < 10:
             msg = consumer.poll(1.0)
             if msg is not None and not msg.error():
-                seen.append(int(msg.value()))
+                seen.append(int(msg.value() or b""))
         consumer.commit(asynchronous=False)
         consumer.close()
         assert seen == list(range(10))

@@ -13,8 +13,10 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
+from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, read, take, wait_until
 from support.wire import Connection
 
@@ -52,14 +54,20 @@ def in_transaction(producer: Producer, topic: str, *values: bytes) -> None:
     send(producer, topic, *values)
 
 
-def values(messages: list[Message]) -> list[bytes]:
+def values(messages: list[Message]) -> list[bytes | None]:
     return [message.value() for message in messages]
 
 
-def seen(bootstrap: str, topic: str, count: int, config: Mapping[str, str]) -> list[bytes]:
+def behind(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None
+    return offset + 1
+
+
+def seen(bootstrap: str, topic: str, count: int, config: Mapping[str, str]) -> list[bytes | None]:
     """The first `count` values, and that there are no more."""
     messages = read(bootstrap, topic, count, config=config)
-    after = messages[-1].offset() + 1 if messages else 0
+    after = behind(messages[-1]) if messages else 0
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "rest", **config})
     consumer.assign([TopicPartition(topic, 0, after)])
     assert consumer.poll(0.7) is None
@@ -117,7 +125,7 @@ def test_transactions_of_two_producers_in_one_partition(
     assert seen(bootstrap, topic, 1, COMMITTED) == [b"two"]
 
 
-def test_many_partitions_end_together(bootstrap: str, make_topic, name: str) -> None:
+def test_many_partitions_end_together(bootstrap: str, make_topic: MakeTopic, name: str) -> None:
     topics = [make_topic(partitions=4), make_topic(partitions=4)]
     places = [(topic, partition) for topic in topics for partition in range(4)]
     producer = transactional(bootstrap, name)
@@ -140,7 +148,7 @@ def committed_offset(bootstrap: str, group: str, topic: str) -> int:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_offsets_move_with_the_transaction(
-    bootstrap: str, make_topic, group: str, name: str, protocol: str
+    bootstrap: str, make_topic: MakeTopic, group: str, name: str, protocol: str
 ) -> None:
     source, target = make_topic(), make_topic()
     produce(bootstrap, source, [b"%d" % n for n in range(10)])
@@ -157,8 +165,8 @@ def test_offsets_move_with_the_transaction(
     producer = transactional(bootstrap, name)
     for end in (producer.abort_transaction, producer.commit_transaction):
         messages = take(consumer, 5)
-        in_transaction(producer, target, *(m.value() * 2 for m in messages))
-        where = [TopicPartition(source, 0, messages[-1].offset() + 1)]
+        in_transaction(producer, target, *((m.value() or b"") * 2 for m in messages))
+        where = [TopicPartition(source, 0, behind(messages[-1]))]
         producer.send_offsets_to_transaction(where, consumer.consumer_group_metadata(), SECONDS_MAX)
         end(SECONDS_MAX)
         expected = 5 if end == producer.commit_transaction else -1001
@@ -169,7 +177,7 @@ def test_offsets_move_with_the_transaction(
 
 
 def test_offsets_of_a_member_that_was_replaced_are_refused(
-    bootstrap: str, make_topic, group: str, name: str
+    bootstrap: str, make_topic: MakeTopic, group: str, name: str
 ) -> None:
     source, target = make_topic(), make_topic()
     config = {"bootstrap.servers": bootstrap, "group.id": group, "session.timeout.ms": 6000}
@@ -257,7 +265,7 @@ def test_open_and_ended_transactions_are_described_and_listed(
 
 
 def test_a_topic_deleted_during_a_transaction_does_not_hold_it_up(
-    bootstrap: str, make_topic, admin, name: str
+    bootstrap: str, make_topic: MakeTopic, admin: AdminClient, name: str
 ) -> None:
     kept, deleted = make_topic(), make_topic()
     producer = transactional(bootstrap, name)

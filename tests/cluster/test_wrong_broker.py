@@ -58,7 +58,7 @@ def test_the_wrong_broker_names_the_leader_and_its_address(three: Cluster, repli
             reply = fetch(three, wrong, "t")
             assert told(reply, reply.responses[0].partitions[0]) == expected
     right = produce(three, leader, "t")
-    nobody = (ErrorCode.none, -1, -1, {})
+    nobody: tuple[object, ...] = (ErrorCode.none, -1, -1, {})
     assert told(right, right.responses[0].partition_responses[0]) == nobody
 
 

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -20,7 +21,7 @@ class RawTopic:
     id: uuid.UUID
     connection: Connection
 
-    def produce(self, records: bytes, partition: int = 0, acks: int = -1, version: int = 12):
+    def produce(self, records: bytes, partition: int = 0, acks: int = -1, version: int = 12) -> Any:
         """The partition's reply to a Produce request."""
         place = {"index": partition, "records": records}
         named = {"name": self.name} if version < 13 else {"topic_id": self.id}
@@ -38,7 +39,7 @@ class RawTopic:
         for value in values:
             assert self.produce(batch([value])).error_code == ErrorCode.none
 
-    def fetch(self, version: int = 17, partition: int = 0, **fields):
+    def fetch(self, version: int = 17, partition: int = 0, **fields: Any) -> Any:
         """The partition's part of the reply to a full Fetch."""
         of_request = {"max_wait": 0, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
         for name in of_request.keys() & fields.keys():

@@ -104,7 +104,7 @@ def test_a_new_topic_is_described_in_the_reply(connection: Connection, name: str
 
 def test_partitions_are_added_or_refused(connection: Connection, name: str) -> None:
     def grow(count: int, assignments: list[list[int]] | None = None) -> ErrorCode:
-        given = assignments and [{"broker_ids": ids} for ids in assignments]
+        given = [{"broker_ids": ids} for ids in assignments] if assignments else assignments
         asked = [{"name": name, "count": count, "assignments": given}]
         reply = connection.ask("create_partitions", 3, topics=asked, timeout=TIMEOUT)
         return reply.results[0].error_code

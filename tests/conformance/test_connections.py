@@ -6,6 +6,7 @@ import time
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import RawTopic
 from support.batches import batch
 from support.wire import API_KEYS, Connection, decode_response
 
@@ -153,7 +154,9 @@ def test_a_half_sent_request_does_not_hold_up_others(
         assert connection.ask("metadata", 1, topics=[]).brokers
 
 
-def test_pipelined_requests_are_answered_in_order(connection: Connection, raw_topic) -> None:
+def test_pipelined_requests_are_answered_in_order(
+    connection: Connection, raw_topic: RawTopic
+) -> None:
     """A fetch that waits holds back the replies behind it on its connection."""
     place = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
     topics = [{"topic_id": raw_topic.id, "partitions": [place]}]
@@ -166,14 +169,16 @@ def test_pipelined_requests_are_answered_in_order(connection: Connection, raw_to
     assert received == sent
 
 
-def test_acks_0_gets_no_reply(connection: Connection, raw_topic) -> None:
+def test_acks_0_gets_no_reply(connection: Connection, raw_topic: RawTopic) -> None:
     data = [{"index": 0, "records": batch([b"silent"])}]
     topics = [{"name": raw_topic.name, "partition_data": data}]
     connection.send("produce", 9, acks=0, timeout=1000, topic_data=topics)
     assert raw_topic.fetch(max_wait=2000).high_watermark == 1
 
 
-def test_acks_0_that_fails_closes_the_connection(connection: Connection, raw_topic) -> None:
+def test_acks_0_that_fails_closes_the_connection(
+    connection: Connection, raw_topic: RawTopic
+) -> None:
     data = [{"index": 0, "records": batch([b"silent"], crc=1)}]
     topics = [{"name": raw_topic.name, "partition_data": data}]
     connection.send("produce", 9, acks=0, timeout=1000, topic_data=topics)

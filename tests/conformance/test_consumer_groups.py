@@ -1,10 +1,12 @@
 """Consumer groups (KIP-848) answer by answer: epochs, static members, both protocols in one."""
 
 import struct
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import MakeRawTopic, RawTopic
 from support.confluent import wait_until
 from support.wire import Connection
 
@@ -33,14 +35,16 @@ def hasty(connection: Connection, group: str) -> str:
 class Member:
     """A member of the consumer protocol; what it is told is in `reply`."""
 
-    def __init__(self, connection: Connection, group: str, name: str, instance: str | None = None):
+    def __init__(
+        self, connection: Connection, group: str, name: str, instance: str | None = None
+    ) -> None:
         self.connection = connection
         self.group = group
         self.name = name
         self.instance = instance
         self.epoch = 0
 
-    def beat(self, epoch: int | None = None, version: int = 1, **fields):
+    def beat(self, epoch: int | None = None, version: int = 1, **fields: Any) -> Any:
         topics = fields.pop("topics", None)
         reply = self.connection.ask(
             "consumer_group_heartbeat",
@@ -61,26 +65,26 @@ class Member:
             self.epoch = reply.member_epoch
         return reply
 
-    def join(self, *topics: str, **fields):
+    def join(self, *topics: str, **fields: Any) -> Any:
         return self.beat(
             0, topics=list(topics), rebalance_timeout=60_000, topic_partitions=[], **fields
         )
 
-    def joined(self, *topics: str, **fields) -> "Member":
+    def joined(self, *topics: str, **fields: Any) -> "Member":
         reply = self.join(*topics, **fields)
         assert reply.error_code == ErrorCode.none, reply
         return self
 
 
-def partitions(reply) -> list[int]:
+def partitions(reply: Any) -> list[int]:
     return sorted(i for place in reply.assignment.topic_partitions for i in place.partitions)
 
 
-def owning(topic, *indexes: int) -> list[dict]:
+def owning(topic: RawTopic, *indexes: int) -> list[dict[str, Any]]:
     return [{"topic_id": topic.id, "partitions": list(indexes)}]
 
 
-def described(connection: Connection, group: str):
+def described(connection: Connection, group: str) -> Any:
     return connection.ask("consumer_group_describe", 1, group_ids=[group]).groups[0]
 
 
@@ -90,7 +94,9 @@ def subscription(*topics: str) -> bytes:
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
-def join_classic(connection: Connection, group: str, topic, version: int = 9, **fields):
+def join_classic(
+    connection: Connection, group: str, topic: RawTopic, version: int = 9, **fields: Any
+) -> Any:
     protocols = [{"name": "range", "metadata": subscription(topic.name)}]
     timeouts = {"session_timeout": 10_000}
     if version >= 1:
@@ -99,7 +105,9 @@ def join_classic(connection: Connection, group: str, topic, version: int = 9, **
     return connection.ask("join_group", version, **{**timeouts, **wanted, **fields})
 
 
-def classic_member(connection: Connection, group: str, topic, **fields) -> tuple[str, int]:
+def classic_member(
+    connection: Connection, group: str, topic: RawTopic, **fields: Any
+) -> tuple[str, int]:
     """In the group, and told what it has: its id and generation."""
     reply = join_classic(connection, group, topic, version=3 if not fields else 9, **fields)
     assert reply.error_code == ErrorCode.none
@@ -108,7 +116,7 @@ def classic_member(connection: Connection, group: str, topic, **fields) -> tuple
     return reply.member_id, reply.generation_id
 
 
-def sync_classic(connection: Connection, group: str, member: str, generation: int):
+def sync_classic(connection: Connection, group: str, member: str, generation: int) -> Any:
     return connection.ask(
         "sync_group", 3, group_id=group, generation_id=generation, member_id=member
     )
@@ -119,7 +127,9 @@ def beat_classic(connection: Connection, group: str, member: str, generation: in
     return connection.ask("heartbeat", 4, **asked).error_code
 
 
-def commit(connection: Connection, group: str, topic, member: str, epoch: int, *indexes: int):
+def commit(
+    connection: Connection, group: str, topic: RawTopic, member: str, epoch: int, *indexes: int
+) -> Any:
     places = [{"partition_index": index, "committed_offset": 1} for index in indexes or (0,)]
     reply = connection.ask(
         "offset_commit",
@@ -136,7 +146,7 @@ def commit(connection: Connection, group: str, topic, member: str, epoch: int, *
 
 
 def test_a_static_member_that_lives_cannot_join_once_more(
-    connection: Connection, hasty: str, raw_topic
+    connection: Connection, hasty: str, raw_topic: RawTopic
 ) -> None:
     member = Member(connection, hasty, "one", "i").joined(raw_topic.name)
     assert member.join(raw_topic.name).error_code == ErrorCode.unreleased_instance_id
@@ -146,7 +156,7 @@ def test_a_static_member_that_lives_cannot_join_once_more(
 
 
 def test_a_static_member_that_left_for_a_while_comes_back_to_what_it_had(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     member = Member(connection, hasty, "one", "i").joined(topic.name)
@@ -159,7 +169,7 @@ def test_a_static_member_that_left_for_a_while_comes_back_to_what_it_had(
 
 
 def test_a_classic_static_member_takes_the_place_of_one_of_the_consumer_protocol(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     static = Member(connection, hasty, "one", "i").joined(topic.name)
@@ -173,7 +183,7 @@ def test_a_classic_static_member_takes_the_place_of_one_of_the_consumer_protocol
 
 
 def test_a_classic_static_member_in_the_last_place_brings_the_classic_group_back(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     static = Member(connection, hasty, "one", "i").joined(topic.name)
@@ -190,7 +200,7 @@ def test_a_classic_static_member_in_the_last_place_brings_the_classic_group_back
 
 
 def test_classic_members_go_on_when_the_last_consumer_member_leaves(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     new = Member(connection, hasty, "new").joined(topic.name)
@@ -204,7 +214,7 @@ def test_classic_members_go_on_when_the_last_consumer_member_leaves(
 
 
 def test_version_0_of_join_group_is_as_good_as_any(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     Member(connection, hasty, "new").joined(topic.name)
@@ -216,7 +226,7 @@ def test_version_0_of_join_group_is_as_good_as_any(
 
 
 def test_a_newcomer_without_a_subscription_is_first_given_an_id(
-    connection: Connection, hasty: str, raw_topic
+    connection: Connection, hasty: str, raw_topic: RawTopic
 ) -> None:
     Member(connection, hasty, "new").joined(raw_topic.name)
     protocols = [{"name": "range", "metadata": b""}]
@@ -227,7 +237,7 @@ def test_a_newcomer_without_a_subscription_is_first_given_an_id(
 
 
 def test_leave_group_sends_members_of_the_consumer_protocol_away_too(
-    connection: Connection, hasty: str, raw_topic
+    connection: Connection, hasty: str, raw_topic: RawTopic
 ) -> None:
     member = Member(connection, hasty, "new").joined(raw_topic.name)
     reply = connection.ask(
@@ -241,7 +251,7 @@ def test_leave_group_sends_members_of_the_consumer_protocol_away_too(
 
 
 def test_the_target_is_made_with_the_next_heartbeat_after_a_member_left(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     one = Member(connection, hasty, "one").joined(topic.name)
@@ -255,7 +265,7 @@ def test_the_target_is_made_with_the_next_heartbeat_after_a_member_left(
 
 
 def test_another_assignor_waits_for_the_next_change(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     one = Member(connection, hasty, "one").joined(topic.name)
@@ -266,7 +276,7 @@ def test_another_assignor_waits_for_the_next_change(
 
 
 def test_a_rack_that_is_not_named_again_stays(
-    connection: Connection, hasty: str, raw_topic
+    connection: Connection, hasty: str, raw_topic: RawTopic
 ) -> None:
     member = Member(connection, hasty, "one").joined(raw_topic.name, rack_id="here")
     member.joined(raw_topic.name)
@@ -274,7 +284,7 @@ def test_a_rack_that_is_not_named_again_stays(
 
 
 def test_a_member_that_has_to_give_up_stays_in_its_epoch_until_it_has(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=6)
     one = Member(connection, hasty, "one").joined(topic.name)
@@ -298,7 +308,7 @@ def test_a_member_that_has_to_give_up_stays_in_its_epoch_until_it_has(
 
 
 def test_the_range_assignor_puts_static_members_first(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     Member(connection, hasty, "a").joined(topic.name, server_assignor="range")
@@ -311,7 +321,7 @@ def test_the_range_assignor_puts_static_members_first(
 
 
 def test_a_member_gives_up_at_once_what_it_unsubscribed_from(
-    connection: Connection, group: str, make_raw_topic
+    connection: Connection, group: str, make_raw_topic: MakeRawTopic
 ) -> None:
     """Even while a new target has to wait for its time."""
     one, two = make_raw_topic(partitions=1), make_raw_topic(partitions=1)
@@ -321,7 +331,7 @@ def test_a_member_gives_up_at_once_what_it_unsubscribed_from(
 
 
 def test_a_regular_expression_stands_for_the_topics_that_match_it_as_a_whole(
-    connection: Connection, hasty: str, make_raw_topic
+    connection: Connection, hasty: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     member = Member(connection, hasty, "one")
@@ -343,7 +353,9 @@ def test_a_regular_expression_stands_for_the_topics_that_match_it_as_a_whole(
 # -- what is refused, and in which order ----------------------------------------------------------
 
 
-def test_a_bad_regex_is_looked_at_last(connection: Connection, hasty: str, raw_topic) -> None:
+def test_a_bad_regex_is_looked_at_last(
+    connection: Connection, hasty: str, raw_topic: RawTopic
+) -> None:
     nobody = Member(connection, hasty, "nobody")
     reply = nobody.beat(3, subscribed_topic_regex="(")
     assert reply.error_code == ErrorCode.group_id_not_found
@@ -354,7 +366,9 @@ def test_a_bad_regex_is_looked_at_last(connection: Connection, hasty: str, raw_t
     assert reply.error_code == ErrorCode.invalid_regular_expression
 
 
-def test_the_empty_group_id_is_refused(connection: Connection, group: str, raw_topic) -> None:
+def test_the_empty_group_id_is_refused(
+    connection: Connection, group: str, raw_topic: RawTopic
+) -> None:
     invalid = ErrorCode.invalid_group_id
     assert described(connection, "").error_code == invalid
     topics = [{"name": raw_topic.name, "partitions": [{"partition_index": 0}]}]
@@ -369,7 +383,7 @@ def test_an_unknown_group_has_no_state(connection: Connection, group: str) -> No
 
 
 def test_commits_to_partitions_that_do_not_exist_are_refused_one_by_one(
-    connection: Connection, group: str, make_raw_topic
+    connection: Connection, group: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     unknown = ErrorCode.unknown_topic_or_partition
@@ -381,7 +395,7 @@ def test_commits_to_partitions_that_do_not_exist_are_refused_one_by_one(
 
 
 def test_offsets_of_partitions_that_do_not_exist_cannot_be_deleted(
-    connection: Connection, group: str, make_raw_topic
+    connection: Connection, group: str, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     commit(connection, group, topic, "", -1, 0)
@@ -393,7 +407,7 @@ def test_offsets_of_partitions_that_do_not_exist_cannot_be_deleted(
 
 
 def test_a_rebalancing_classic_group_shows_what_its_members_had(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     first = join_classic(connection, group, raw_topic, version=3)
     mine = [{"member_id": first.member_id, "assignment": b"mine"}]

@@ -1,13 +1,16 @@
 """The group APIs: coordinators, members, generations and commits out of turn."""
 
+from typing import Any
+
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import RawTopic
 from support.confluent import wait_until
 from support.wire import Connection
 
 
-def join(connection: Connection, group: str, **fields):
+def join(connection: Connection, group: str, **fields: Any) -> Any:
     protocols = [{"name": "range", "metadata": b"\0\1\0\0\0\0\0\0\0\0"}]
     return connection.ask(
         "join_group",
@@ -77,7 +80,7 @@ def test_the_leader_of_a_new_generation_sees_its_members(
     ids=lambda value: "" if isinstance(value, ErrorCode) else "-".join(value),
 )
 def test_a_bad_join_is_refused(
-    connection: Connection, group: str, fields: dict, error: ErrorCode
+    connection: Connection, group: str, fields: dict[str, Any], error: ErrorCode
 ) -> None:
     assert join(connection, group, **fields).error_code == error
 
@@ -136,7 +139,9 @@ def test_heartbeats_are_checked_against_member_and_generation(
     assert beat("nobody", generation) == ErrorCode.unknown_member_id
 
 
-def commit(connection: Connection, group: str, topic: str, offset: int, version=9, **fields):
+def commit(
+    connection: Connection, group: str, topic: str, offset: int, version: int = 9, **fields: Any
+) -> Any:
     place = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "note"}
     reply = connection.ask(
         "offset_commit",
@@ -152,7 +157,7 @@ def commit(connection: Connection, group: str, topic: str, offset: int, version=
 
 
 def test_commits_are_checked_against_member_and_generation(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     member, generation = joined(connection, group)
 
@@ -173,7 +178,7 @@ def test_commits_are_checked_against_member_and_generation(
 
 
 def test_a_group_without_members_takes_commits_from_anyone(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     assert commit(connection, group, raw_topic.name, 42) == ErrorCode.none
     reply = connection.ask(
@@ -204,7 +209,7 @@ def test_a_group_without_members_takes_commits_from_anyone(
 
 
 def test_commits_to_unknown_places_and_with_long_notes_are_refused(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     unknown = commit(connection, group, "never-made", 1)
     assert unknown == ErrorCode.unknown_topic_or_partition
@@ -251,7 +256,7 @@ def test_an_unknown_group_is_dead_below_version_6_and_not_found_from_it_on(
 
 
 def test_offsets_are_deleted_unless_the_group_reads_their_topic(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     commit(connection, group, raw_topic.name, 5)
     places = [{"name": raw_topic.name, "partitions": [{"partition_index": 0}]}]
@@ -273,7 +278,7 @@ def test_a_group_with_members_cannot_be_deleted(connection: Connection, group: s
 
 
 def test_a_commit_of_which_nothing_is_kept_makes_its_group(
-    connection: Connection, group: str, raw_topic
+    connection: Connection, group: str, raw_topic: RawTopic
 ) -> None:
     place = {"partition_index": 0, "committed_offset": 5, "committed_metadata": "m" * 5000}
     topics = [{"name": raw_topic.name, "partitions": [place]}]

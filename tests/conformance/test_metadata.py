@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import MakeRawTopic, RawTopic
 from support.brokers import START_SECONDS_MAX, Kind, running
 from support.confluent import create_topic, wait_until
 from support.homes import Home
 from support.wire import Connection
 
 
-def test_no_list_means_all_topics_and_an_empty_list_none(connection: Connection, raw_topic) -> None:
+def test_no_list_means_all_topics_and_an_empty_list_none(
+    connection: Connection, raw_topic: RawTopic
+) -> None:
     every = connection.ask("metadata", 12, topics=None)
     assert raw_topic.name in {topic.name for topic in every.topics}
     assert connection.ask("metadata", 12, topics=[]).topics == ()
@@ -54,7 +57,9 @@ def first_answer(bootstrap: str) -> Any:
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_every_version_describes_a_topic(connection: Connection, raw_topic, version: int) -> None:
+def test_every_version_describes_a_topic(
+    connection: Connection, raw_topic: RawTopic, version: int
+) -> None:
     reply = connection.ask("metadata", version, topics=[{"name": raw_topic.name}])
     [topic] = reply.topics
     assert (topic.error_code, topic.name) == (ErrorCode.none, raw_topic.name)
@@ -65,7 +70,7 @@ def test_every_version_describes_a_topic(connection: Connection, raw_topic, vers
         assert topic.topic_id == raw_topic.id
 
 
-def test_a_topic_is_found_by_its_id(connection: Connection, raw_topic) -> None:
+def test_a_topic_is_found_by_its_id(connection: Connection, raw_topic: RawTopic) -> None:
     [known] = connection.ask(
         "metadata", 12, topics=[{"topic_id": raw_topic.id, "name": None}]
     ).topics
@@ -115,7 +120,7 @@ def is_there(connection: Connection, name: str) -> bool:
 
 
 def test_each_topic_is_told_once_and_those_that_are_there_come_first(
-    connection: Connection, raw_topic
+    connection: Connection, raw_topic: RawTopic
 ) -> None:
     asked = [{"name": name} for name in ("gone", raw_topic.name, "gone", "a b", raw_topic.name)]
     reply = connection.ask("metadata", 12, topics=asked, allow_auto_topic_creation=False)
@@ -123,7 +128,7 @@ def test_each_topic_is_told_once_and_those_that_are_there_come_first(
 
 
 def test_names_do_not_count_where_a_topic_is_asked_for_by_id(
-    connection: Connection, raw_topic, make_raw_topic
+    connection: Connection, raw_topic: RawTopic, make_raw_topic: MakeRawTopic
 ) -> None:
     other, nobodys = make_raw_topic(), uuid.uuid4()
     by_id = [{"topic_id": one, "name": None} for one in (raw_topic.id, nobodys)]
@@ -141,7 +146,7 @@ def test_ids_are_refused_before_version_12(
 
 
 def test_allowed_operations_are_told_of_unknown_topics_too(
-    connection: Connection, raw_topic
+    connection: Connection, raw_topic: RawTopic
 ) -> None:
     asked = [{"name": raw_topic.name}, {"name": "gone"}, {"name": "a b"}]
     for version in (8, 13):
@@ -168,7 +173,9 @@ def test_the_cluster_is_described(connection: Connection, bootstrap: str) -> Non
     )
 
 
-def test_topic_partitions_come_in_pages(connection: Connection, make_raw_topic) -> None:
+def test_topic_partitions_come_in_pages(
+    connection: Connection, make_raw_topic: MakeRawTopic
+) -> None:
     topic = make_raw_topic(partitions=5)
     page = connection.ask(
         "describe_topic_partitions",
@@ -204,7 +211,7 @@ def pages(connection: Connection, names: list[str], limit: int, cursor: Any = No
 
 @pytest.mark.parametrize("limit", [0, -1, -(2**31)])
 def test_a_page_has_at_least_one_partition(
-    connection: Connection, make_raw_topic, limit: int
+    connection: Connection, make_raw_topic: MakeRawTopic, limit: int
 ) -> None:
     topic = make_raw_topic(partitions=2)
     page = pages(connection, [topic.name], limit)
@@ -213,7 +220,7 @@ def test_a_page_has_at_least_one_partition(
 
 
 def test_a_full_page_points_to_the_next_topic_whether_it_is_there_or_not(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     page = pages(connection, [topic.name, f"{topic.name}-absent"], 2)
@@ -227,7 +234,7 @@ def test_a_full_page_points_to_the_next_topic_whether_it_is_there_or_not(
 
 
 def test_a_cursor_beyond_the_last_partition_gives_an_empty_topic(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     page = pages(connection, [topic.name], 5, {"topic_name": topic.name, "partition_index": 7})
@@ -239,20 +246,22 @@ def test_a_cursor_beyond_the_last_partition_gives_an_empty_topic(
     ("cursor_topic", "partition"), [("aaa", 0), ("zzz", 0), ("known", -1)], ids=str
 )
 def test_a_cursor_must_be_at_a_topic_that_was_asked_for(
-    connection: Connection, raw_topic, cursor_topic: str, partition: int
+    connection: Connection, raw_topic: RawTopic, cursor_topic: str, partition: int
 ) -> None:
     at = raw_topic.name if cursor_topic == "known" else cursor_topic
     page = pages(connection, [raw_topic.name], 5, {"topic_name": at, "partition_index": partition})
     assert [one.error_code for one in page.topics] == [ErrorCode.invalid_request]
 
 
-def create(connection: Connection, *topics: dict, version: int = 7, validate_only: bool = False):
+def create(
+    connection: Connection, *topics: dict[str, Any], version: int = 7, validate_only: bool = False
+) -> Any:
     return connection.ask(
         "create_topics", version, topics=list(topics), timeout=10_000, validate_only=validate_only
     ).topics
 
 
-def wanted(name: str, **fields) -> dict:
+def wanted(name: str, **fields: Any) -> dict[str, Any]:
     return {"name": name, "num_partitions": 1, "replication_factor": 1, **fields}
 
 
@@ -293,7 +302,7 @@ def test_assignments_must_be_gapless_and_name_known_brokers(connection: Connecti
 
 
 def test_topics_are_deleted_by_id_and_unknown_ids_are_told(
-    connection: Connection, raw_topic
+    connection: Connection, raw_topic: RawTopic
 ) -> None:
     asked = [{"topic_id": raw_topic.id, "name": None}, {"topic_id": uuid.uuid4(), "name": None}]
     known, unknown = connection.ask("delete_topics", 6, topics=asked, timeout=5000).responses
@@ -311,7 +320,7 @@ def test_partitions_of_an_unknown_topic_cannot_grow(connection: Connection) -> N
     assert reply.results[0].error_code == ErrorCode.unknown_topic_or_partition
 
 
-def describe_configs(connection: Connection, kind: int, name: str, **fields):
+def describe_configs(connection: Connection, kind: int, name: str, **fields: Any) -> Any:
     asked = {"resource_type": kind, "resource_name": name, "configuration_keys": None, **fields}
     return connection.ask("describe_configs", 4, resources=[asked], include_synonyms=True).results[
         0
@@ -319,7 +328,7 @@ def describe_configs(connection: Connection, kind: int, name: str, **fields):
 
 
 def test_one_config_is_described_with_what_it_overrides(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(segment_bytes="2000000")
     names = ["segment.bytes", "retention.ms"]

@@ -1,10 +1,12 @@
 """Produce: what is refused, with which error, and what idempotence promises."""
 
 import uuid
+from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.wire import Connection
 
@@ -12,7 +14,7 @@ CONTROL, GZIP, LOG_APPEND_TIME = 0x20, 0x01, 0x08
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_every_version_appends(raw_topic, version: int) -> None:
+def test_every_version_appends(raw_topic: RawTopic, version: int) -> None:
     first = raw_topic.produce(batch([b"a", b"b"]), version=version)
     second = raw_topic.produce(batch([b"c"]), version=version)
     assert (first.error_code, first.base_offset) == (ErrorCode.none, 0)
@@ -50,7 +52,7 @@ def test_every_version_appends(raw_topic, version: int) -> None:
     ],
 )
 def test_a_bad_batch_is_refused_and_nothing_is_stored(
-    raw_topic, records: bytes, error: ErrorCode
+    raw_topic: RawTopic, records: bytes, error: ErrorCode
 ) -> None:
     assert raw_topic.produce(records).error_code == error
     assert raw_topic.fetch().high_watermark == 0
@@ -58,7 +60,9 @@ def test_a_bad_batch_is_refused_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("attributes", [GZIP, 7], ids=["not gzip as it says", "unknown codec"])
-def test_a_batch_that_cannot_be_decompressed_is_refused(raw_topic, attributes: int) -> None:
+def test_a_batch_that_cannot_be_decompressed_is_refused(
+    raw_topic: RawTopic, attributes: int
+) -> None:
     """Kafka lets the codec's exception through as UNKNOWN_SERVER_ERROR; ours say what is wrong."""
     refused = raw_topic.produce(batch([b"v"], attributes=attributes)).error_code
     assert refused in (
@@ -69,14 +73,14 @@ def test_a_batch_that_cannot_be_decompressed_is_refused(raw_topic, attributes: i
     assert raw_topic.fetch().high_watermark == 0
 
 
-def test_a_client_cannot_claim_log_append_time(raw_topic) -> None:
+def test_a_client_cannot_claim_log_append_time(raw_topic: RawTopic) -> None:
     """The bit is accepted and cleared: the topic decides which time its records carry."""
     assert raw_topic.produce(batch([b"v"], attributes=LOG_APPEND_TIME)).error_code == 0
     assert raw_topic.fetch().records[22] & LOG_APPEND_TIME == 0
 
 
 def test_one_bad_partition_does_not_refuse_the_others(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(partitions=2)
     places = [
@@ -99,7 +103,7 @@ def test_one_bad_partition_does_not_refuse_the_others(
     }
 
 
-def test_acks_other_than_0_1_and_all_are_refused(raw_topic) -> None:
+def test_acks_other_than_0_1_and_all_are_refused(raw_topic: RawTopic) -> None:
     assert raw_topic.produce(batch([b"v"]), acks=2).error_code == ErrorCode.invalid_required_acks
 
 
@@ -115,7 +119,7 @@ def test_an_unknown_topic_is_refused_by_name_and_by_id(connection: Connection) -
     assert partition.error_code == ErrorCode.unknown_topic_id
 
 
-def test_log_append_time_is_told_in_the_reply(make_raw_topic) -> None:
+def test_log_append_time_is_told_in_the_reply(make_raw_topic: MakeRawTopic) -> None:
     topic = make_raw_topic(message_timestamp_type="LogAppendTime")
     reply = topic.produce(batch([b"v"]))
     assert reply.log_append_time.timestamp() > 1_700_000_000
@@ -132,9 +136,9 @@ class TestIdempotence:
         assert connection.new_producer_id() != producer_id
 
     def test_a_batch_sent_again_is_acknowledged_with_its_first_offset(
-        self, raw_topic, producer_id: int
+        self, raw_topic: RawTopic, producer_id: int
     ) -> None:
-        ids = {"producer_id": producer_id, "producer_epoch": 0}
+        ids: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0}
         batches = [batch([b"v"] * 2, sequence=2 * n, **ids) for n in range(6)]
         assert [raw_topic.produce(b).base_offset for b in batches] == [0, 2, 4, 6, 8, 10]
         again = [raw_topic.produce(b) for b in batches[1:]]
@@ -144,28 +148,30 @@ class TestIdempotence:
         assert raw_topic.fetch().high_watermark == 12
 
     def test_a_batch_older_than_the_window_of_five_is_out_of_order(
-        self, raw_topic, producer_id: int
+        self, raw_topic: RawTopic, producer_id: int
     ) -> None:
-        ids = {"producer_id": producer_id, "producer_epoch": 0}
+        ids: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0}
         batches = [batch([b"v"], sequence=n, **ids) for n in range(6)]
         for good in batches:
             raw_topic.produce(good)
         assert raw_topic.produce(batches[0]).error_code == ErrorCode.out_of_order_sequence_number
 
-    def test_a_gap_in_sequences_is_refused(self, raw_topic, producer_id: int) -> None:
-        ids = {"producer_id": producer_id, "producer_epoch": 0}
+    def test_a_gap_in_sequences_is_refused(self, raw_topic: RawTopic, producer_id: int) -> None:
+        ids: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0}
         raw_topic.produce(batch([b"v"], sequence=0, **ids))
         gap = raw_topic.produce(batch([b"v"], sequence=2, **ids))
         assert gap.error_code == ErrorCode.out_of_order_sequence_number
 
-    def test_sequences_go_on_after_the_largest_at_zero(self, raw_topic, producer_id: int) -> None:
-        ids = {"producer_id": producer_id, "producer_epoch": 0}
+    def test_sequences_go_on_after_the_largest_at_zero(
+        self, raw_topic: RawTopic, producer_id: int
+    ) -> None:
+        ids: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0}
         last = raw_topic.produce(batch([b"v"] * 2, sequence=2**31 - 2, **ids))
         first = raw_topic.produce(batch([b"v"], sequence=0, **ids))
         assert [last.error_code, first.error_code] == [ErrorCode.none, ErrorCode.none]
 
     def test_a_new_epoch_starts_at_sequence_zero_and_fences_the_old(
-        self, raw_topic, producer_id: int
+        self, raw_topic: RawTopic, producer_id: int
     ) -> None:
         def send(epoch: int, sequence: int) -> ErrorCode:
             sent = batch([b"v"], producer_id=producer_id, producer_epoch=epoch, sequence=sequence)
@@ -176,7 +182,9 @@ class TestIdempotence:
         assert send(1, 0) == ErrorCode.none
         assert send(0, 1) == ErrorCode.invalid_producer_epoch
 
-    def test_an_unknown_producer_may_start_anywhere(self, raw_topic, producer_id: int) -> None:
+    def test_an_unknown_producer_may_start_anywhere(
+        self, raw_topic: RawTopic, producer_id: int
+    ) -> None:
         """Its records may have been deleted by retention, so a gap proves nothing."""
-        ids = {"producer_id": producer_id, "producer_epoch": 0}
+        ids: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": 0}
         assert raw_topic.produce(batch([b"v"], sequence=17, **ids)).error_code == ErrorCode.none

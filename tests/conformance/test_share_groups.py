@@ -96,7 +96,8 @@ class Member:
         epoch: int | None = None,
         **fields: Any,
     ) -> Any:
-        wanted = {index: [] for index in partitions} | (answers or {})
+        wanted: dict[int, list[tuple[int, int, list[int]]]] = {index: [] for index in partitions}
+        wanted |= answers or {}
         request: dict[str, Any] = {
             "max_wait": 5000,
             "min_bytes": 1,
@@ -525,7 +526,7 @@ def test_locks_are_renewed_where_it_is_announced(
     assert member.answer(renewal, is_renew_ack=True) == {0: ErrorCode.none}
     refused = member.fetch(answers=renewal, is_renew_ack=True)
     assert refused.error_code == ErrorCode.invalid_request
-    nothing = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait": 0}
+    nothing: dict[str, Any] = {"max_bytes": 0, "min_bytes": 0, "max_records": 0, "max_wait": 0}
     reply = member.fetch(answers=renewal, is_renew_ack=True, **nothing)
     assert told(reply) == {0: (ErrorCode.none, ErrorCode.none)}
     configure(connection, member.group, share_renew_acknowledge_enable="false")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.confluent import wait_until
 from support.wire import Connection
@@ -194,7 +195,7 @@ class Told:
 
 
 @pytest.fixture
-def producer(connection: Connection, make_raw_topic) -> Transactional:
+def producer(connection: Connection, make_raw_topic: MakeRawTopic) -> Transactional:
     made = Transactional(connection, make_raw_topic(3))
     made.find()
     assert made.init().error_code == ErrorCode.none
@@ -268,7 +269,7 @@ def test_version_1_goes_on_with_its_sequences_in_the_next_transaction(
 
 
 def test_a_producer_whose_transaction_the_coordinator_aborted_may_go_on(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     producer = Transactional(connection, make_raw_topic())
     producer.find()
@@ -364,7 +365,7 @@ def test_the_first_sequence_of_an_unknown_producer(producer: Transactional, vers
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_without_a_transaction_an_unknown_producer_begins_anywhere(
-    raw_topic, connection: Connection, version: int
+    raw_topic: RawTopic, connection: Connection, version: int
 ) -> None:
     records = batch([b"v"], producer_id=connection.new_producer_id(), producer_epoch=0, sequence=5)
     assert raw_topic.produce(records, version=version).error_code == ErrorCode.none
@@ -378,7 +379,7 @@ def test_a_batch_of_a_transaction_without_a_producer_id_is_just_a_batch(
 
 
 def test_one_batch_of_a_transaction_without_a_transactional_id_refuses_the_request(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(2)
     records = [batch([b"v"], attributes=TRANSACTIONAL), batch([b"v"])]
@@ -432,7 +433,7 @@ def test_batches_of_two_producers_are_not_one_transaction(producer: Transactiona
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_zstd_is_for_version_7_and_later(raw_topic, version: int) -> None:
+def test_zstd_is_for_version_7_and_later(raw_topic: RawTopic, version: int) -> None:
     told = raw_topic.produce(batch([b"v"], attributes=ZSTD), version=version)
     if version < 7:
         assert told.error_code == ErrorCode.unsupported_compression_type
@@ -440,7 +441,9 @@ def test_zstd_is_for_version_7_and_later(raw_topic, version: int) -> None:
         assert told.error_code not in (ErrorCode.none, ErrorCode.unsupported_compression_type)
 
 
-def test_what_cannot_be_read_refuses_the_request(connection: Connection, make_raw_topic) -> None:
+def test_what_cannot_be_read_refuses_the_request(
+    connection: Connection, make_raw_topic: MakeRawTopic
+) -> None:
     """Unless the first batch of a transaction comes before it: Kafka looks no further."""
     topic = make_raw_topic(2)
     good, unreadable = batch([b"v"]), batch([b"v"], magic=3)
@@ -462,7 +465,7 @@ def test_what_cannot_be_read_refuses_the_request(connection: Connection, make_ra
     assert told(plain, unreadable) == [ErrorCode.none, ErrorCode.corrupt_message]
 
 
-def test_two_batches_are_refused_before_they_are_looked_at(raw_topic) -> None:
+def test_two_batches_are_refused_before_they_are_looked_at(raw_topic: RawTopic) -> None:
     late = batch([b"v"], timestamp=2**60)
     told = raw_topic.produce(late + late)
     assert (told.error_code, told.log_start_offset) == (ErrorCode.invalid_record, -1)
@@ -470,7 +473,7 @@ def test_two_batches_are_refused_before_they_are_looked_at(raw_topic) -> None:
 
 
 def test_where_the_log_starts_is_told_where_the_log_refused(
-    raw_topic, connection: Connection
+    raw_topic: RawTopic, connection: Connection
 ) -> None:
     raw_topic.fill(b"a", b"b", b"c")
     place = {"partition_index": 0, "offset": 2}
@@ -480,7 +483,7 @@ def test_where_the_log_starts_is_told_where_the_log_refused(
         timeout=5_000,
         topics=[{"name": raw_topic.name, "partitions": [place]}],
     )
-    known = {"producer_id": connection.new_producer_id(), "producer_epoch": 0}
+    known: dict[str, Any] = {"producer_id": connection.new_producer_id(), "producer_epoch": 0}
     assert raw_topic.produce(batch([b"v"], sequence=0, **known)).log_start_offset == 2
     gap = raw_topic.produce(batch([b"v"], sequence=5, **known))
     assert gap.error_code == ErrorCode.out_of_order_sequence_number

@@ -265,7 +265,7 @@ def test_a_replica_that_moved_away_is_not_eligible(cluster: Cluster) -> None:
 def test_who_led_last_and_has_no_replica_any_more_does_not_lead(cluster: Cluster) -> None:
     cluster.broker(4)
     topic = cluster.image.topics_by_name["alpha"]
-    nobody = {"isr": [], "leader": NO_LEADER, "last_known_elr": [4]}
+    nobody: dict[str, Any] = {"isr": [], "leader": NO_LEADER, "last_known_elr": [4]}
     apply_all(cluster.image, [PartitionChangeRecord(topic_id=topic.id, partition_id=0, **nobody)])
     assert Draft(Rules(cluster.image, Settings({})), topic, 0).record() is None
 

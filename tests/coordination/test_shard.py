@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -435,9 +437,14 @@ def test_those_who_wait_are_refused_in_the_order_in_which_they_came() -> None:
 
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         refused: list[int] = []
+
+        def ended(number: int, done: asyncio.Future[Any]) -> None:
+            if done.exception():
+                refused.append(number)
+
         for number in range(50):
             waits = shard.submit(lambda notes, now, ticket: notes.wait(now, ticket, 60.0))
-            waits.add_done_callback(lambda done, n=number: done.exception() and refused.append(n))
+            waits.add_done_callback(partial(ended, number))
         shard.unload()
         await asyncio.sleep(0)
         assert refused == list(range(50))

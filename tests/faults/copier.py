@@ -48,7 +48,7 @@ def main(bootstrap: str, source: str, target: str, name: str) -> None:
     while True:
         signal.setitimer(signal.ITIMER_REAL, STUCK_S)
         messages = consumer.consume(RECORDS_PER_TRANSACTION, 0.1)
-        errors = [message.error() for message in messages if message.error()]
+        errors = [error for message in messages if (error := message.error())]
         if any(error.fatal() or error.code() in FENCED for error in errors):
             sys.exit(f"fenced: {errors}")
         if len(messages) > len(errors):
@@ -57,9 +57,14 @@ def main(bootstrap: str, source: str, target: str, name: str) -> None:
 
 def copy(messages: list[Message], consumer: Consumer, producer: Producer, target: str) -> None:
     producer.begin_transaction()
+    last: dict[tuple[str, int], int] = {}
     for message in messages:
-        producer.produce(target, message.value(), key=message.key(), partition=message.partition())
-    last = {(m.topic(), m.partition()): m.offset() + 1 for m in messages}
+        source, partition, offset = message.topic(), message.partition(), message.offset()
+        assert source is not None
+        assert partition is not None
+        assert offset is not None
+        producer.produce(target, message.value(), key=message.key(), partition=partition)
+        last[source, partition] = offset + 1
     offsets = [TopicPartition(topic, partition, at) for (topic, partition), at in last.items()]
     try:
         insist(producer.send_offsets_to_transaction, offsets, consumer.consumer_group_metadata())

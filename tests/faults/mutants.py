@@ -64,7 +64,7 @@ def hides_what_was_aborted() -> None:
 
 def hands_out_flipped_bits() -> None:
     """Hazard 8: bytes are served as the disk gives them."""
-    reading.sound_bytes = len
+    reading.sound_bytes = len  # type: ignore[assignment]
 
 
 def acknowledges_after_its_leadership() -> None:

@@ -198,5 +198,8 @@ def copied(broker: BrokerProcess, count: int) -> dict[bytes, list[bytes]]:
         share = sum(key % PARTITIONS == partition for key in (n % KEYS for n in range(count)))
         messages = read(broker.bootstrap, TARGET, share, partition=partition, config=committed)
         for message in messages:
-            found[message.key()].append(message.value())
+            key, value = message.key(), message.value()
+            assert key is not None
+            assert value is not None
+            found[key].append(value)
     return found

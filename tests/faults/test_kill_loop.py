@@ -61,7 +61,7 @@ class Load(threading.Thread):
 
     def delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:
-            self.acknowledged.append(int(message.value()))
+            self.acknowledged.append(int(message.value() or b""))
         else:
             self.failed.append(error)
 
@@ -93,7 +93,9 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
         load.wait_for_progress()
         load.done.set()
         load.join()
-        stored = [int(m.value()) for m in read(broker.bootstrap, "load", len(load.acknowledged))]
+        stored = [
+            int(m.value() or b"") for m in read(broker.bootstrap, "load", len(load.acknowledged))
+        ]
     finally:
         broker.discard()
     assert not load.failed, load.failed[0]

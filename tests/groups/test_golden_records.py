@@ -59,7 +59,7 @@ def test_classic_groups_go_on() -> None:
     group = groups.groups["classic-1"]
     assert isinstance(group, ClassicGroup)
     assert (group.state, group.generation, len(group.members)) == (State.STABLE, 2, 2)
-    assert group.subscribed_topics == {"t"}
+    assert group.subscribed_topics == frozenset({"t"})
     static = groups.groups["static-1"]
     assert isinstance(static, ClassicGroup)
     assert list(static.static_ids) == ["i1"]

@@ -304,7 +304,7 @@ def test_endpoints_are_told_with_their_partitions() -> None:
     settle(one, two)
     reply = two.send(two.epoch, endpoint_information_epoch=-7)
     assert not isinstance(reply, KafkaError)
-    (shown,) = reply.response.partitions_by_user_endpoint or ()
+    (shown,) = reply.response.partitions_by_user_endpoint or []
     assert (shown.user_endpoint.host, shown.user_endpoint.port) == ("here", 1)
     (active,) = shown.active_partitions
     assert (active.topic, active.partitions) == ("lines", [i for _, i in sorted(one.has.active)])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,11 @@ CONSOLE_PRODUCER = f"{TOOLS}.ConsoleProducer"
 CONSOLE_CONSUMER = f"{TOOLS}.consumer.ConsoleConsumer"
 
 
+RunTool = Callable[..., Ran]
+
+
 @pytest.fixture
-def run(toolbox: Toolbox, bootstrap: str):
+def run(toolbox: Toolbox, bootstrap: str) -> RunTool:
     """Run a tool against the broker."""
 
     def run_tool(tool: str, *args: str, input: str = "") -> Ran:
@@ -30,7 +34,7 @@ def run(toolbox: Toolbox, bootstrap: str):
     return run_tool
 
 
-def test_kafka_topics_creates_lists_describes_alters_and_deletes(run, name: str) -> None:
+def test_kafka_topics_creates_lists_describes_alters_and_deletes(run: RunTool, name: str) -> None:
     made = run(
         TOPICS, "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=9999"
     )
@@ -51,14 +55,16 @@ def test_kafka_topics_creates_lists_describes_alters_and_deletes(run, name: str)
     run(TOPICS, "--delete", "--topic", name)
 
 
-def test_kafka_topics_refuses_what_exists(toolbox: Toolbox, run, bootstrap: str, name: str) -> None:
+def test_kafka_topics_refuses_what_exists(
+    toolbox: Toolbox, run: RunTool, bootstrap: str, name: str
+) -> None:
     run(TOPICS, "--create", "--topic", name)
     again = toolbox.attempt(TOPICS, "--bootstrap-server", bootstrap, "--create", "--topic", name)
     assert again.exit == 1
     assert f"Topic '{name}' already exists" in again.output + again.errors
 
 
-def test_the_console_tools_pass_records_through(run, name: str) -> None:
+def test_the_console_tools_pass_records_through(run: RunTool, name: str) -> None:
     run(TOPICS, "--create", "--topic", name)
     run(
         CONSOLE_PRODUCER,
@@ -86,7 +92,7 @@ def test_the_console_tools_pass_records_through(run, name: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_the_console_tools_understand_every_codec(run, name: str, codec: str) -> None:
+def test_the_console_tools_understand_every_codec(run: RunTool, name: str, codec: str) -> None:
     run(TOPICS, "--create", "--topic", name)
     run(CONSOLE_PRODUCER, "--topic", name, "--compression-codec", codec, input="one\ntwo\n")
     read = run(CONSOLE_CONSUMER, "--topic", name, "--from-beginning", "--max-messages", "2")
@@ -94,7 +100,7 @@ def test_the_console_tools_understand_every_codec(run, name: str, codec: str) ->
 
 
 def test_kafka_consumer_groups_lists_describes_resets_and_deletes(
-    run, bootstrap: str, name: str
+    run: RunTool, bootstrap: str, name: str
 ) -> None:
     create_topic(bootstrap, name)
     produce(bootstrap, name, [b"v"] * 10)
@@ -124,7 +130,7 @@ def test_kafka_consumer_groups_lists_describes_resets_and_deletes(
     assert name not in run(GROUPS, "--list").lines
 
 
-def test_kafka_configs_alters_and_describes(run, bootstrap: str, name: str) -> None:
+def test_kafka_configs_alters_and_describes(run: RunTool, bootstrap: str, name: str) -> None:
     create_topic(bootstrap, name)
     topic = ("--entity-type", "topics", "--entity-name", name)
     run(
@@ -145,7 +151,7 @@ def test_kafka_configs_alters_and_describes(run, bootstrap: str, name: str) -> N
     assert "log.segment.bytes=1073741824" in everything.output
 
 
-def test_kafka_get_offsets_tells_first_and_last(run, bootstrap: str, name: str) -> None:
+def test_kafka_get_offsets_tells_first_and_last(run: RunTool, bootstrap: str, name: str) -> None:
     create_topic(bootstrap, name, partitions=2)
     produce(bootstrap, name, [b"v"] * 7, partition=1)
     offsets = f"{TOOLS}.GetOffsetShell"
@@ -155,7 +161,7 @@ def test_kafka_get_offsets_tells_first_and_last(run, bootstrap: str, name: str) 
 
 
 def test_kafka_delete_records_moves_the_start(
-    run, bootstrap: str, name: str, tmp_path: Path
+    run: RunTool, bootstrap: str, name: str, tmp_path: Path
 ) -> None:
     create_topic(bootstrap, name)
     produce(bootstrap, name, [b"v"] * 7)
@@ -167,7 +173,9 @@ def test_kafka_delete_records_moves_the_start(
     assert f"partition: {name}-0\tlow_watermark: 3" in deleted.output
 
 
-def test_kafka_log_dirs_tells_sizes(run, broker: BrokerProcess, bootstrap: str, name: str) -> None:
+def test_kafka_log_dirs_tells_sizes(
+    run: RunTool, broker: BrokerProcess, bootstrap: str, name: str
+) -> None:
     create_topic(bootstrap, name)
     produce(bootstrap, name, [b"v" * 1000])
     described = run(f"{TOOLS}.LogDirsCommand", "--describe", "--topic-list", name).lines[-1]
@@ -179,7 +187,7 @@ def test_kafka_log_dirs_tells_sizes(run, broker: BrokerProcess, bootstrap: str, 
     assert partition["size"] > 1000
 
 
-def test_kafka_metadata_quorum_tells_leader_and_lag(run) -> None:
+def test_kafka_metadata_quorum_tells_leader_and_lag(run: RunTool) -> None:
     quorum = f"{TOOLS}.MetadataQuorumCommand"
     status = dict(line.split(":", 1) for line in run(quorum, "describe", "--status").lines)
     assert status["LeaderId"].strip() == "1"
@@ -191,7 +199,7 @@ def test_kafka_metadata_quorum_tells_leader_and_lag(run) -> None:
 
 
 def test_kafka_cluster_and_features_and_api_versions(
-    run, toolbox: Toolbox, broker: BrokerProcess
+    run: RunTool, toolbox: Toolbox, broker: BrokerProcess
 ) -> None:
     address = ("--bootstrap-server", broker.bootstrap)
     cluster = toolbox.run(f"{TOOLS}.ClusterTool", "cluster-id", *address)
@@ -205,7 +213,7 @@ def test_kafka_cluster_and_features_and_api_versions(
     assert "Fetch(1): 4 to 18 [usable: 18]" in versions
 
 
-def test_the_performance_tools_run_to_their_end(run, bootstrap: str, name: str) -> None:
+def test_the_performance_tools_run_to_their_end(run: RunTool, bootstrap: str, name: str) -> None:
     create_topic(bootstrap, name)
     produced = run(
         f"{TOOLS}.ProducerPerformance",

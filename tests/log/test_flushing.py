@@ -193,7 +193,12 @@ def test_everybody_who_waits_shares_one_flush(
     log = open_orders(LogConfig(flush_messages=1))
     flushes = []
     begin = log.begin_flush
-    monkeypatch.setattr(log, "begin_flush", lambda: flushes.append(1) or begin())
+
+    def counted() -> object:
+        flushes.append(1)
+        return begin()
+
+    monkeypatch.setattr(log, "begin_flush", counted)
 
     async def produce() -> None:
         with ThreadPoolExecutor(1) as executor:

@@ -1,13 +1,14 @@
 """What a leader refuses, with the codes that a running Kafka gave, and what it rewrites."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.config import LogConfig
-from ottla.log.partition_log import Origin, PartitionLog
+from ottla.log.partition_log import PartitionLog
 from ottla.log.validation import InvalidRecords
 from ottla.wire.compression import Codec, compress
 from ottla.wire.record_batch import (
@@ -24,7 +25,7 @@ from support.log_batches import NOW, append, batch, records_in
 Open = Callable[..., PartitionLog]
 
 
-def refusal(log: PartitionLog, data: bytes, **how: Origin) -> ErrorCode:
+def refusal(log: PartitionLog, data: bytes, **how: Any) -> ErrorCode:
     with pytest.raises(KafkaError) as refused:
         log.append_as_leader(data, leader_epoch=0, now_ms=NOW, **how)
     assert log.log_end_offset == 0

@@ -1,5 +1,7 @@
 """Records add up to an image, and a snapshot of it makes the same image again."""
 
+from typing import Any
+
 import pytest
 
 from ottla.errors import OttlaError
@@ -197,7 +199,7 @@ def test_new_replicas_without_directories_have_none_assigned() -> None:
 
 def test_clearing_the_eligible_leaders_of_a_topic_leaves_the_others() -> None:
     image = Image()
-    lost = {"isr": [], "leader": -1, "eligible_leader_replicas": [1]}
+    lost: dict[str, Any] = {"isr": [], "leader": -1, "eligible_leader_replicas": [1]}
     apply_all(
         image,
         [

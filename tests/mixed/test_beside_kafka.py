@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
@@ -92,9 +92,14 @@ def in_sync_everywhere(admin: AdminClient) -> bool:
 
 def fill(bootstrap: str, topic: str, first: int) -> None:
     lost: list[object] = []
+
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        if error:
+            lost.append(1)
+
     producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
     for number in range(first, first + RECORDS):
-        producer.produce(topic, str(number), on_delivery=lambda error, _: error and lost.append(1))
+        producer.produce(topic, str(number), on_delivery=delivered)
     assert producer.flush(SECONDS_MAX) == 0
     assert lost == []
 

@@ -24,7 +24,7 @@ class World:
         self.now = 100.0
         self.told: list[str | None] = []
         self.walks = 0
-        self.log = SimpleNamespace(
+        self.log: Any = SimpleNamespace(
             damage=None,
             log_end_offset=50,
             health=DirectoryHealth(Path("/data")),

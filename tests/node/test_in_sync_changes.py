@@ -94,6 +94,6 @@ def test_a_late_refusal_does_not_withdraw_the_proposal_that_came_after() -> None
         leader.perform(leader.in_sync.decided(0.0, (1, 2, 3), (1, 2)))
         leader.perform(leader.in_sync.fetched(0.0, 3, 5, broker_epoch=2, eligible=True))
         await asyncio.sleep(PAUSE_S)
-        assert leader.in_sync.proposed == {1, 2, 3}
+        assert leader.in_sync.proposed == frozenset({1, 2, 3})
 
     run_virtually(story())

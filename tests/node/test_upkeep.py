@@ -32,7 +32,7 @@ from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
 from ottla.node.node import Node
 from ottla.node.upkeep import Upkeep, UpkeepIntervals
-from ottla.ports.disk import Sync
+from ottla.ports.disk import Sync, write_durably
 from support.log_batches import NOW, append, batch, values_from
 from support.nodes import alter_own, settings, until
 
@@ -49,7 +49,7 @@ class BusyDirectory(LogDirectory):
 def test_checkpoints_that_fall_together_leave_the_directory_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = checkpoints.write_durably
+    write = write_durably
     under_way: list[Path] = []
 
     def write_slowly(path: Path, content: bytes, sync: Sync) -> None:

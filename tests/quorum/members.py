@@ -155,7 +155,7 @@ class Members:
                     return leader
 
 
-async def eventually(question: Callable[[], T | None], seconds: float = 60.0) -> T:
+async def eventually(question: Callable[..., T | None], seconds: float = 60.0) -> T:
     """Ask until the answer is there."""
     async with asyncio.timeout(seconds):
         while not (answer := question()):

@@ -59,7 +59,7 @@ def answer(leader: PartitionLog, follower: FollowedPartition) -> PartitionData:
     return PartitionData(
         high_watermark=leader.high_watermark,
         log_start_offset=leader.log_start_offset,
-        records=read.fetch_cold() if read.cold else read.data,
+        records=bytes(read.fetch_cold() if read.cold else read.data),
     )
 
 

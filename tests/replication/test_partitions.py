@@ -99,11 +99,20 @@ def test_a_replica_without_a_log_that_moves_away_is_forgotten_with_its_files(
 ) -> None:
     (tmp_path / "orders-0").mkdir()
     broker.directory.unusable[ORDERS] = "it is damaged"
-    two = {"replicas": [1, 2], "isr": [2], "leader": 2, "directories": [HERE, ELSEWHERE]}
+    two: dict[str, Any] = {
+        "replicas": [1, 2],
+        "isr": [2],
+        "leader": 2,
+        "directories": [HERE, ELSEWHERE],
+    }
     broker.learns(*orders(**two))
     assert list(broker.partitions.offline) == [(A, 0)]
     assert broker.told == 1
-    gone = {"replicas": [3, 2], "isr": [3, 2], "directories": [ELSEWHERE, ELSEWHERE]}
+    gone: dict[str, Any] = {
+        "replicas": [3, 2],
+        "isr": [3, 2],
+        "directories": [ELSEWHERE, ELSEWHERE],
+    }
     broker.learns(PartitionChangeRecord(topic_id=A, partition_id=0, **gone))
     assert not list(broker.partitions.offline)
     assert not (tmp_path / "orders-0").exists()

@@ -91,7 +91,7 @@ def test_members_share_partitions_out_and_share_them() -> None:
     assert len(others) == len(mine) == 1
     assert others | mine == {0, 1}
     third = has(beat(driver, "c", 0, "t"))
-    targets = [set(*one.values()) for one in group_of(driver).targets.values()]
+    targets = [set[int](*one.values()) for one in group_of(driver).targets.values()]
     assert third in targets
     assert sorted(len(one) for one in targets) == [1, 1, 2]  # two members for each partition
 

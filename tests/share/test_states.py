@@ -2,12 +2,13 @@
 
 import time
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.machine import Decision, Instant
+from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
 from ottla.groups.share.delivery import Batch, DeliveryState
@@ -19,7 +20,7 @@ PLACE = Place("g", b"t" * 16, 0)
 AVAILABLE, DONE = DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED
 
 
-def take(states: ShareStates, decision: Decision[object]) -> list[type]:
+def take(states: ShareStates, decision: Decision[Any]) -> list[type]:
     for entry in decision.records:
         states.replay(-1, -1, *entry)
     return [type(entry.value) for entry in decision.records]
@@ -31,7 +32,7 @@ def write(
     return take(states, states.write(NOW, PLACE, epoch, leader, start, 0, batches))
 
 
-def begun(**options: int) -> ShareStates:
+def begun(**options: Any) -> ShareStates:
     """A leader has read, and may write."""
     states = ShareStates(**options)
     assert take(states, states.initialize(NOW, PLACE, 0, -1)) == [ShareSnapshotValue]
@@ -154,7 +155,7 @@ class Log:
         self.states = ShareStates(3, lambda: self.end, **options)
         self.states.loaded(NOW)
 
-    def take(self, decision: Decision[object]) -> None:
+    def take(self, decision: Decision[Any]) -> None:
         for entry in decision.records:
             self.states.replay(-1, -1, *entry)
             self.end += 1
@@ -182,7 +183,8 @@ def test_what_lies_before_the_oldest_snapshot_is_not_needed() -> None:
 
 
 def test_loading_from_a_pruned_log_gives_the_same_states() -> None:
-    log, records = Log(), []
+    log = Log()
+    records: list[Entry] = []
     log.write(PLACE, 1)
     for _ in range(8):
         decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [Batch(0, log.end, DONE, 1)])

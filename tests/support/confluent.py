@@ -10,6 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 SECONDS_MAX = 30
 
+# A lambda that binds the variable of a loop has a parameter: `lambda n=n: …`.
+Condition = Callable[..., bool]
+
 
 def create_topic(
     bootstrap: str,
@@ -43,7 +46,9 @@ def produce(
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         assert error is None, error
-        offsets.append(message.offset())
+        offset = message.offset()
+        assert offset is not None
+        offsets.append(offset)
 
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, **(config or {})})
     for value in values:
@@ -93,7 +98,7 @@ def take(consumer: Consumer, count: int, seconds: float = SECONDS_MAX) -> list[M
 
 
 def poll_until(
-    condition: Callable[[], bool], *consumers: Consumer, seconds: float = SECONDS_MAX
+    condition: Condition, *consumers: Consumer, seconds: float = SECONDS_MAX
 ) -> list[Message]:
     """Poll the consumers in turn until the condition holds; the messages that came meanwhile."""
     messages: list[Message] = []
@@ -113,7 +118,7 @@ def close_together(consumers: list[Consumer]) -> None:
         list(pool.map(Consumer.close, consumers))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = SECONDS_MAX) -> None:
+def wait_until(condition: Condition, seconds: float = SECONDS_MAX) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"

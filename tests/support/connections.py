@@ -17,7 +17,7 @@ def connection(
     unread_replies: UnreadReplies,
     *,
     request_memory: RequestMemory | None = None,
-    lost: Callable[[], object] = lambda: None,
+    lost: Callable[[], None] = lambda: None,
 ) -> Connection:
     share = (request_memory or RequestMemory(FRAME_BYTES_MAX, lambda: 0.0)).share()
     return Connection(

@@ -67,7 +67,7 @@ def fetch_with_spark(folder: Path) -> None:
         script = Path(ivy) / "empty.py"
         script.touch()
         options = ["--master", "local[1]", "--conf", f"spark.jars.ivy={ivy}"]
-        command = [submit, *options, "--packages", ",".join(PACKAGES), script]
+        command = [str(submit), *options, "--packages", ",".join(PACKAGES), str(script)]
         subprocess.run(command, check=True, capture_output=True)
         for jar in (Path(ivy) / "jars").glob("*.jar"):
             group_and_name = jar.name  # org.apache.kafka_kafka-clients-….jar

@@ -159,7 +159,7 @@ def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
     consumer.close()
 
 
-def committed(bootstrap: str, group: str, topic: str) -> tuple[int, str]:
+def committed(bootstrap: str, group: str, topic: str) -> tuple[int, str | None]:
     """A coordinator that still loads says so, and the client does not ask again by itself."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     found: list[TopicPartition] = []
@@ -191,5 +191,6 @@ def watermarks(bootstrap: str, topic: str) -> tuple[int, int]:
 
 
 def last_round(messages: list[Message]) -> str:
-    value: bytes = messages[-1].value()
+    value = messages[-1].value()
+    assert value is not None
     return value.decode()

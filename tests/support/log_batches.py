@@ -1,5 +1,7 @@
 """Batches for tests of the log."""
 
+from typing import Any
+
 from ottla.log.partition_log import Appended, PartitionLog
 from ottla.wire.compression import Codec
 from ottla.wire.record_batch import NewRecord, Record, build_batch, iterate_batches, iterate_records
@@ -12,13 +14,13 @@ def batch(
     at: int = NOW,
     key: bytes | None = None,
     codec: Codec = Codec.NONE,
-    **fields: int,
+    **fields: Any,
 ) -> bytes:
     records = [NewRecord(at + n, key, value) for n, value in enumerate(values)]
-    return build_batch(records, codec=codec, **fields)  # type: ignore[arg-type]
+    return build_batch(records, codec=codec, **fields)
 
 
-def append(log: PartitionLog, *values: bytes, at: int = NOW, **fields: int) -> Appended:
+def append(log: PartitionLog, *values: bytes, at: int = NOW, **fields: Any) -> Appended:
     return log.append_as_leader(batch(*values, at=at, **fields), leader_epoch=0, now_ms=NOW)
 
 

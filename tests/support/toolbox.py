@@ -53,7 +53,9 @@ class Toolbox:
     def attempt(self, tool: str, *args: str, input: str = "") -> Ran:
         return Ran(**self.ask({"tool": tool, "args": args, "input": input}))
 
-    def scenario(self, name: str, bootstrap: str, config: dict[str, str] | None = None, **args):
+    def scenario(
+        self, name: str, bootstrap: str, config: dict[str, str] | None = None, **args: Any
+    ) -> Any:
         reply = self.ask(
             {"scenario": name, "args": {"bootstrap": bootstrap, "config": config or {}, **args}}
         )

@@ -68,7 +68,10 @@ class Counts:
     def total(self) -> int:
         for message in self.consumer.consume(500, 0.2):
             if message.error() is None:
-                self.told[message.key().decode()].append(int(message.value()))
+                key, value = message.key(), message.value()
+                assert key is not None
+                assert value is not None
+                self.told[key.decode()].append(int(value))
         return sum(map(len, self.told.values()))
 
 

@@ -1,9 +1,12 @@
 """Stop one broker, start the other on the same directory, and go back: everything is there."""
 
+from collections.abc import Callable
+
 import pytest
 
 from support.brokers import BrokerProcess, Kind
 from support.ledger import Ledger
+from swap.conftest import Turn
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
@@ -19,7 +22,11 @@ def kill(broker: BrokerProcess) -> None:
 @pytest.mark.parametrize("end", [stop, kill])
 @pytest.mark.parametrize("kafka_first", [False, True], ids=["from-ottla", "from-kafka"])
 def test_two_brokers_take_turns_on_one_directory(
-    turn, broker_kind: Kind, other_kind: Kind, kafka_first: bool, end
+    turn: Turn,
+    broker_kind: Kind,
+    other_kind: Kind,
+    kafka_first: bool,
+    end: Callable[[BrokerProcess], None],
 ) -> None:
     first, second = (other_kind, broker_kind) if kafka_first else (broker_kind, other_kind)
     ledger = Ledger()

@@ -50,7 +50,7 @@ class Reader:
         self.assigned = self.read = 0
         self.consumer.subscribe([TOPIC], on_assign=self._assigned)
 
-    def _assigned(self, consumer: Consumer, partitions: list[object]) -> None:
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self.assigned += bool(partitions)
 
     def read_up_to(self, count: int) -> None:
@@ -102,7 +102,7 @@ class Copier:
     def visible(self, count: int) -> list[str]:
         committed = {"isolation.level": "read_committed"}
         found = read(self._bootstrap, OUT, count, config=committed)
-        return [message.value().decode() for message in found]
+        return [(message.value() or b"").decode() for message in found]
 
 
 @pytest.mark.parametrize("end", [BrokerProcess.stop, BrokerProcess.kill9], ids=["stop", "kill"])

@@ -11,6 +11,7 @@ from ottla.ids import TopicPartition
 from ottla.transactions import machine, records
 from ottla.transactions.machine import EndTransaction, InitProducer, Step
 from ottla.transactions.states import LAST_EPOCH, State, Transaction
+from ottla.wire.records.transactions import TransactionLogValue
 
 ORDERS = TopicPartition("orders", 0)
 TOTALS = TopicPartition("totals", 3)
@@ -275,6 +276,7 @@ def test_what_kafka_wrote_is_read_and_written_byte_for_byte() -> None:
     key = b"\x00\x00\x00\x03tv2"
     entry = decode_entry(key, value, records.RECORDS)
     assert entry is not None
+    assert isinstance(entry[1], TransactionLogValue)
     transaction = records.transaction_of("tv2", entry[1])
     assert transaction.state is State.ONGOING
     assert transaction.partitions == {TopicPartition("t", 0), TopicPartition("u", 0)}

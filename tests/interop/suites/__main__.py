@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from interop.suites.clients import SUITES
 from interop.suites.suite import Place, Results, Suite
@@ -95,7 +96,7 @@ def brokers(suite: Suite, kind: Kind, work: Path, nodes: int | None) -> Iterator
     settings, path = dict(suite.settings), work / "broker"
     nodes = nodes or len(suite.ports or (0,))
     if nodes == 1:
-        port = {"port": suite.ports[0]} if suite.ports else {}
+        port: dict[str, Any] = {"port": suite.ports[0]} if suite.ports else {}
         home = Home(path=path, settings=settings, host=suite.host, **port)
         with running(kind, home) as broker:
             yield broker.bootstrap

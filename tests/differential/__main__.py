@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -140,9 +141,7 @@ def judge_seed(
         if not found.repeated:
             continue
         if not asked.whole:
-            found = shrink(
-                found, lambda tried, mode=mode: compare(both, tried, mode, asked.past, again=1)
-            )
+            found = shrink(found, partial(compare, both, mode=mode, past=asked.past, again=1))
         print(report(found) + "\n", flush=True)
 
 

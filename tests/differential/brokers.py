@@ -12,6 +12,7 @@ from pathlib import Path
 
 from differential.link import Link
 from differential.running import Broker, is_retriable
+from ottla.wire.message import Message
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.offset_fetch import (
@@ -135,7 +136,7 @@ def warm_up(bootstrap: str) -> None:
         for kind in (GROUP, TRANSACTION)
     ]
     group = OffsetFetchRequestGroup(group_id="warm-up", topics=None)
-    asked = [
+    asked: list[tuple[Message, int, type[Message]]] = [
         *((request, version, FindCoordinatorResponse) for request, version in finding),
         (OffsetFetchRequest(groups=[group]), 8, OffsetFetchResponse),
         (InitProducerIdRequest(transactional_id=None), 4, InitProducerIdResponse),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence as Values
 from random import Random
 from struct import pack
-from typing import Any, TypeVar
+from typing import Any
 
 from differential.steps import Step, any_version
 from differential.symbols import Name, Ref, made, topic_id
@@ -12,11 +12,10 @@ from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.wire.record_batch import NewRecord, build_batch
 
-T = TypeVar("T")
 TIMESTAMP = 1_700_000_000_000
 
 
-def rarely(random: Random, chance: float, wrong: T, right: T) -> T:
+def rarely(random: Random, chance: float, wrong: Any, right: Any) -> Any:
     return wrong if random.random() < chance else right
 
 
@@ -36,7 +35,9 @@ def records(
 ) -> bytes:
     """One batch. Numbers beyond their fields wrap, as arithmetic of clients does."""
     inside = [
-        NewRecord(timestamp=timestamp + n, key=key and key.encode(), value=value.encode())
+        NewRecord(
+            timestamp=timestamp + n, key=None if key is None else key.encode(), value=value.encode()
+        )
         for n, value in enumerate(values)
     ]
     return build_batch(

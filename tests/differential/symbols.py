@@ -8,7 +8,7 @@ was refused or dropped, stands for its `otherwise`, the same on both sides.
 import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.wire.message import Message
 
@@ -41,8 +41,14 @@ class Symbol(Protocol):
     def value(self, bindings: Bindings) -> Any: ...
 
 
+if TYPE_CHECKING:
+    AnyField = Any  # a symbol stands in fields of every type, and the message is checked when sent
+else:
+    AnyField = object
+
+
 @dataclass(frozen=True)
-class Name:
+class Name(AnyField):
     """A name of this sequence's own: a topic, a group, a transactional id, an instance id."""
 
     of: str
@@ -55,7 +61,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Ref:
+class Ref(AnyField):
     """What an earlier answer told under this key; `back` steps older, `plus` a number."""
 
     key: str

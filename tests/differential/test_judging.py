@@ -10,7 +10,7 @@ from differential.comparable import Comparable, Comparer, differences
 from differential.comparing import Sides, compare
 from differential.running import Patience
 from differential.shrinking import shrink
-from differential.steps import Area, Sequence, Step
+from differential.steps import Area, Pause, Restart, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
 from ottla.errors import ErrorCode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
@@ -30,6 +30,12 @@ def sequence(*generations: int) -> Sequence:
     return Sequence(area="made-up", seed=0, moves=moves)
 
 
+def generation(move: Step | Pause | Restart) -> int:
+    assert isinstance(move, Step)
+    assert isinstance(move.request, HeartbeatRequest)
+    return move.request.generation_id
+
+
 def answering(answer: Callable[[list[int], int], Comparable]) -> Callable[..., list[Comparable]]:
     """A broker whose answer depends on the generations it was told, and on how often it ran."""
     ran = 0
@@ -37,7 +43,7 @@ def answering(answer: Callable[[list[int], int], Comparable]) -> Callable[..., l
     def run(asked: Sequence, patience: Patience) -> list[Comparable]:
         nonlocal ran
         ran += 1
-        told = [move.request.generation_id for move in asked.moves]
+        told = [generation(move) for move in asked.moves]
         return [answer(told[: n + 1], ran) for n in range(len(told))]
 
     return run
@@ -95,7 +101,7 @@ def test_what_a_difference_does_not_need_is_dropped() -> None:
     found = compare(both, sequence(*range(12)), "patient")
     assert found is not None
     least = shrink(found, lambda tried: compare(both, tried, "patient"))
-    assert [step.request.generation_id for step in least.sequence.moves] == [2, 5, 7]
+    assert [generation(step) for step in least.sequence.moves] == [2, 5, 7]
 
 
 def test_a_symbol_is_what_its_own_side_was_told() -> None:

@@ -1,6 +1,7 @@
 """Fetch: sessions, limits, epochs, offsets; partitions grow and lose their beginnings."""
 
 from random import Random
+from typing import Any
 
 from differential.drawing import batch, produce, rarely, weighted
 from differential.steps import Area, Move, Step, Topic, any_version
@@ -57,7 +58,7 @@ class Reader:
         )
 
 
-def limits(random: Random) -> dict[str, object]:
+def limits(random: Random) -> dict[str, Any]:
     return {
         "max_wait_ms": random.choice((0, 0, 20)),
         "min_bytes": random.choice((0, 1, 1, 5000)),

@@ -4,7 +4,7 @@ from random import Random
 
 from differential.drawing import rarely, weighted
 from differential.steps import Area, Move, Step, Topic, any_version
-from differential.symbols import INVENTED_UUID, Name, topic_id
+from differential.symbols import INVENTED_UUID, Name, Ref, topic_id
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.list_groups import ListGroupsRequest
 from ottla.wire.messages.offset_commit import (
@@ -33,17 +33,17 @@ def group(random: Random) -> Name:
     return Name(random.choice("gh"))
 
 
-def named(random: Random, most: int = 2) -> list[tuple[Name | str, object, list[int]]]:
+def named(random: Random, most: int = 2) -> list[tuple[Name | str, Ref | bytes, list[int]]]:
     """Name, id and partitions of some topics, of which some are not there."""
-    found: list[tuple[Name | str, object, list[int]]] = []
+    found: list[tuple[Name | str, Ref | bytes, list[int]]] = []
     for name in random.sample(sorted(TOPICS), random.randint(1, most)):
         some = random.sample(range(TOPICS[name]), random.randint(1, TOPICS[name]))
         some += rarely(random, 0.08, [9], []) + rarely(random, 0.04, [-1], [])
         some += rarely(random, 0.01, some[:1], [])
         found.append((Name(name), topic_id(name), some))
     if random.random() < 0.1:
-        name = random.choice((Name("missing"), "", "bad name!"))
-        found.append((name, random.choice((INVENTED_UUID, bytes(16))), [0]))
+        absent = random.choice((Name("missing"), "", "bad name!"))
+        found.append((absent, random.choice((INVENTED_UUID, bytes(16))), [0]))
     return found + rarely(random, 0.01, found[:1], [])
 
 
@@ -120,9 +120,8 @@ def delete(random: Random) -> Step:
 
 
 def delete_group(random: Random) -> Step:
-    request = DeleteGroupsRequest(
-        groups_names=random.choice(([Name("g")], [Name("h")], [Name("g"), Name("h")]))
-    )
+    names: tuple[list[str], ...] = ([Name("g")], [Name("h")], [Name("g"), Name("h")])
+    request = DeleteGroupsRequest(groups_names=random.choice(names))
     return Step(request=request, version=any_version(random, DeleteGroupsRequest))
 
 

@@ -113,20 +113,19 @@ def answer(
     if what == "none":
         return []
     if what == "odd":
-        return random.choice(
-            (
-                [(last, first - 1, [ACCEPT])],
-                [(first, last, [])],
-                [(first, last, [ACCEPT, ACCEPT])],
-                [(first, last, [7])],
-                [(first, last, [-1])],
-                [(first, last, [RENEW])],
-                [(first, last + 5, [ACCEPT])],
-                [(last + 100, last + 101, [ACCEPT])],
-                [(first, last, [ACCEPT]), (first, last, [ACCEPT])],
-                [(max(first - 2, 0), last, [favourite])],
-            )
+        odd: tuple[list[tuple[int, int, list[int]]], ...] = (
+            [(last, first - 1, [ACCEPT])],
+            [(first, last, [])],
+            [(first, last, [ACCEPT, ACCEPT])],
+            [(first, last, [7])],
+            [(first, last, [-1])],
+            [(first, last, [RENEW])],
+            [(first, last + 5, [ACCEPT])],
+            [(last + 100, last + 101, [ACCEPT])],
+            [(first, last, [ACCEPT]), (first, last, [ACCEPT])],
+            [(max(first - 2, 0), last, [favourite])],
         )
+        return random.choice(odd)
     return [(first, last, [favourite])]
 
 

@@ -68,8 +68,9 @@ def odd_name(random: Random, *, and_internal: bool = False) -> Name | str:
 
 
 def create(random: Random) -> Step:
-    names = [Name(n) for n in random.sample(NAMES, random.choice((1, 1, 2)))]
-    binds = {f"topic.{names[0].of}": "topics.0.topic_id"}
+    some = random.sample(NAMES, random.choice((1, 1, 2)))
+    names: list[Name | str] = [Name(n) for n in some]
+    binds = {f"topic.{some[0]}": "topics.0.topic_id"}
     if random.random() < 0.06:
         names.append(random.choice(("", ".", "bad name!", "x" * 250, names[0])))
         binds = {}  # who comes first in the answer is not said
@@ -83,17 +84,16 @@ def create(random: Random) -> Step:
 
 def creatable(random: Random, topic: Name | str) -> CreatableTopic:
     if random.random() < 0.15:
-        assignments = random.choice(
-            (
-                {0: [1]},
-                {0: [1], 1: [1]},
-                {1: [1]},
-                {0: [1, 1]},
-                {0: [9]},
-                {0: []},
-                {0: [1], 2: [1]},
-            )
+        assigned: tuple[dict[int, list[int]], ...] = (
+            {0: [1]},
+            {0: [1], 1: [1]},
+            {1: [1]},
+            {0: [1, 1]},
+            {0: [9]},
+            {0: []},
+            {0: [1], 2: [1]},
         )
+        assignments = random.choice(assigned)
         counts = rarely(random, 0.1, (1, 1), (-1, -1))
     else:
         assignments = {}
@@ -165,7 +165,7 @@ def metadata(random: Random) -> Step:
         asked.append(
             MetadataRequestTopic(name=random.choice(("", "bad name!", Name("missing"), topic)))
         )
-    everything = None if version >= 1 else []
+    everything: list[MetadataRequestTopic] | None = None if version >= 1 else []
     request = MetadataRequest(
         topics=everything if random.random() < 0.15 else asked,
         allow_auto_topic_creation=False,

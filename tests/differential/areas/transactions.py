@@ -6,6 +6,7 @@ from typing import Any
 from differential.drawing import batch, look, produce, rarely, weighted
 from differential.steps import Area, Move, Pause, Step, Topic, any_version
 from differential.symbols import INVENTED_ID, Name, Ref
+from ottla.wire.message import Message
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -241,6 +242,7 @@ def observe(random: Random) -> Step:
         return look(random, *random.choice((("t", 2), ("u", 1))))
     if kind == "committed":
         return committed(random)
+    request: Message
     if kind == "describe":
         request = DescribeTransactionsRequest(transactional_ids=[Name("x"), Name("y")])
     elif kind == "producers":

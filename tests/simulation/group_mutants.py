@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ottla.coordination import loading
 from ottla.coordination import shard as shards
 from ottla.coordination.loading import replay_record
 from ottla.coordination.log import ShardLog
@@ -98,7 +99,7 @@ def offsets_of_living_groups_expire(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_expire_while_they_are_loaded(patch: pytest.MonkeyPatch) -> None:
     """16: tombstones for what seemed old halfway through the log hit what came after it."""
-    right_load, right_loaded = shards.load, Groups.loaded
+    right_load, right_loaded = loading.load, Groups.loaded
     hasty: list[Entry] = []
 
     async def load(machine: Groups, log: ShardLog, name: str) -> int:

@@ -14,7 +14,7 @@ from ottla.coordination import shard as shards
 from ottla.coordination.machine import Decision, Instant, Ticket
 from ottla.coordination.shard import Shard
 from ottla.errors import ErrorCode
-from ottla.log import partition_log, recovery
+from ottla.log import partition_log, rebuilding, recovery
 from ottla.log.partition_log import PartitionLog
 from ottla.log.producers import ProducerStates, Verification
 from ottla.log.segment import Segment
@@ -32,8 +32,8 @@ def everything_committed_by_replicas_is_stable(patch: pytest.MonkeyPatch) -> Non
 
 def the_stable_offset_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
     """12: an offset too many."""
-    right = PartitionLog.last_stable_offset.fget
-    assert right is not None
+    defined: Any = PartitionLog.last_stable_offset
+    right = defined.fget
 
     def last_stable_offset(self: PartitionLog) -> int:
         return min(right(self) + 1, self.high_watermark)
@@ -43,7 +43,7 @@ def the_stable_offset_is_one_too_far(patch: pytest.MonkeyPatch) -> None:
 
 def aborted_transactions_are_forgotten_by_recovery(patch: pytest.MonkeyPatch) -> None:
     """12: the index of aborted transactions is cut, and nobody fills it again."""
-    right = recovery.rebuild_producers
+    right = rebuilding.rebuild_producers
 
     def rebuild(producers: Any, snapshots: Any, segments: list[Segment], *rest: Any) -> None:
         right(producers, snapshots, segments, *rest)
@@ -113,7 +113,7 @@ def what_waited_is_not_looked_at_again(patch: pytest.MonkeyPatch) -> None:
         self.__class__ = Hasty
 
     class Hasty(transaction_verification.TransactionVerification):
-        is_needed = True  # type: ignore[assignment]
+        is_needed = True
 
     patch.setattr(transaction_verification.TransactionVerification, "__init__", init)
 
@@ -161,10 +161,12 @@ def verified_is_what_is_not_committed_yet(patch: pytest.MonkeyPatch) -> None:
     async def add_partitions(self: Coordinator, name: str, *ask: Any) -> None:
         def step(ledger: Ledger, now: Instant, _: Ticket) -> Decision[Any]:
             current = ledger.get(name)
-            version = ask[3] if len(ask) > 3 else 0
-            return ledger.decide(
-                machine.add_partitions(current, *ask[:3], now.wall_ms, version), current
+            producer_id, epoch, partitions, *rest = ask
+            version = rest[0] if rest else 0
+            added = machine.add_partitions(
+                current, producer_id, epoch, partitions, now.wall_ms, version
             )
+            return ledger.decide(added, current)
 
         self.shards.of(name).submit(step).add_done_callback(lambda done: done.exception())
 

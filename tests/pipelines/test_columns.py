@@ -11,6 +11,8 @@ from pyspark.sql.functions import col
 from ottla.pipelines import App, DefinitionError, json, spark
 from ottla.pipelines.columns import sql_of
 
+NOTHING: Any = None  # Spark compares with it, though its types do not say so
+
 COLUMNS: list[Callable[[], Column]] = [
     lambda: col("n") > 3,
     lambda: (col("n") == 1) & ~(col("text") != "it's"),
@@ -29,7 +31,7 @@ COLUMNS: list[Callable[[], Column]] = [
     lambda: F.round(col("n") * 0.21, 3),
     lambda: F.transform(col("xs"), lambda x: x * 2 + 1),
     lambda: col("`a b`") + F.lit(0.1) + F.lit(0.2),
-    lambda: col("n").eqNullSafe(None),
+    lambda: col("n").eqNullSafe(NOTHING),
     lambda: F.struct(col("n"), col("text").alias("q")),
     lambda: F.expr("n + 1") * 2,
     lambda: F.lit(None).cast("int"),

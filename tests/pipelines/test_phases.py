@@ -166,7 +166,7 @@ def test_progress_is_told_once_more_when_the_queries_have_stopped(
 
     class Ending(Runner):
         @contextlib.contextmanager
-        def _spark(self, folder: Path) -> Iterator[Any]:
+        def _spark(self, folder: Any) -> Iterator[Any]:
             yield Starter(folder)
             happened.append("stopped")
 

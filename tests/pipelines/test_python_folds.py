@@ -17,7 +17,7 @@ from ottla.testing import drive
 from pipelines.histories import Batch, draw, play
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(500)]
-cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3, 4))]
 GRACE_MS = 5000
 Row = dict[str, Any]

@@ -79,7 +79,7 @@ class Shop:
             if message.error():
                 left -= 1
             else:
-                key = (message.key() or b"").decode()  # type: ignore[union-attr]
+                key = (message.key() or b"").decode()
                 rows.append(
                     (key, json.loads(message.value() or b"null"), dict(message.headers() or []))
                 )
@@ -109,7 +109,7 @@ def live(runner: Runner) -> Iterator[None]:
     assert not failed, failed
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[..., bool]) -> None:
     deadline = time.monotonic() + WITHIN_S
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
@@ -207,5 +207,10 @@ def test_a_stage_that_fails_starts_again(driven: str, tmp_path: Path) -> None:
         eventually(lambda: "the disk is not there yet" in " ".join(runner.status.failures.values()))
         marker.touch()
         view = TableView(name, f"{name}-out", bootstrap=driven)
-        eventually(lambda: view.refresh() or view.get("k") == "HELLO")
+
+        def arrived() -> bool:
+            view.refresh()
+            return view.get("k") == "HELLO"
+
+        eventually(arrived)
         view.close()

@@ -13,7 +13,7 @@ from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 ORDER = "customer STRING NOT NULL, amount DOUBLE, tags ARRAY<STRING>"
-ORDERS = [
+ORDERS: list[dict[str, Any]] = [
     {"customer": "ann", "amount": 3.0, "tags": ["a", "b"]},
     {"customer": "bob", "amount": 30.0, "tags": []},
     {"customer": "cem", "amount": None, "tags": None},
@@ -217,7 +217,7 @@ def test_peek_shows_every_row_and_changes_none(tmp_path: Path) -> None:
 
     app = App("peeking")
     app.stream("orders", value=json("who STRING, amount INT")).peek(note).to("out")
-    rows = [{"who": "ann", "amount": 1}, {"who": "bob", "amount": None}]
+    rows: list[dict[str, Any]] = [{"who": "ann", "amount": 1}, {"who": "bob", "amount": None}]
     with drive(app) as d:
         for row in rows:
             d.send("orders", row, key="k")

@@ -71,7 +71,7 @@ class Shop:
     def send(self, count: int, seed: int = 1) -> None:
         chance = random.Random(seed)
         for _ in range(count):
-            row = {
+            row: dict[str, Any] = {
                 "who": chance.choice("abcdef"),
                 "town": chance.choice(["x", "y"]),
                 "n": chance.randrange(100),
@@ -370,7 +370,8 @@ class Model:
                 seconds = at_ms // 1000
                 start = clock(seconds - seconds % (stage.minutes * 60))
             groups.setdefault((row[stage.by], start), []).append(row["n"])
-        fold = {"sum": sum, "min": min, "count": len}[stage.aggregate]
+        folds: dict[str, Callable[[list[int]], int]] = {"sum": sum, "min": min, "count": len}
+        fold = folds[stage.aggregate]
         return {key: fold(values) for key, values in groups.items()}
 
 
@@ -483,7 +484,7 @@ def test_an_upgrade_runs_beside_the_old_version_and_takes_over(driven: str, tmp_
     assert Counter(row["n"] for _, row in shop.rows("large")) == expected
 
 
-def eventually(condition: Callable[[], bool]) -> None:
+def eventually(condition: Callable[..., bool]) -> None:
     deadline = time.monotonic() + WITHIN_S
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"

@@ -333,7 +333,7 @@ def test_every_operator_gives_what_spark_alone_computes(table: list[Typed]) -> N
     later = app.stream("later", value=json("n INT"))
     prices = app.table("prices", value=json("price INT"))
     folded = {name: f"last({name})" for name in names}
-    sinks = {
+    sinks: dict[str, Any] = {
         "projected": stream,
         "keyed": stream.key_by("id"),
         "merged": stream.merge(stream),

@@ -57,7 +57,8 @@ def order(chance: Random, which: int) -> Record:
 
 
 def expected(sent: Sequence[Record]) -> Expected:
-    home, abroad = [], []
+    home: list[Any] = []
+    abroad: list[Any] = []
     for record in sent:
         order = record.fields
         buyer = order["buyer"] or {"name": None, "home": {"country": None}}

@@ -313,7 +313,7 @@ def test_a_batch_that_is_years_later_begins_a_segment_even_if_it_is_refused(
 
 
 def test_the_batch_that_a_limit_cuts_off_counts_against_the_rest(
-    connection: Connection, make_raw_topic
+    connection: Connection, make_raw_topic: MakeRawTopic
 ) -> None:
     topic = make_raw_topic(2)
     topic.produce(batch([b"a"]))
@@ -340,7 +340,7 @@ def test_the_batch_that_a_limit_cuts_off_counts_against_the_rest(
     ],
 )
 def test_followers_hear_of_what_is_not_there_in_the_order_in_which_they_asked(
-    connection: Connection, raw_topic, replica: int, codes: list[ErrorCode]
+    connection: Connection, raw_topic: RawTopic, replica: int, codes: list[ErrorCode]
 ) -> None:
     places = [{"partition": 9, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]
     topics = [{"topic_id": raw_topic.id}, {"topic_id": uuid.uuid4()}]

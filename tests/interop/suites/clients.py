@@ -132,7 +132,8 @@ def kafkajs(place: Place) -> Command:
         environment={
             "KAFKA_VERSION": "2.4",
             "KAFKAJS_DEBUG_PROTOCOL_BUFFERS": "1",
-            "JEST_JUNIT_OUTPUT_FILE": str(place.work / REPORT),
+            "JEST_JUNIT_OUTPUT_DIR": str(place.work),
+            "JEST_JUNIT_OUTPUT_NAME": REPORT,
         },
     )
 

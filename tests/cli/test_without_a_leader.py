@@ -37,8 +37,7 @@ SECONDS_MAX = 30
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
     """A broker, and a topic whose second partition was on another that is gone for good."""
-    settings = {"broker.session.timeout.ms": 2000, "offsets.topic.num.partitions": 1}
-    with Node(settings=settings) as node:
+    with Node(settings={"offsets.topic.num.partitions": 1}) as node:
         asyncio.run(asyncio.wait_for(lose_a_broker(node), timeout=SECONDS_MAX))
         yield node.bootstrap_servers
 

@@ -2,9 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import Literal, NamedTuple
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import OffsetSpec
 
 from ottla.client.admin import TIMEOUT_S, Admin, Place
@@ -12,7 +18,15 @@ from ottla.client.changes import Outcome, Told
 from ottla.client.changes.topics import deleted
 from ottla.client.cluster import Cluster
 from ottla.client.kafka_errors import explain
-from ottla.errors import OttlaError
+from ottla.errors import ErrorCode, OttlaError
+
+RETRY_S = 0.2
+ON_THE_MOVE = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""The group's coordinator is being found; librdkafka tells that for each partition and gives up."""
 
 
 class Goal(NamedTuple):
@@ -85,16 +99,23 @@ class ResetOffsets:
     def perform(self, cluster: Cluster, preview: tuple[Reset, ...], told: Told) -> Outcome:
         """The broker answers for each partition; a group that reads refuses them one by one."""
         parts = [TopicPartition(one.topic, one.partition, one.after) for one in preview]
-        request = ConsumerGroupTopicPartitions(self.group, parts)
-        answers = cluster.admin.client.alter_consumer_group_offsets([request])
-        answer = answers[self.group].result(TIMEOUT_S)
-        errors = [part.error for part in answer.topic_partitions if part.error is not None]
+        errors = self._try(cluster, parts)
+        deadline = monotonic() + TIMEOUT_S
+        while errors and errors[0].code() in ON_THE_MOVE and monotonic() < deadline:
+            sleep(RETRY_S)
+            errors = self._try(cluster, parts)
         if errors:
             raise OttlaError(
                 f"{len(errors)} of {len(parts)} partitions were not moved: "
                 f"{explain(KafkaException(errors[0]), cluster.connection.bootstrap)}"
             )
         return Outcome(())
+
+    def _try(self, cluster: Cluster, parts: list[TopicPartition]) -> list[KafkaError]:
+        request = ConsumerGroupTopicPartitions(self.group, parts)
+        answers = cluster.admin.client.alter_consumer_group_offsets([request])
+        answer = answers[self.group].result(TIMEOUT_S)
+        return [part.error for part in answer.topic_partitions if part.error is not None]
 
 
 def _places(admin: Admin, given: str) -> list[Place]:

@@ -72,9 +72,10 @@ class Rebuilding(Phases):
         if before is None or before.reads == reads_of(stage):
             return ends
         known = {topic: places for end in ends for topic, places in json.loads(end).items()}
+        # A stage of dead letters alone is a union of its sources, and its node only the first.
+        sources = stage.sources if stage.only_dead else read_order(stage.node)
         return tuple(
-            json.dumps(self._places(source, known), separators=(",", ":"))
-            for source in read_order(stage.node)
+            json.dumps(self._places(source, known), separators=(",", ":")) for source in sources
         )
 
     def _places(self, source: Source, known: Mapping[str, Any]) -> dict[str, Any]:

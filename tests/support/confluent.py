@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -111,9 +110,14 @@ def poll_until(
 
 
 def close_together(consumers: list[Consumer]) -> None:
-    """One by one, each would wait for a rebalance in which those that are not polled take part."""
-    with ThreadPoolExecutor(len(consumers)) as pool:
-        list(pool.map(Consumer.close, consumers))
+    """All give up what they hold before any is closed. One by one, each would wait for a rebalance
+    in which those that are not polled take part; and a client that is told of a rebalance while it
+    closes may wait for itself for ever, with Python's lock in its hand."""
+    for consumer in consumers:
+        consumer.unsubscribe()
+    poll_until(lambda: not any(consumer.assignment() for consumer in consumers), *consumers)
+    for consumer in consumers:
+        consumer.close()
 
 
 def wait_until(condition: Condition, seconds: float = SECONDS_MAX) -> None:

@@ -5,7 +5,7 @@ Brokers are shared by all sequences: what would change one is only validated.
 
 from random import Random
 
-from differential.brokers import DEFAULT, DEFAULTS_OF_TOPICS
+from differential.brokers import DEFAULTS_OF_TOPICS
 from differential.drawing import rarely, weighted
 from differential.steps import Area, Move, Step, Topic, any_version
 from differential.symbols import Name
@@ -163,7 +163,7 @@ AREA = Area(
     name="configs",
     draw=draw,
     topics=(Topic(name="t"), Topic(name="u", configs={"retention.ms": "700000"})),
-    settings={**DEFAULTS_OF_TOPICS, "controller.quorum.append.linger.ms": DEFAULT},
+    settings=DEFAULTS_OF_TOPICS,
     at_once=6,  # changes wait for each other at the controller's door
     modes=("patient",),
     lasting=frozenset({"AlterConfigs", "IncrementalAlterConfigs"}),

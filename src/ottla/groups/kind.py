@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Group, Groups
 
 G = TypeVar("G", bound="Group")
+MEMBER_EPOCHS_SINCE = 9
+"""From this version of OffsetCommit on, members of the newer protocols can say their epoch."""
 Check = Callable[[str, Uuid, int], None]
 """Refuses the commit when this topic's partition was not the member's in the epoch it knows."""
 
@@ -121,3 +123,40 @@ class EpochKind(Kind[G]):
             del groups.groups[group_id]
         else:
             self.apply(group, key, value)
+
+
+class MemberEpochKind(EpochKind[G]):
+    """Of those whose members commit and fetch offsets in the epoch that they know."""
+
+    @abstractmethod
+    def check_epoch(self, group: G, member_id: str, epoch: int, api_version: int) -> Check | None:
+        """A member in its epoch may commit what it likes; one that has not yet heard of its newest
+        epoch, what it has had since the epoch it knows; zombies have nothing (KIP-1251)."""
+
+    @abstractmethod
+    def check_asked_in(self, group: G, member_id: str, epoch: int) -> None:
+        """Refuses a member that asks in another epoch than its own."""
+
+    def check_commit(
+        self,
+        groups: "Groups",
+        group: G,
+        now: Instant,
+        request: OffsetCommitRequest,
+        api_version: int,
+    ) -> Check | None:
+        epoch = request.generation_id_or_member_epoch
+        return self.check_epoch(group, request.member_id, epoch, api_version)
+
+    def check_commit_in_transaction(
+        self, group: G, request: TxnOffsetCommitRequest
+    ) -> Check | None:
+        if request.generation_id < 0 and not request.member_id:
+            return None  # a producer that commits for a group without being of it
+        return self.check_epoch(
+            group, request.member_id, request.generation_id, MEMBER_EPOCHS_SINCE
+        )
+
+    def check_fetch(self, group: G, request: OffsetFetchRequestGroup) -> None:
+        if request.member_id is not None or request.member_epoch >= 0:
+            self.check_asked_in(group, request.member_id or "", request.member_epoch)

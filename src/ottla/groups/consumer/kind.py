@@ -6,22 +6,17 @@ from ottla.coordination.machine import Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer import leaving, records
 from ottla.groups.consumer.group import ConsumerGroup, MemberState
-from ottla.groups.kind import Check, EpochKind
+from ottla.groups.kind import MEMBER_EPOCHS_SINCE, Check, MemberEpochKind
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
 from ottla.wire.message import Message
-from ottla.wire.messages.offset_commit import OffsetCommitRequest
-from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup
-from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from ottla.wire.records.groups import ConsumerGroupMetadataKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
-MEMBER_EPOCHS_SINCE = 9
 
-
-class Consumer(EpochKind[ConsumerGroup]):
+class Consumer(MemberEpochKind[ConsumerGroup]):
     name = "consumer"
     group = ConsumerGroup
     record_types = records.RECORDS
@@ -58,62 +53,41 @@ class Consumer(EpochKind[ConsumerGroup]):
     def tombstones(self, group: ConsumerGroup) -> list[Entry]:
         return records.group_tombstones(group)
 
-    def check_commit(
-        self,
-        groups: "Groups",
-        group: ConsumerGroup,
-        now: Instant,
-        request: OffsetCommitRequest,
-        api_version: int,
-    ) -> Check | None:
-        epoch = request.generation_id_or_member_epoch
-        return check_epoch(group, request.member_id, epoch, api_version)
-
-    def check_commit_in_transaction(
-        self, group: ConsumerGroup, request: TxnOffsetCommitRequest
-    ) -> Check | None:
-        if request.generation_id < 0 and not request.member_id:
-            return None  # a producer that commits for a group without being of it
-        return check_epoch(group, request.member_id, request.generation_id)
-
-    def check_fetch(self, group: ConsumerGroup, request: OffsetFetchRequestGroup) -> None:
-        if request.member_id is None and request.member_epoch < 0:
-            return
-        member = group.member(request.member_id or "")
-        if request.member_epoch != member.epoch:
+    def check_asked_in(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:
+        member = group.member(member_id)
+        if epoch != member.epoch:
             is_classic = member.classic is not None
             raise KafkaError(
                 ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
             )
 
+    def check_epoch(
+        self, group: ConsumerGroup, member_id: str, epoch: int, api_version: int
+    ) -> Check | None:
+        if epoch < 0 and group.is_empty:
+            return None
+        member = group.member(member_id)
+        stale = ErrorCode.STALE_MEMBER_EPOCH
+        if member.classic is not None:
+            stale = ErrorCode.ILLEGAL_GENERATION
+        elif api_version < MEMBER_EPOCHS_SINCE:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members of the consumer protocol.",
+            )
+        if epoch > member.epoch:
+            raise KafkaError(stale)
+        if epoch == member.epoch:
+            return None
+        held, revoking = member.held, member.revoking
 
-def check_epoch(
-    group: ConsumerGroup, member_id: str, epoch: int, api_version: int = MEMBER_EPOCHS_SINCE
-) -> Check | None:
-    """A member in its epoch may commit what it likes. One that has not yet heard of its newest
-    epoch may commit what it has had since the epoch it knows; zombies have nothing (KIP-1251)."""
-    if epoch < 0 and group.is_empty:
-        return None
-    member = group.member(member_id)
-    stale = ErrorCode.STALE_MEMBER_EPOCH
-    if member.classic is not None:
-        stale = ErrorCode.ILLEGAL_GENERATION
-    elif api_version < MEMBER_EPOCHS_SINCE:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "OffsetCommit version 9 or above must be used by members of the consumer protocol.",
-        )
-    if epoch > member.epoch:
-        raise KafkaError(stale)
-    if epoch == member.epoch:
-        return None
-    held, revoking = member.held, member.revoking
+        def check(name: str, topic_id: Uuid, partition: int) -> None:
+            since = held.get(topic_id, {}).get(partition)
+            if since is None:
+                since = revoking.get(topic_id, {}).get(partition)
+            if since is None or since > epoch:
+                raise KafkaError(
+                    stale, f"{name}-{partition} was not the member's in epoch {epoch}."
+                )
 
-    def check(name: str, topic_id: Uuid, partition: int) -> None:
-        since = held.get(topic_id, {}).get(partition)
-        if since is None:
-            since = revoking.get(topic_id, {}).get(partition)
-        if since is None or since > epoch:
-            raise KafkaError(stale, f"{name}-{partition} was not the member's in epoch {epoch}.")
-
-    return check
+        return check

@@ -4,23 +4,19 @@ from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.kind import MEMBER_EPOCHS_SINCE
-from ottla.groups.kind import Check, EpochKind
+from ottla.groups.kind import MEMBER_EPOCHS_SINCE, Check, MemberEpochKind
 from ottla.groups.outcome import Outcome
 from ottla.groups.streams import leaving, records
 from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.wire.message import Message
-from ottla.wire.messages.offset_commit import OffsetCommitRequest
-from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup
-from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from ottla.wire.records.groups import StreamsGroupMetadataKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
-class Streams(EpochKind[StreamsGroup]):
+class Streams(MemberEpochKind[StreamsGroup]):
     name = "streams"
     group = StreamsGroup
     record_types = records.RECORDS
@@ -54,53 +50,35 @@ class Streams(EpochKind[StreamsGroup]):
     def tombstones(self, group: StreamsGroup) -> list[Entry]:
         return records.group_tombstones(group)
 
-    def check_commit(
-        self,
-        groups: "Groups",
-        group: StreamsGroup,
-        now: Instant,
-        request: OffsetCommitRequest,
-        api_version: int,
-    ) -> Check | None:
-        epoch = request.generation_id_or_member_epoch
-        return check_epoch(group, request.member_id, epoch, api_version)
-
-    def check_commit_in_transaction(
-        self, group: StreamsGroup, request: TxnOffsetCommitRequest
-    ) -> Check | None:
-        if request.generation_id < 0 and not request.member_id:
-            return None  # a producer that commits for a group without being of it
-        return check_epoch(group, request.member_id, request.generation_id)
-
-    def check_fetch(self, group: StreamsGroup, request: OffsetFetchRequestGroup) -> None:
-        if request.member_id is None and request.member_epoch < 0:
-            return
-        if request.member_epoch != group.member(request.member_id or "").epoch:
+    def check_asked_in(self, group: StreamsGroup, member_id: str, epoch: int) -> None:
+        member = group.member(member_id)
+        if epoch != member.epoch:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
+    def check_epoch(
+        self, group: StreamsGroup, member_id: str, epoch: int, api_version: int
+    ) -> Check | None:
+        """A partition belongs to who has its task."""
+        if epoch < 0 and group.is_empty:
+            return None
+        member = group.member(member_id)
+        stale = ErrorCode.STALE_MEMBER_EPOCH
+        if api_version < MEMBER_EPOCHS_SINCE:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members of the streams protocol.",
+            )
+        if epoch > member.epoch or group.topology is None:
+            raise KafkaError(stale)
+        if epoch == member.epoch:
+            return None
+        topology, since = group.topology, member.since
 
-def check_epoch(
-    group: StreamsGroup, member_id: str, epoch: int, api_version: int = MEMBER_EPOCHS_SINCE
-) -> Check | None:
-    """As for members of the consumer protocol; a partition belongs to who has its task."""
-    if epoch < 0 and group.is_empty:
-        return None
-    member = group.member(member_id)
-    stale = ErrorCode.STALE_MEMBER_EPOCH
-    if api_version < MEMBER_EPOCHS_SINCE:
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            "OffsetCommit version 9 or above must be used by members of the streams protocol.",
-        )
-    if epoch > member.epoch or group.topology is None:
-        raise KafkaError(stale)
-    if epoch == member.epoch:
-        return None
-    topology, since = group.topology, member.since
+        def check(name: str, topic_id: Uuid, partition: int) -> None:
+            subtopology = topology.reader_of(name)
+            if subtopology is None or since.get((subtopology, partition), epoch + 1) > epoch:
+                raise KafkaError(
+                    stale, f"{name}-{partition} was not the member's in epoch {epoch}."
+                )
 
-    def check(name: str, topic_id: Uuid, partition: int) -> None:
-        subtopology = topology.reader_of(name)
-        if subtopology is None or since.get((subtopology, partition), epoch + 1) > epoch:
-            raise KafkaError(stale, f"{name}-{partition} was not the member's in epoch {epoch}.")
-
-    return check
+        return check

@@ -1,7 +1,7 @@
 """ConsumerGroupDescribe: epochs, members, and what each has and should have."""
 
-from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
+from ottla.broker.described_groups import tell_operations, tell_rebalances
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.consumer_group_describe import (
@@ -16,15 +16,9 @@ def handle(
 ) -> ConsumerGroupDescribeResponse:
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
     if request.include_authorized_operations:
-        for group in groups:
-            if group.error_code == 0:
-                group.authorized_operations = authorized_operations(
-                    broker.access, context, Resource.GROUP, group.group_id
-                )
+        tell_operations(groups, context, broker)
     if request.include_rebalance:
-        for group in groups:
-            if group.error_code == 0:
-                group.rebalance = broker.groups.rebalance_of(group.group_id)
+        tell_rebalances(groups, broker)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 

@@ -1,7 +1,7 @@
 """DescribeGroups: state, protocol and members of classic groups."""
 
-from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
+from ottla.broker.described_groups import tell_operations, tell_rebalances
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.describe_groups import (
@@ -10,23 +10,15 @@ from ottla.wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
-"""Read, delete, describe, and the configurations: nobody is refused without an authorizer."""
-
 
 def handle(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
 ) -> DescribeGroupsResponse:
     groups = [_describe(group_id, context.api_version, broker) for group_id in request.groups]
     if request.include_authorized_operations:
-        for group in groups:
-            if group.error_code == 0:
-                group.authorized_operations = authorized_operations(
-                    broker.access, context, Resource.GROUP, group.group_id
-                )
+        tell_operations(groups, context, broker)
     if request.include_rebalance:
-        for group in groups:
-            if group.error_code == 0:
-                group.rebalance = broker.groups.rebalance_of(group.group_id)
+        tell_rebalances(groups, broker)
     return DescribeGroupsResponse(groups=groups)
 
 

@@ -1,7 +1,7 @@
 """StreamsGroupDescribe: epochs, the topology, members, and which tasks each has."""
 
-from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
+from ottla.broker.described_groups import tell_operations, tell_rebalances
 from ottla.broker.features import STREAMS_GROUPS, require
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -17,13 +17,10 @@ def handle(
 ) -> StreamsGroupDescribeResponse:
     require(broker, STREAMS_GROUPS)
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
-    for group in groups:
-        if request.include_authorized_operations and group.error_code == 0:
-            group.authorized_operations = authorized_operations(
-                broker.access, context, Resource.GROUP, group.group_id
-            )
-        if request.include_rebalance and group.error_code == 0:
-            group.rebalance = broker.groups.rebalance_of(group.group_id)
+    if request.include_authorized_operations:
+        tell_operations(groups, context, broker)
+    if request.include_rebalance:
+        tell_rebalances(groups, broker)
     return StreamsGroupDescribeResponse(groups=groups)
 
 

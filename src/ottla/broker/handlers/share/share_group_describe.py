@@ -1,7 +1,7 @@
 """ShareGroupDescribe: epochs, members, and which partitions each takes from."""
 
-from ottla.broker.access import Resource, authorized_operations
 from ottla.broker.broker import Broker
+from ottla.broker.described_groups import tell_operations
 from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -18,11 +18,7 @@ def handle(
     require(broker, SHARE_GROUPS)
     groups = [_describe(group_id, broker) for group_id in request.group_ids]
     if request.include_authorized_operations:
-        for group in groups:
-            if group.error_code == 0:
-                group.authorized_operations = authorized_operations(
-                    broker.access, context, Resource.GROUP, group.group_id
-                )
+        tell_operations(groups, context, broker)
     return ShareGroupDescribeResponse(groups=groups)
 
 

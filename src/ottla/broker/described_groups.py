@@ -1,0 +1,32 @@
+"""What a group's description may have besides: what the client may do, why it rebalanced last."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ottla.broker.access import Resource, authorized_operations
+from ottla.broker.broker import Broker
+from ottla.broker.transport.context import RequestContext
+
+
+class Described(Protocol):
+    group_id: str
+    error_code: int
+    authorized_operations: int
+
+
+class WithStory(Described, Protocol):
+    rebalance: str | None
+
+
+def tell_operations(groups: Iterable[Described], context: RequestContext, broker: Broker) -> None:
+    for group in groups:
+        if group.error_code == 0:
+            group.authorized_operations = authorized_operations(
+                broker.access, context, Resource.GROUP, group.group_id
+            )
+
+
+def tell_rebalances(groups: Iterable[WithStory], broker: Broker) -> None:
+    for group in groups:
+        if group.error_code == 0:
+            group.rebalance = broker.groups.rebalance_of(group.group_id)

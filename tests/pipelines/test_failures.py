@@ -11,7 +11,8 @@ from ottla.pipelines import App, Context, DefinitionError, Processor, json
 from ottla.pipelines.calls import Calls
 from ottla.pipelines.definitions import OnError
 from ottla.pipelines.failures import UserCodeError
-from ottla.pipelines.plan import make_plan, separating
+from ottla.pipelines.plan import make_plan
+from ottla.pipelines.stages import separating
 from ottla.testing import drive
 
 SCHEMA = pa.schema([("half", pa.int32()), ("_key", pa.string()), ("_reason", pa.string())])

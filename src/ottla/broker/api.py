@@ -1,9 +1,9 @@
 """Every API that is served, one row each: all that is known of it besides what its handler does.
 
 The table is all that a start has to know: a handler and its messages are imported when the first
-such request comes. `ApiVersions` answers from it, dispatch asks it who may ask and what counts for
-which quota, and what the controller or the quorum answers has its handler from it: nothing is
-registered twice.
+such request comes. `ApiVersions` answers from it, dispatch asks it who may ask at all, and what the
+controller or the quorum answers has its handler from it: nothing is registered twice. Quotas are not
+counted yet; the row says for which a request will.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

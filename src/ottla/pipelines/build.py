@@ -50,8 +50,8 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
-from ottla.pipelines.plan import buries
 from ottla.pipelines.signatures import signature
+from ottla.pipelines.stages import buries
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:

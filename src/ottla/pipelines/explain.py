@@ -26,7 +26,8 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
-from ottla.pipelines.plan import Plan, Stage, buries
+from ottla.pipelines.plan import Plan
+from ottla.pipelines.stages import Stage, buries
 from ottla.pipelines.windows import in_words
 
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from ottla.pipelines.definitions import Node, Plain, Project, Source, walk
 from ottla.pipelines.explain import words
-from ottla.pipelines.plan import Before, Plan, Stage
+from ottla.pipelines.plan import Before, Plan
 from ottla.pipelines.signatures import columns, layout, signature
+from ottla.pipelines.stages import Stage
 from ottla.version import VERSION
 
 FORMAT = 1

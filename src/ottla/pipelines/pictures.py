@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ottla.errors import OttlaError
 from ottla.pipelines.definitions import walk
 from ottla.pipelines.explain import explain, promise, words
-from ottla.pipelines.plan import Plan, Stage
+from ottla.pipelines.plan import Plan
+from ottla.pipelines.stages import Stage
 from ottla.pipelines.status import Status
 from ottla.pipelines.views import dead_of, lag_of, latency_of
 

@@ -19,11 +19,12 @@ from ottla.pipelines.definitions import (
     TableJoin,
     walk,
 )
-from ottla.pipelines.plan import Plan, Stage, separating
+from ottla.pipelines.plan import Plan
 from ottla.pipelines.rowtypes import row_types
 from ottla.pipelines.separating import Separator
 from ottla.pipelines.sinks import at_least_once, exactly_once, make_topics, records
 from ottla.pipelines.spark import ship_modules
+from ottla.pipelines.stages import Stage, separating
 from ottla.pipelines.storage import HadoopPath
 
 if TYPE_CHECKING:

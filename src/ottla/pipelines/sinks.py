@@ -21,8 +21,8 @@ from ottla.pipelines.decoding import (
     with_letter,
 )
 from ottla.pipelines.definitions import Application, ForeignKeyJoin, Sink, Source, walk
-from ottla.pipelines.plan import Stage
 from ottla.pipelines.routing import maker, topic_of_row, why_not
+from ottla.pipelines.stages import Stage
 from ottla.pipelines.topics import topic_config
 
 if TYPE_CHECKING:

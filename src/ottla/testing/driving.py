@@ -23,8 +23,9 @@ from ottla.client.connection import ClientProperties, given_properties
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Application, Plain, walk
-from ottla.pipelines.plan import Plan, Stage, make_plan, written_topics
+from ottla.pipelines.plan import Plan, make_plan, written_topics
 from ottla.pipelines.progress import Recorder
+from ottla.pipelines.stages import Stage
 from ottla.pipelines.topics import (
     FOREVER,
     NewTopic,

@@ -2,8 +2,8 @@
 
 The table is all that a start has to know: a handler and its messages are imported when the first
 such request comes. `ApiVersions` answers from it, dispatch asks it who may ask at all, and what the
-controller or the quorum answers has its handler from it: nothing is registered twice. Quotas are not
-counted yet; the row says for which a request will.
+controller or the quorum answers has its handler from it: nothing is registered twice. Quotas are
+not counted yet; the row says for which a request will.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from ottla.errors import OttlaError
 from ottla.pipelines import App, Context, Processor, json, session, tumbling
 from ottla.pipelines.changing import Change, in_words, plan_change, refusal, what_ran
-from ottla.pipelines.definitions import DefinitionError
 from ottla.pipelines.manifest import Kind, Manifest
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.processors import Row
 from ottla.pipelines.state import State
 from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.streams import Stream
+from ottla.pipelines.where import DefinitionError
 
 ORDER = "customer STRING, country STRING, amount DOUBLE, n INT"
 Build = Callable[[App], None]

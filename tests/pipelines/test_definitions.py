@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, DefinitionError, hopping, json, session, sliding, string, tumbling
-from ottla.pipelines.definitions import Field
-from ottla.pipelines.formats import parse_schema
+from ottla.pipelines.schema import Field, parse_schema
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import Table
 from ottla.pipelines.windows import milliseconds

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ottla.pipelines.app import App
-from ottla.pipelines.topics import connect
+from ottla.pipelines.brokers import connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
 SOURCE = Path(__file__).parents[2] / "src"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, DefinitionError, extra, json, topics
-from ottla.pipelines.loading import load_app
+from ottla.pipelines import App, DefinitionError, brokers, extra, json, topics
+from ottla.pipelines.application_file import load_app
 from ottla.pipelines.plan import make_plan
 from ottla.ports.network import free_ports
 
@@ -98,14 +98,14 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_address_is_told_before_a_client_gives_it_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(topics, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(brokers, "TIMEOUT_S", 0.5)
     for place, reason in (
         (f"localhost:{free_ports(1)[0]}", "Connection refused"),
         ("no.such.host.invalid:9092", "not known"),
     ):
         said: list[str] = []
         with pytest.raises(OttlaError, match=reason):
-            topics.describe(App("a", bootstrap=place).definition(), said.append)
+            brokers.describe(App("a", bootstrap=place).definition(), said.append)
         [sentence] = said
         assert sentence.startswith(f"No broker answers at {place} (")
         assert "trying for 0.5 s" in sentence
@@ -125,7 +125,9 @@ def test_a_topic_that_was_there_and_would_delete_results_is_told_with_its_number
     days = {"retention.ms": "604800000"}
     made = [topics.NewTopic(week, 1, days), topics.NewTopic(said, 1, days)]
     made += [topics.NewTopic(read, 1), topics.NewTopic(kept, 1, topics.FOREVER)]
-    topics.create(plan.application, made)
-    [told] = topics.forgetful(plan, topics.describe(plan.application), topics.topic_names(plan, 1))
+    brokers.create(plan.application, made)
+    [told] = brokers.forgetful(
+        plan, brokers.describe(plan.application), topics.topic_names(plan, 1)
+    )
     assert told.startswith(f"{week} was there already and deletes records whose time is more than ")
     assert "1 week ago (retention.ms=604800000)" in told

@@ -23,8 +23,9 @@ from confluent_kafka import (
 )
 
 from ottla.pipelines.app import App
+from ottla.pipelines.brokers import create
 from ottla.pipelines.decoding import COORDINATES
-from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.topics import NewTopic
 from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind
 

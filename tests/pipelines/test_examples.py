@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.pipelines.application_file import load_app
 from ottla.pipelines.explain import explain
-from ottla.pipelines.loading import load_app
 from ottla.pipelines.plan import make_plan
 from ottla.testing import drive
 

@@ -15,9 +15,10 @@ from confluent_kafka import TopicPartition
 
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
+from ottla.pipelines.brokers import create
 from ottla.pipelines.definitions import Application
 from ottla.pipelines.membership import Copy, Membership
-from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.topics import NewTopic
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOLDER = """

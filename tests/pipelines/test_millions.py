@@ -17,7 +17,8 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from ottla.pipelines.app import App
-from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.brokers import create
+from ottla.pipelines.topics import NewTopic
 from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind as BrokerKind
 

@@ -11,10 +11,11 @@ from confluent_kafka import Producer
 
 import ottla
 from ottla.pipelines import App, DefinitionError, json, tumbling
+from ottla.pipelines.brokers import create
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.signatures import layout
 from ottla.pipelines.subtracting import Subtracting, Total
-from ottla.pipelines.topics import FOREVER, NewTopic, create
+from ottla.pipelines.topics import FOREVER, NewTopic
 from ottla.testing import drive
 
 if TYPE_CHECKING:

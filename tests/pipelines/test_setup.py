@@ -9,9 +9,9 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.pipelines import App, jars, string
 from ottla.pipelines.java import find_java
+from ottla.pipelines.options import RunOptions
 from ottla.pipelines.spark import SparkSettings, configuration
 from ottla.pipelines.state import Generations
-from ottla.pipelines.status import RunOptions
 from ottla.pipelines.storage import LocalStorage
 
 

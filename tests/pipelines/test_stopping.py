@@ -15,8 +15,9 @@ import pytest
 from confluent_kafka import Producer
 
 from ottla.pipelines.app import App
+from ottla.pipelines.brokers import create
 from ottla.pipelines.store import TableView
-from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.topics import NewTopic
 
 pytestmark = pytest.mark.timeout(300)
 SOURCE = Path(__file__).parents[2] / "src"

@@ -8,9 +8,10 @@ from contextlib import closing
 from confluent_kafka import Producer, TopicPartition
 
 from ottla.pipelines import App
+from ottla.pipelines.brokers import connect, create
 from ottla.pipelines.pictures import LiveFrame
 from ottla.pipelines.store import TableView
-from ottla.pipelines.topics import FOREVER, NewTopic, connect, create
+from ottla.pipelines.topics import FOREVER, NewTopic
 
 
 def test_a_table_whose_first_records_are_gone_is_read_from_what_is_left(driven: str) -> None:

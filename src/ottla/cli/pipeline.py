@@ -27,8 +27,8 @@ Checkpoints = Annotated[
 @reaches_a_cluster
 def explain(target: Target, file: AppFile) -> None:
     """Show the stages of an application, the engine each gets and why, and what it promises."""
+    from ottla.pipelines.application_file import load_app
     from ottla.pipelines.explain import explain as in_words
-    from ottla.pipelines.loading import load_app
     from ottla.pipelines.plan import make_plan
 
     need_extra()
@@ -79,11 +79,11 @@ def aimed(definition: "Application", target: Target) -> "Application":
 
 def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[Application, State]":
     """The application in a file, and where its checkpoints lie."""
-    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.application_file import load_app
+    from ottla.pipelines.brokers import describe
     from ottla.pipelines.spark import session
-    from ottla.pipelines.state import Generations, state_folder
-    from ottla.pipelines.storage import open_storage
-    from ottla.pipelines.topics import describe
+    from ottla.pipelines.state import Generations
+    from ottla.pipelines.storage import open_storage, state_folder
 
     definition = aimed(load_app(file).definition(), target)
     cluster = describe(definition)

@@ -50,7 +50,7 @@ def run(
     ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
 ) -> None:
     """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
-    from ottla.pipelines.loading import load_app
+    from ottla.pipelines.application_file import load_app
     from ottla.pipelines.plan import make_plan
 
     if master:
@@ -59,9 +59,9 @@ def run(
     need_extra()
     from ottla.pipelines.choosing import prepare
     from ottla.pipelines.handle import Running
+    from ottla.pipelines.options import RunOptions
     from ottla.pipelines.running import Runner
     from ottla.pipelines.spark import LOCAL_MASTER
-    from ottla.pipelines.status import RunOptions
 
     options = RunOptions(
         master=master or LOCAL_MASTER,

@@ -5,13 +5,13 @@ against Ottla. Importing it starts nothing: Spark comes when an application runs
 """
 
 from ottla.pipelines.app import App
-from ottla.pipelines.definitions import DefinitionError
 from ottla.pipelines.expressions import expr
 from ottla.pipelines.formats import bytes, json, long, string
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.processors import Context, Processor
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
+from ottla.pipelines.where import DefinitionError
 from ottla.pipelines.windows import hopping, session, sliding, tumbling
 
 __all__ = [

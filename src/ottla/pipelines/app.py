@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from ottla.client.connection import ClientProperties, given_connection
 from ottla.pipelines.definitions import (
     Application,
-    DefinitionError,
     Delivery,
-    Field,
-    Format,
     Latency,
     Node,
     OnError,
@@ -18,16 +15,16 @@ from ottla.pipelines.definitions import (
     Plain,
     Sink,
     Source,
-    Where,
     check_on_error,
-    here,
     walk,
 )
 from ottla.pipelines.expressions import check_type
 from ottla.pipelines.extra import need_extra
 from ottla.pipelines.formats import string
+from ottla.pipelines.schema import Field, Format
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
+from ottla.pipelines.where import DefinitionError, Where, here
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from ottla.pipelines.definitions import (
     Aggregate,
     Changes,
     Deduplicate,
-    DefinitionError,
     Explode,
     Filter,
     ForeignKeyJoin,
@@ -52,6 +51,7 @@ from ottla.pipelines.definitions import (
 )
 from ottla.pipelines.signatures import signature
 from ottla.pipelines.stages import buries
+from ottla.pipelines.where import DefinitionError
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:

@@ -9,27 +9,26 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines import spark as sessions
 from ottla.pipelines.definitions import Application
+from ottla.pipelines.options import RunOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ottla.pipelines.status import RunOptions
-
-_prepared: "RunOptions | None" = None
+_prepared: RunOptions | None = None
 
 
-def prepare(options: "RunOptions") -> None:
+def prepare(options: RunOptions) -> None:
     """What a session gets that is started while an application's file is read."""
     global _prepared
     _prepared = options
 
 
-def start_spark(application: Application, options: "RunOptions | None" = None) -> "SparkSession":
+def start_spark(application: Application, options: RunOptions | None = None) -> "SparkSession":
     """The process's session; made as the application wants it if there is none."""
     return sessions.session(settings_for(application, options or _prepared))
 
 
-def settings_for(application: Application, options: "RunOptions | None") -> sessions.SparkSettings:
+def settings_for(application: Application, options: RunOptions | None) -> sessions.SparkSettings:
     if options is None:  # a script or a notebook that asks for .df
         return sessions.SparkSettings(
             name=application.name,

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import values
-from ottla.pipelines.definitions import Field, Format, Source, Subscribe
-from ottla.pipelines.formats import ddl
+from ottla.pipelines.definitions import Source, Subscribe
+from ottla.pipelines.schema import Field, Format, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

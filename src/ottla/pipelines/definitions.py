@@ -5,16 +5,14 @@ graph into stages, `build` turns a stage into a DataFrame. Besides its own field
 the columns in `META`, which pass through an operator unless it says otherwise.
 """
 
-import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from ottla.client.connection import Connection
-from ottla.errors import OttlaError
+from ottla.pipelines.schema import Format, Schema
+from ottla.pipelines.where import DefinitionError, Where
 
 META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
 META_TYPES: Mapping[str, str] = {
@@ -33,65 +31,12 @@ LATER: Mapping[str, bool] = {"later": True}
 OnError = Literal["fail", "dead_letter", "skip"]  # what becomes of a row the user's code fails on
 JoinKind = Literal["inner", "left", "outer"]
 OutputMode = Literal["append", "update"]
-PACKAGE = str(Path(__file__).parents[1]) + os.sep
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """The line of the application that made a node."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-class DefinitionError(OttlaError):
-    """The application cannot run as written; the sentence says where and why."""
-
-    def __init__(self, where: Where, message: str) -> None:
-        super().__init__(f"{where}: {message}")
-        self.where = where
 
 
 def check_on_error(on_error: "OnError", where: Where) -> "OnError":
     if on_error not in ("fail", "dead_letter", "skip"):
         raise DefinitionError(where, "on_error is 'fail', 'dead_letter' or 'skip'.")
     return on_error
-
-
-def here() -> Where:
-    """The nearest caller outside this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame = frame.f_back
-    return Where(frame.f_code.co_filename, frame.f_lineno)
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column of a row: its type is Spark's name for it, None when only Spark can tell."""
-
-    name: str
-    type: str | None
-    required: bool = False
-
-
-Schema = tuple[Field, ...]
-FormatName = Literal["json", "string", "bytes", "long", "row"]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How bytes become columns, and columns bytes. Text, bytes and numbers make one, `column`.
-
-    `row` is for what only the application itself reads: see `values`.
-    """
-
-    name: FormatName
-    schema: Schema = ()
-    column: str = "value"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import os
 import re
 import traceback
 
-from ottla.pipelines.definitions import PACKAGE, Where
+from ottla.pipelines.where import PACKAGE, Where
 
 INSTALLED = f"{os.sep}site-packages{os.sep}"  # what others wrote
 
@@ -86,3 +86,20 @@ def _sentence(error: BaseException) -> str:
         )
     first = str(error).split("\n\n")[0].strip()
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def cause(error: BaseException) -> str:
+    """The last sentence of a failure that names a reason, out of pages of stack."""
+    text = str(error).split("=== Streaming Query ===")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if _tells(line)]
+    return (telling or lines or [type(error).__name__])[-1][:300]
+
+
+def _tells(line: str) -> bool:
+    head = line.split(":", 1)[0]
+    return (
+        ("Error" in head or "Exception" in head)
+        and " at " not in head
+        and not line.startswith(("File ", "at ", "Caused by: java.lang.Thread"))
+    )

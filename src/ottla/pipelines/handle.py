@@ -13,10 +13,11 @@ from typing import Any
 
 from ottla.pipelines import spark as sessions
 from ottla.pipelines.definitions import Application
+from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner
 from ottla.pipelines.spark import LOCAL_MASTER
-from ottla.pipelines.status import RunOptions, Status
+from ottla.pipelines.status import Status
 
 LOOK_S = 0.2
 STOP_S = 60.0

@@ -1,20 +1,23 @@
-"""Finding the application in the user's file."""
+"""Running the user's file, and what there is to say when it fails."""
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 from ottla.errors import OttlaError
-from ottla.pipelines.app import App
-from ottla.pipelines.choosing import start_spark
 from ottla.pipelines.failures import lacks_spark, told
 
 
-def load_app(path: Path) -> App:
-    """Run the file and return its `app`, or the only App it makes."""
+def load_file(path: Path, start_spark: Callable[[ModuleType], object]) -> ModuleType:
+    """Run the file and return it as a module, whose functions travel to Python workers whole.
+
+    `start_spark` is called with as much of the module as there is when the file turns out to need a
+    session.
+    """
     if not path.is_file():
         raise OttlaError(f"There is no file {path}.")
     name = path.stem.replace("-", "_")
@@ -23,7 +26,7 @@ def load_app(path: Path) -> App:
         raise OttlaError(f"{path} is no Python file.")
     sys.path.insert(0, str(path.resolve().parent))
     try:
-        module = _executed(spec, spec.loader)
+        module = _executed(spec, spec.loader, start_spark)
     except OttlaError:
         raise
     except SyntaxError as error:
@@ -32,20 +35,14 @@ def load_app(path: Path) -> App:
     except Exception as error:
         raise OttlaError(told(error)) from error
     _send_by_value(module)
-    apps = _apps(module)
-    if "app" in apps:
-        return apps["app"]
-    if len({id(app) for app in apps.values()}) != 1:
-        raise OttlaError(
-            f"{path} makes {len(apps) or 'no'} application{'s' if len(apps) > 1 else ''}: "
-            "there must be one, called app."
-        )
-    return next(iter(apps.values()))
+    return module
 
 
-def _executed(spec: ModuleSpec, loader: Loader) -> ModuleType:
-    """The file's module. Columns and pandas functions need Spark: then it is started, with the
-    settings of the application as far as it is known, and the file is read again."""
+def _executed(
+    spec: ModuleSpec, loader: Loader, start_spark: Callable[[ModuleType], object]
+) -> ModuleType:
+    """The file's module. Columns and pandas functions need Spark: then it is started, and the file
+    is read again."""
     for attempt in (1, 2):
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
@@ -55,12 +52,8 @@ def _executed(spec: ModuleSpec, loader: Loader) -> ModuleType:
         except Exception as error:
             if attempt == 2 or not lacks_spark(error):
                 raise
-            start_spark(next(iter(_apps(module).values()), App(spec.name)).definition())
+            start_spark(module)
     return module
-
-
-def _apps(module: ModuleType) -> dict[str, App]:
-    return {key: value for key, value in vars(module).items() if isinstance(value, App)}
 
 
 def _send_by_value(module: object) -> None:

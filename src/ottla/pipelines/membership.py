@@ -21,9 +21,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ottla.errors import OttlaError
+from ottla.pipelines.brokers import connect
 from ottla.pipelines.definitions import Application
 from ottla.pipelines.eviction import evict
-from ottla.pipelines.topics import connect
 
 INSTANCE = "ottla-application"
 SESSION_S = 10.0  # how long a killed copy still counts as running

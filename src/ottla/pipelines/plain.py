@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 from ottla.pipelines.definitions import (
     STATEFUL,
     Application,
-    DefinitionError,
-    Field,
     Node,
     OnError,
     OutputMode,
     StatefulTransform,
     Transform,
-    Where,
     walk,
 )
+from ottla.pipelines.schema import Field
+from ottla.pipelines.where import DefinitionError, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable

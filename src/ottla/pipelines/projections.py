@@ -4,14 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import (
-    DefinitionError,
-    JoinKind,
-    Node,
-    Project,
-    Schema,
-    Where,
-)
+from ottla.pipelines.definitions import JoinKind, Node, Project
+from ottla.pipelines.schema import Schema
+from ottla.pipelines.where import DefinitionError, Where
 
 if TYPE_CHECKING:
     from ottla.pipelines.expressions import Expression

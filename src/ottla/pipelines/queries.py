@@ -11,14 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from ottla.pipelines.build import Builder, refusal
-from ottla.pipelines.definitions import (
-    Aggregate,
-    Application,
-    DefinitionError,
-    Source,
-    TableJoin,
-    walk,
-)
+from ottla.pipelines.definitions import Aggregate, Application, Source, TableJoin, walk
 from ottla.pipelines.plan import Plan
 from ottla.pipelines.rowtypes import row_types
 from ottla.pipelines.separating import Separator
@@ -26,6 +19,7 @@ from ottla.pipelines.sinks import at_least_once, exactly_once, make_topics, reco
 from ottla.pipelines.spark import ship_modules
 from ottla.pipelines.stages import Stage, separating
 from ottla.pipelines.storage import HadoopPath
+from ottla.pipelines.where import DefinitionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

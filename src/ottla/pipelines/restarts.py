@@ -1,11 +1,7 @@
-"""When a stage that failed starts again, and what is said about its failure."""
+"""When a stage that failed starts again."""
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 BACK_OFF_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 HEALTHY_AFTER_S = 120.0  # a stage that ran this long starts its back-off anew
@@ -27,20 +23,3 @@ class BackOff:
         if now - self.started > HEALTHY_AFTER_S:
             self.attempts = 0
         return True
-
-
-def cause(error: BaseException) -> str:
-    """The last sentence of a failure that names a reason, out of pages of stack."""
-    text = str(error).split("=== Streaming Query ===")[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if _tells(line)]
-    return (telling or lines or [type(error).__name__])[-1][:300]
-
-
-def _tells(line: str) -> bool:
-    head = line.split(":", 1)[0]
-    return (
-        ("Error" in head or "Exception" in head)
-        and " at " not in head
-        and not line.startswith(("File ", "at ", "Caused by: java.lang.Thread"))
-    )

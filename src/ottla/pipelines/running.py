@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import OttlaError
 from ottla.pipelines import spark as sessions
+from ottla.pipelines.brokers import create, describe, forgetful, wait_until_stable
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.choosing import start_spark
 from ottla.pipelines.membership import Membership
@@ -17,15 +18,7 @@ from ottla.pipelines.queries import Starter
 from ottla.pipelines.rebuilding import Rebuilding
 from ottla.pipelines.state import Generations, State
 from ottla.pipelines.storage import HadoopPath, open_storage
-from ottla.pipelines.topics import (
-    Cluster,
-    create,
-    describe,
-    forgetful,
-    topic_names,
-    wait_until_stable,
-    wanted,
-)
+from ottla.pipelines.topics import Cluster, topic_names, wanted
 from ottla.pipelines.upgrading import (
     bring_over,
     check,

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.connection import Connection
 from ottla.pipelines.app import App
+from ottla.pipelines.brokers import create
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
+from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner
-from ottla.pipelines.status import RunOptions, Status
-from ottla.pipelines.topics import NewTopic, create
+from ottla.pipelines.status import Status
+from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.views import Lines, LiveTable, choose_view, render
 from ottla.pipelines.windows import tumbling
 

@@ -19,7 +19,6 @@ from ottla.pipelines.definitions import (
     Node,
     Plain,
     Process,
-    Schema,
     Source,
     StreamJoin,
     Subscribe,
@@ -28,6 +27,7 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.folds import subtracts
+from ottla.pipelines.schema import Schema
 
 Json = Any
 OF_THE_NODE = {

@@ -25,7 +25,6 @@ from ottla.errors import OttlaError
 from ottla.pipelines.compiled import compiled_jar, tag
 from ottla.pipelines.jars import cache_folder, connector_jars
 from ottla.pipelines.java import find_java
-from ottla.pipelines.values import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,9 +117,16 @@ def session(settings: SparkSettings | None = None) -> "SparkSession":
         if _lent:
             _see_jars(_current)
         if fresh:
-            register(_current)
+            _register(_current)
             _quieten()
         return _current
+
+
+def _register(spark: "SparkSession") -> None:
+    """Make our functions known to a session that has our classes."""
+    jvm: Any = spark._jvm
+    for functions in (jvm.ottla.RowCodec, jvm.ottla.JsonText):
+        functions.register(spark._jsparkSession)
 
 
 def _quieten() -> None:

@@ -12,7 +12,6 @@ from ottla.pipelines.definitions import (
     Aggregate,
     Application,
     Deduplicate,
-    DefinitionError,
     Delivery,
     ForeignKeyJoin,
     Node,
@@ -30,6 +29,7 @@ from ottla.pipelines.definitions import (
     Transform,
     walk,
 )
+from ottla.pipelines.where import DefinitionError
 
 Mode = Literal["real-time", "micro-batch"]
 TRIED = "the records that transform() fails on are found by trying a batch again"

@@ -6,7 +6,6 @@ them stands the manifest: what the application runs.
 """
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -21,14 +20,6 @@ MANIFEST = "manifest.json"
 TOPICS = "topics.json"
 OFFSETS = "offsets"
 COMMITS = "commits"
-
-
-def state_folder() -> Path:
-    """`$OTTLA_STATE`, else the user's folder for state."""
-    if chosen := os.environ.get("OTTLA_STATE"):
-        return Path(chosen)
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "ottla"
 
 
 class Generations:

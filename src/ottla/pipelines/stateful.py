@@ -23,7 +23,6 @@ from ottla.pipelines.definitions import (
     TableAggregate,
 )
 from ottla.pipelines.folds import parse_fold, subtracts
-from ottla.pipelines.formats import ddl, parse_schema
 from ottla.pipelines.keyed import (
     Custom,
     ForeignJoiner,
@@ -32,6 +31,7 @@ from ottla.pipelines.keyed import (
     TableFolder,
 )
 from ottla.pipelines.processors import uses_timers
+from ottla.pipelines.schema import ddl, parse_schema
 from ottla.pipelines.subtracting import Subtracting, Total, scale_of
 from ottla.pipelines.windows import interval
 

@@ -4,6 +4,7 @@ A few small files of ours stand beside Spark's: both are reached by the same loc
 a path, `file:`, `hdfs://` or `s3a://`.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<rest>.*)")
+
+
+def state_folder() -> Path:
+    """`$OTTLA_STATE`, else the user's folder for state."""
+    if chosen := os.environ.get("OTTLA_STATE"):
+        return Path(chosen)
+    home = os.environ.get("XDG_STATE_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "state") / "ottla"
 
 
 class Storage(Protocol):

@@ -10,9 +10,7 @@ from ottla.pipelines.definitions import (
     STATEFUL,
     Changes,
     Deduplicate,
-    DefinitionError,
     Explode,
-    Field,
     Filter,
     Merge,
     Node,
@@ -20,16 +18,15 @@ from ottla.pipelines.definitions import (
     Process,
     PythonMap,
     Rekey,
-    Schema,
     StatefulTransform,
     check_on_error,
-    here,
 )
-from ottla.pipelines.formats import parse_schema
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.joining import Joining
 from ottla.pipelines.processors import Processor
 from ottla.pipelines.projections import extend, project, same_types
+from ottla.pipelines.schema import Field, Schema, parse_schema
+from ottla.pipelines.where import DefinitionError, here
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

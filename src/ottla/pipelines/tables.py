@@ -7,18 +7,17 @@ from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import (
     Aggregate,
     Changes,
-    DefinitionError,
     Filter,
     ForeignKeyJoin,
     JoinKind,
     Node,
     TableJoin,
-    here,
 )
 from ottla.pipelines.flows import Flow
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.projections import extend, joined, project
 from ottla.pipelines.streams import Stream
+from ottla.pipelines.where import DefinitionError, here
 
 if TYPE_CHECKING:
     from ottla.pipelines.expressions import Expression

@@ -206,7 +206,7 @@ def delete(application: Application, topics: list[str]) -> None:
     """Delete topics that are the application's own; one that is gone already is as good."""
     from confluent_kafka import KafkaException
 
-    from ottla.pipelines.topics import connect
+    from ottla.pipelines.brokers import connect
 
     if not topics:
         return

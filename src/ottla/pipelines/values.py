@@ -6,18 +6,10 @@ What others read is JSON, in which a timestamp keeps its microseconds and a map'
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import DataType, StructType
-
-
-def register(spark: "SparkSession") -> None:
-    """Make our functions known to a session that has our classes."""
-    jvm: Any = spark._jvm
-    for functions in (jvm.ottla.RowCodec, jvm.ottla.JsonText):
-        functions.register(spark._jsparkSession)
 
 
 def quoted(text: str) -> str:

@@ -4,7 +4,8 @@ import re
 from datetime import timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ottla.pipelines.definitions import DefinitionError, Window, here
+from ottla.pipelines.definitions import Window
+from ottla.pipelines.where import DefinitionError, here
 
 Duration = str | timedelta
 PART = r"(\d+)\s*([a-zA-Z]+)"

@@ -21,7 +21,7 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 	@$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
 # Spark's connector and our classes for it; where Java is still to come, the first run fetches them.
 	@echo "Fetching Spark's Kafka connector, and compiling a few classes for it:"
-	@if command -v java >/dev/null; then $(BIN)/python -c "from ottla.pipelines import compiled; compiled.compiled_jar()" || true; fi
+	@if command -v java >/dev/null; then $(BIN)/python -c "from ottla.pipelines.runtime import compiled; compiled.compiled_jar()" || true; fi
 	@touch $@
 
 run: install java ## A broker, orders flowing in, and Spark that joins, windows and sums them

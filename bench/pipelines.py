@@ -28,12 +28,12 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App, long, string, tumbling
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.app import App as Application
 from ottla.pipelines.brokers import create, describe
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.progress import Listener, Recorder
 from ottla.pipelines.queries import Starter, loads_tables
+from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.topics import NewTopic, topic_names, wanted
 from ottla.testing.node import Node
 

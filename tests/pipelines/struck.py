@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 WORKS_WITHIN_S = 240.0
 PROCESSES = {
     "jvm": "SparkSubmit",
-    "worker": "-m ottla.pipelines.daemon",
+    "worker": "-m ottla.pipelines.runtime.daemon",
     "executor": "CoarseGrainedExecutorBackend",
 }
 

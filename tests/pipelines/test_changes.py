@@ -13,10 +13,10 @@ from ottla.pipelines.changing import Change, in_words, plan_change, refusal, wha
 from ottla.pipelines.manifest import Kind, Manifest
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.processors import Row
+from ottla.pipelines.runtime.storage import LocalStorage
+from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.state import State
-from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.streams import Stream
-from ottla.pipelines.where import DefinitionError
 
 ORDER = "customer STRING, country STRING, amount DOUBLE, n INT"
 Build = Callable[[App], None]

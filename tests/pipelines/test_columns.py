@@ -8,8 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.functions import col
 
-from ottla.pipelines import App, DefinitionError, json, spark
+from ottla.pipelines import App, DefinitionError, json
 from ottla.pipelines.columns import sql_of
+from ottla.pipelines.runtime import spark
 
 NOTHING: Any = None  # Spark compares with it, though its types do not say so
 

@@ -10,8 +10,8 @@ from pyspark.errors import StreamingQueryException
 from ottla.pipelines import App, Context, DefinitionError, Processor, json
 from ottla.pipelines.calls import Calls
 from ottla.pipelines.definitions import OnError
-from ottla.pipelines.failures import UserCodeError
 from ottla.pipelines.plan import make_plan
+from ottla.pipelines.runtime.failures import UserCodeError
 from ottla.pipelines.stages import separating
 from ottla.testing import drive
 

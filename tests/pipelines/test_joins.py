@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.joins import STREAM, TABLE
+from ottla.pipelines.runtime import spark as sessions
 
 HISTORIES = 300
 HEADERS = "array<struct<key: string, value: binary>>"

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.brokers import create
+from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.topics import NewTopic
 
 ROWS = 5

@@ -6,9 +6,9 @@ import pytest
 
 from ottla.errors import OttlaError
 from ottla.pipelines.manifest import Manifest
-from ottla.pipelines.spark import session
+from ottla.pipelines.runtime.spark import session
+from ottla.pipelines.runtime.storage import HadoopStorage, LocalStorage, Storage, open_storage
 from ottla.pipelines.state import Generations
-from ottla.pipelines.storage import HadoopStorage, LocalStorage, Storage, open_storage
 
 
 def never() -> None:

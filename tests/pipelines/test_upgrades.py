@@ -32,8 +32,8 @@ from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.processors import Row
 from ottla.pipelines.running import Runner
+from ottla.pipelines.runtime.storage import LocalStorage
 from ottla.pipelines.state import Generations, State
-from ottla.pipelines.storage import LocalStorage
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.upgrading import check, read_order

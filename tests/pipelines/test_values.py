@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ottla.pipelines import App, json, sliding, tumbling, values
-from ottla.pipelines import spark as sessions
+from ottla.pipelines.runtime import spark as sessions
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(600)]

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from ottla.pipelines.app import App
 from ottla.pipelines.brokers import create
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic
 from support.spark_cluster import standalone

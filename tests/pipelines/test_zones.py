@@ -66,7 +66,7 @@ def test_a_day_of_a_zone_is_one_window_however_long_it_is(
 ) -> None:
     from pyspark.sql import functions as F
 
-    from ottla.pipelines.spark import session
+    from ottla.pipelines.runtime.spark import session
     from ottla.pipelines.zoned import windows as sql_of
 
     spark = session()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.java import find_java
 
 
 @contextlib.contextmanager

@@ -27,8 +27,8 @@ from rich.text import Text
 
 from ottla.cli.output import out
 from ottla.client.connection import Connection
-from ottla.pipelines.extra import need_extra
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.extra import need_extra
+from ottla.pipelines.runtime.java import find_java
 from ottla.testing.node import Node
 
 TOPIC = "orders"
@@ -79,8 +79,8 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
     """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
     need_extra()
     from ottla.pipelines.options import RunOptions
+    from ottla.pipelines.runtime.spark import stop as stop_spark
     from ottla.pipelines.showcase import run_showcase
-    from ottla.pipelines.spark import stop as stop_spark
 
     find_java()  # says what to install before anything has started
     for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ottla.cli.arguments import Target, reaches_a_cluster
-from ottla.pipelines.extra import need_extra
+from ottla.pipelines.runtime.extra import need_extra
 
 if TYPE_CHECKING:
     from ottla.pipelines.definitions import Application
@@ -81,9 +81,9 @@ def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[App
     """The application in a file, and where its checkpoints lie."""
     from ottla.pipelines.application_file import load_app
     from ottla.pipelines.brokers import describe
-    from ottla.pipelines.spark import session
+    from ottla.pipelines.runtime.spark import session
+    from ottla.pipelines.runtime.storage import open_storage, state_folder
     from ottla.pipelines.state import Generations
-    from ottla.pipelines.storage import open_storage, state_folder
 
     definition = aimed(load_app(file).definition(), target)
     cluster = describe(definition)

@@ -10,7 +10,7 @@ import typer
 from ottla.cli.arguments import Target, reaches_a_cluster
 from ottla.cli.pipeline import AppFile, Checkpoints, aimed
 from ottla.errors import OttlaError
-from ottla.pipelines.extra import need_extra
+from ottla.pipelines.runtime.extra import need_extra
 
 
 @reaches_a_cluster
@@ -61,7 +61,7 @@ def run(
     from ottla.pipelines.handle import Running
     from ottla.pipelines.options import RunOptions
     from ottla.pipelines.running import Runner
-    from ottla.pipelines.spark import LOCAL_MASTER
+    from ottla.pipelines.runtime.spark import LOCAL_MASTER
 
     options = RunOptions(
         master=master or LOCAL_MASTER,

@@ -9,9 +9,9 @@ from ottla.pipelines.expressions import expr
 from ottla.pipelines.formats import bytes, json, long, string
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.processors import Context, Processor
+from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
-from ottla.pipelines.where import DefinitionError
 from ottla.pipelines.windows import hopping, session, sliding, tumbling
 
 __all__ = [

@@ -19,12 +19,12 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.expressions import check_type
-from ottla.pipelines.extra import need_extra
 from ottla.pipelines.formats import string
+from ottla.pipelines.runtime.extra import need_extra
+from ottla.pipelines.runtime.where import DefinitionError, Where, here
 from ottla.pipelines.schema import Field, Format
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
-from ottla.pipelines.where import DefinitionError, Where, here
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from types import ModuleType
 from ottla.errors import OttlaError
 from ottla.pipelines.app import App
 from ottla.pipelines.choosing import start_spark
-from ottla.pipelines.loading import load_file
+from ottla.pipelines.runtime.loading import load_file
 
 
 def load_app(path: Path) -> App:

@@ -49,9 +49,9 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
+from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.signatures import signature
 from ottla.pipelines.stages import buries
-from ottla.pipelines.where import DefinitionError
 from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.definitions import OnError
-from ottla.pipelines.failures import UserCodeError, told_in_a_line
+from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,9 +7,9 @@ then the run's options have been told beforehand, with `prepare`.
 import os
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.definitions import Application
 from ottla.pipelines.options import RunOptions
+from ottla.pipelines.runtime import spark as sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

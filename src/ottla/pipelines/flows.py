@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import Node, Sink
 from ottla.pipelines.routing import routed_name
+from ottla.pipelines.runtime.where import DefinitionError, Where, here
 from ottla.pipelines.schema import Format
-from ottla.pipelines.where import DefinitionError, Where, here
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.definitions import Application
 from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner
-from ottla.pipelines.spark import LOCAL_MASTER
+from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime.spark import LOCAL_MASTER
 from ottla.pipelines.status import Status
 
 LOOK_S = 0.2

@@ -7,7 +7,7 @@ from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import GlobalJoin, JoinKind, Node, StreamJoin, TableJoin
 from ottla.pipelines.flows import Flow
 from ottla.pipelines.projections import joined
-from ottla.pipelines.where import DefinitionError, here
+from ottla.pipelines.runtime.where import DefinitionError, here
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

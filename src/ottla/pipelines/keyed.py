@@ -15,8 +15,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ottla.pipelines.definitions import OnError
-from ottla.pipelines.failures import UserCodeError, told_in_a_line
 from ottla.pipelines.processors import Processor
+from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 
 ONE_ROW = "row string"
 # What each class answers with, in the order of the schemas in `stateful`.

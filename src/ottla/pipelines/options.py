@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ottla.pipelines.spark import LOCAL_MASTER
-from ottla.pipelines.storage import state_folder
+from ottla.pipelines.runtime.spark import LOCAL_MASTER
+from ottla.pipelines.runtime.storage import state_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

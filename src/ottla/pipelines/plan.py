@@ -28,6 +28,7 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.formats import string
+from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.schema import Field, Format, FormatName
 from ottla.pipelines.signatures import origin, signature, title
 from ottla.pipelines.stages import (
@@ -39,7 +40,6 @@ from ottla.pipelines.stages import (
     with_dead_letters,
     without_repeats,
 )
-from ottla.pipelines.where import DefinitionError
 
 SUBSCRIPTION = (
     Field("pk", "STRING"),

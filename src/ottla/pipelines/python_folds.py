@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from ottla.pipelines.failures import UserCodeError, told_in_a_line
 from ottla.pipelines.keyed import ONE_ROW
+from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 from ottla.pipelines.sessions import Session, Sessions
 
 Fields = dict[str, Any]

@@ -10,7 +10,7 @@ from ottla.pipelines.values import ddl
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from ottla.pipelines.storage import HadoopPath
+    from ottla.pipelines.runtime.storage import HadoopPath
 
 
 def row_types(file: "Path | HadoopPath", now: "StructType") -> "Sequence[StructType]":

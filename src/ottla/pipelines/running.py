@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.errors import OttlaError
-from ottla.pipelines import spark as sessions
 from ottla.pipelines.brokers import create, describe, forgetful, wait_until_stable
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.choosing import start_spark
@@ -16,8 +15,9 @@ from ottla.pipelines.plan import Plan, renamed
 from ottla.pipelines.progress import Group, Listener
 from ottla.pipelines.queries import Starter
 from ottla.pipelines.rebuilding import Rebuilding
+from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime.storage import HadoopPath, open_storage
 from ottla.pipelines.state import Generations, State
-from ottla.pipelines.storage import HadoopPath, open_storage
 from ottla.pipelines.topics import Cluster, topic_names, wanted
 from ottla.pipelines.upgrading import (
     bring_over,

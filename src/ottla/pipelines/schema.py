@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ottla.pipelines.where import DefinitionError, here
+from ottla.pipelines.runtime.where import DefinitionError, here
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from ottla.pipelines.build import Builder
 from ottla.pipelines.definitions import Source, Transform
-from ottla.pipelines.failures import UserCodeError, cause, told_by_worker
+from ottla.pipelines.runtime.failures import UserCodeError, cause, told_by_worker
 from ottla.pipelines.sinks import letter_records, records
 from ottla.pipelines.stages import Stage, separating
 from ottla.pipelines.values import quoted

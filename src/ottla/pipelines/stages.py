@@ -29,7 +29,7 @@ from ottla.pipelines.definitions import (
     Transform,
     walk,
 )
-from ottla.pipelines.where import DefinitionError
+from ottla.pipelines.runtime.where import DefinitionError
 
 Mode = Literal["real-time", "micro-batch"]
 TRIED = "the records that transform() fails on are found by trying a batch again"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ottla.pipelines.manifest import Manifest
 from ottla.pipelines.plan import renamed
-from ottla.pipelines.storage import HadoopPath, Storage
+from ottla.pipelines.runtime.storage import HadoopPath, Storage
 
 MANIFEST = "manifest.json"
 TOPICS = "topics.json"

@@ -16,8 +16,8 @@ from ottla.pipelines.definitions import (
 from ottla.pipelines.flows import Flow
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.projections import extend, joined, project
+from ottla.pipelines.runtime.where import DefinitionError, here
 from ottla.pipelines.streams import Stream
-from ottla.pipelines.where import DefinitionError, here
 
 if TYPE_CHECKING:
     from ottla.pipelines.expressions import Expression

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ottla.pipelines.definitions import Sink
 from ottla.pipelines.plan import Plan, renamed, written_topics
-from ottla.pipelines.where import DefinitionError
+from ottla.pipelines.runtime.where import DefinitionError
 
 FOREVER = {"retention.ms": "-1"}
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ottla.pipelines.definitions import Window
-from ottla.pipelines.where import DefinitionError, here
+from ottla.pipelines.runtime.where import DefinitionError, here
 
 Duration = str | timedelta
 PART = r"(\d+)\s*([a-zA-Z]+)"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.jars import cache_folder, connector_jars
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.jars import cache_folder, connector_jars
+from ottla.pipelines.runtime.java import find_java
 
 SOURCES = Path(__file__).parent / "jvm"
 

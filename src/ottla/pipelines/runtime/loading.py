@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ottla.errors import OttlaError
-from ottla.pipelines.failures import lacks_spark, told
+from ottla.pipelines.runtime.failures import lacks_spark, told
 
 
 def load_file(path: Path, start_spark: Callable[[ModuleType], object]) -> ModuleType:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.errors import OttlaError
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.java import find_java
 
 EXCLUDED = ",".join(
     (

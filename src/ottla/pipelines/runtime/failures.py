@@ -5,7 +5,7 @@ import os
 import re
 import traceback
 
-from ottla.pipelines.where import PACKAGE, Where
+from ottla.pipelines.runtime.where import PACKAGE, Where
 
 INSTALLED = f"{os.sep}site-packages{os.sep}"  # what others wrote
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ottla.errors import OttlaError
 
-PACKAGE = str(Path(__file__).parents[1]) + os.sep
+PACKAGE = str(Path(__file__).parents[2]) + os.sep
 
 
 @dataclass(frozen=True, slots=True)

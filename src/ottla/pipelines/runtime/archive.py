@@ -24,7 +24,7 @@ def main(target: Path, lock: Path) -> None:
 
 
 def _exercise() -> None:
-    from ottla.pipelines import spark as sessions
+    from ottla.pipelines.runtime import spark as sessions
 
     spark = sessions.session(sessions.SparkSettings(name="class-data archive", ui=True))
     with tempfile.TemporaryDirectory(prefix="ottla-archive-") as folder:

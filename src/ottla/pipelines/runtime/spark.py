@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.compiled import compiled_jar, tag
-from ottla.pipelines.jars import cache_folder, connector_jars
-from ottla.pipelines.java import find_java
+from ottla.pipelines.runtime.compiled import compiled_jar, tag
+from ottla.pipelines.runtime.jars import cache_folder, connector_jars
+from ottla.pipelines.runtime.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -292,7 +292,7 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),
     }
     if _is_local(settings.master):
-        chosen["spark.python.daemon.module"] = "ottla.pipelines.daemon"
+        chosen["spark.python.daemon.module"] = "ottla.pipelines.runtime.daemon"
         chosen["spark.hadoop.fs.AbstractFileSystem.file.impl"] = "ottla.LocalFiles"
     else:
         chosen["spark.jars"] = ",".join(jars)
@@ -334,7 +334,7 @@ def make_archive_in_background() -> "subprocess.Popen[bytes] | None":
     except FileExistsError:
         return None
     return subprocess.Popen(
-        [sys.executable, "-m", "ottla.pipelines.archive", str(target), str(lock)],
+        [sys.executable, "-m", "ottla.pipelines.runtime.archive", str(target), str(lock)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, DefinitionError, hopping, json, session, sliding, string, tumbling
-from ottla.pipelines.schema import Field, parse_schema
+from ottla.pipelines.formats.schema import Field, parse_schema
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import Table
 from ottla.pipelines.windows import milliseconds

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from ottla.pipelines import App, json, sliding, tumbling, values
+from ottla.pipelines import App, json, sliding, tumbling
+from ottla.pipelines.formats import values
 from ottla.pipelines.runtime import spark as sessions
 from ottla.testing import drive
 

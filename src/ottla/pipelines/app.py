@@ -20,9 +20,9 @@ from ottla.pipelines.definitions import (
 )
 from ottla.pipelines.expressions import check_type
 from ottla.pipelines.formats import string
+from ottla.pipelines.formats.schema import Field, Format
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
-from ottla.pipelines.schema import Field, Format
 from ottla.pipelines.streams import Stream
 from ottla.pipelines.tables import GlobalTable, Table
 from ottla.pipelines.windows import Duration, milliseconds

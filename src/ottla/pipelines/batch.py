@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.client.connection import ClientProperties
 from ottla.pipelines.app import App
 from ottla.pipelines.definitions import Source
-from ottla.pipelines.schema import Format
+from ottla.pipelines.formats.schema import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

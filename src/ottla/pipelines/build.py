@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ottla.pipelines import folding, joins, stateful, values, zoned
+from ottla.pipelines import folding, joins, stateful, zoned
 from ottla.pipelines.decoding import (
     LETTER,
     NO_ORIGIN,
@@ -49,6 +49,7 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
+from ottla.pipelines.formats import values
 from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.signatures import signature
 from ottla.pipelines.stages import buries

@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import values
 from ottla.pipelines.definitions import Source, Subscribe
-from ottla.pipelines.schema import Field, Format, ddl
+from ottla.pipelines.formats import values
+from ottla.pipelines.formats.schema import Field, Format, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ottla.client.connection import Connection
+from ottla.pipelines.formats.schema import Format, Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
-from ottla.pipelines.schema import Format, Schema
 
 META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
 META_TYPES: Mapping[str, str] = {

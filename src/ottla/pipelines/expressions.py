@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines.columns import NoText, sql_of
 from ottla.pipelines.definitions import META, META_TYPES
+from ottla.pipelines.formats.schema import Field, Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
-from ottla.pipelines.schema import Field, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

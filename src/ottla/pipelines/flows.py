@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import Node, Sink
+from ottla.pipelines.formats.schema import Format
 from ottla.pipelines.routing import routed_name
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
-from ottla.pipelines.schema import Format
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import values
 from ottla.pipelines.decoding import counting_late
 from ottla.pipelines.definitions import Aggregate, PythonAggregate, Window
+from ottla.pipelines.formats import values
 from ottla.pipelines.python_folds import Folding, GroupFolder, GrowingSessions, SessionFolder
 from ottla.pipelines.stateful import TIME, folded
 from ottla.pipelines.windows import interval

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ottla.pipelines.expressions import parse, type_of
+from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
-from ottla.pipelines.schema import Schema
 
 WIDEST = 18  # digits of a decimal: sums have ten more, and must not reach Spark's 38
 KNOWN = "count, sum, min, max, avg and collect_list"

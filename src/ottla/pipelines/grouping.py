@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import Aggregate, Node, PythonAggregate, TableAggregate, Window
 from ottla.pipelines.folds import parse_fold
+from ottla.pipelines.formats.schema import Field, Schema, parse_schema
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
-from ottla.pipelines.schema import Field, Schema, parse_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

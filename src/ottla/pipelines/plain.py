@@ -14,8 +14,8 @@ from ottla.pipelines.definitions import (
     Transform,
     walk,
 )
+from ottla.pipelines.formats.schema import Field
 from ottla.pipelines.runtime.where import DefinitionError, Where
-from ottla.pipelines.schema import Field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

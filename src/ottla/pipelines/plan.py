@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ottla.pipelines import values
 from ottla.pipelines.app import changelog_topic
 from ottla.pipelines.definitions import (
     STATEFUL,
@@ -27,9 +26,9 @@ from ottla.pipelines.definitions import (
     Transform,
     walk,
 )
-from ottla.pipelines.formats import string
+from ottla.pipelines.formats import string, values
+from ottla.pipelines.formats.schema import Field, Format, FormatName
 from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.schema import Field, Format, FormatName
 from ottla.pipelines.signatures import origin, signature, title
 from ottla.pipelines.stages import (
     Mode,

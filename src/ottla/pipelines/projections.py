@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines import expressions as ex
 from ottla.pipelines.definitions import JoinKind, Node, Project
+from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
-from ottla.pipelines.schema import Schema
 
 if TYPE_CHECKING:
     from ottla.pipelines.expressions import Expression

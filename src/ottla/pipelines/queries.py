@@ -179,7 +179,7 @@ class Starter:
 
 
 def marker_topic(stage: Stage) -> str:
-    """A topic that is there, for the number of a batch: see `jvm/ExactlyOnceSink.java`."""
+    """A topic that is there, for the number of a batch: see `runtime/jvm/ExactlyOnceSink.java`."""
     if stage.sink.route is None:
         return stage.sink.topic
     return stage.letters[0].dead_letters or ""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from ottla.pipelines.definitions import Sink
-from ottla.pipelines.values import quoted
+from ottla.pipelines.formats.values import quoted
 
 NAME = "^[a-zA-Z0-9._-]{1,249}$"
 LONGEST = 100  # of what a stage's name tells of the expression
@@ -42,5 +42,5 @@ def why_not(sink: Sink, topic: str) -> str:
 
 
 def maker(sink: Sink) -> str:
-    """The name of the function that makes this sink's topics: see `jvm/TopicMaker.java`."""
+    """The name of the function that makes this sink's topics: see `runtime/jvm/TopicMaker.java`."""
     return f"ottla_topic_{hashlib.sha256(sink.topic.encode()).hexdigest()[:12]}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.values import ddl
+from ottla.pipelines.formats.values import ddl
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

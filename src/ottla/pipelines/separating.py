@@ -4,7 +4,7 @@ A transform is any PySpark over many rows at once, so nothing in it tells which 
 Here the batch is read again and tried in parts, first large ones, then record by record; what fails
 alone is a dead letter or left out, and the rest of the batch is written. The parts are tasks of one
 job that tell of their failure instead of failing, so that none is tried again (`FailedBatch` in
-`jvm/ExactlyOnceSink.java`). A batch that does not fail costs nothing of this.
+`runtime/jvm/ExactlyOnceSink.java`). A batch that does not fail costs nothing of this.
 """
 
 import json
@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame
 
 from ottla.pipelines.build import Builder
 from ottla.pipelines.definitions import Source, Transform
+from ottla.pipelines.formats.values import quoted
 from ottla.pipelines.runtime.failures import UserCodeError, cause, told_by_worker
 from ottla.pipelines.sinks import letter_records, records
 from ottla.pipelines.stages import Stage, separating
-from ottla.pipelines.values import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

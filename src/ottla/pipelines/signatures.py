@@ -27,7 +27,7 @@ from ottla.pipelines.definitions import (
     walk,
 )
 from ottla.pipelines.folds import subtracts
-from ottla.pipelines.schema import Schema
+from ottla.pipelines.formats.schema import Schema
 
 Json = Any
 OF_THE_NODE = {

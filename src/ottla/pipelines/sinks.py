@@ -1,6 +1,6 @@
 """From rows to records, and the three ways they are written.
 
-Exactly once: a transaction per task (`jvm/ExactlyOnceSink.java`). At least once: Spark's own Kafka
+Exactly once: a transaction per task (`runtime/jvm/ExactlyOnceSink.java`). At least once: Spark's own Kafka
 sink, in micro-batches or in real time; it sets no timestamps, so event time travels in a header.
 """
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.java_gateway import ensure_callback_server_started
 
-from ottla.pipelines import values
 from ottla.pipelines.decoding import (
     COORDINATES,
     ROW_HEADER,
@@ -21,6 +20,7 @@ from ottla.pipelines.decoding import (
     with_letter,
 )
 from ottla.pipelines.definitions import Application, ForeignKeyJoin, Sink, Source, walk
+from ottla.pipelines.formats import values
 from ottla.pipelines.routing import maker, topic_of_row, why_not
 from ottla.pipelines.stages import Stage
 from ottla.pipelines.topics import topic_config

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines import values
 from ottla.pipelines.calls import Calls
 from ottla.pipelines.decoding import (
     LETTER,
@@ -23,6 +22,8 @@ from ottla.pipelines.definitions import (
     TableAggregate,
 )
 from ottla.pipelines.folds import parse_fold, subtracts
+from ottla.pipelines.formats import values
+from ottla.pipelines.formats.schema import ddl, parse_schema
 from ottla.pipelines.keyed import (
     Custom,
     ForeignJoiner,
@@ -31,7 +32,6 @@ from ottla.pipelines.keyed import (
     TableFolder,
 )
 from ottla.pipelines.processors import uses_timers
-from ottla.pipelines.schema import ddl, parse_schema
 from ottla.pipelines.subtracting import Subtracting, Total, scale_of
 from ottla.pipelines.windows import interval
 

@@ -21,12 +21,12 @@ from ottla.pipelines.definitions import (
     StatefulTransform,
     check_on_error,
 )
+from ottla.pipelines.formats.schema import Field, Schema, parse_schema
 from ottla.pipelines.grouping import Grouped
 from ottla.pipelines.joining import Joining
 from ottla.pipelines.processors import Processor
 from ottla.pipelines.projections import extend, project, same_types
 from ottla.pipelines.runtime.where import DefinitionError, here
-from ottla.pipelines.schema import Field, Schema, parse_schema
 from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:

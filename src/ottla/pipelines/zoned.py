@@ -7,7 +7,7 @@ TIMESTAMP whose fields are those of the wall clock.
 """
 
 from ottla.pipelines.definitions import Window
-from ottla.pipelines.values import quoted
+from ottla.pipelines.formats.values import quoted
 
 
 def windows(window: Window, time: str) -> str:

@@ -1,6 +1,6 @@
 """Formats of keys and values, as an application names them. Decoding itself is in `decoding`."""
 
-from ottla.pipelines.schema import Field, Format, parse_schema
+from ottla.pipelines.formats.schema import Field, Format, parse_schema
 
 
 def json(schema: str = "") -> Format:

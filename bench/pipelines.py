@@ -28,7 +28,7 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App, long, string, tumbling
-from ottla.pipelines.app import App as Application
+from ottla.pipelines.api.app import App as Application
 from ottla.pipelines.brokers import create, describe
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.progress import Listener, Recorder

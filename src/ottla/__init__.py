@@ -12,7 +12,7 @@ from ottla.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from ottla import testing
-    from ottla.pipelines.app import App
+    from ottla.pipelines.api.app import App
     from ottla.pipelines.batch import read
     from ottla.pipelines.runtime.spark import spark_session
     from ottla.testing.node import Node
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> object:
 
         return Node
     if name == "App":
-        from ottla.pipelines.app import App
+        from ottla.pipelines.api.app import App
 
         return App
     if name == "spark_session":

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.functions import col
 
 from ottla.pipelines import App, DefinitionError, json
-from ottla.pipelines.columns import sql_of
+from ottla.pipelines.api.columns import sql_of
 from ottla.pipelines.runtime import spark
 
 NOTHING: Any = None  # Spark compares with it, though its types do not say so

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, DefinitionError, hopping, json, session, sliding, string, tumbling
+from ottla.pipelines.api.streams import Stream
+from ottla.pipelines.api.tables import Table
+from ottla.pipelines.api.windows import milliseconds
 from ottla.pipelines.formats.schema import Field, parse_schema
-from ottla.pipelines.streams import Stream
-from ottla.pipelines.tables import Table
-from ottla.pipelines.windows import milliseconds
 
 ORDER = "customer STRING NOT NULL, amount DOUBLE, at TIMESTAMP, tags ARRAY<STRING>"
 

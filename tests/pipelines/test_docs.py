@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
 from ottla.pipelines.brokers import connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"

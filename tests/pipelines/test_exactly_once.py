@@ -22,7 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
 from ottla.pipelines.brokers import create
 from ottla.pipelines.decoding import COORDINATES
 from ottla.pipelines.topics import NewTopic

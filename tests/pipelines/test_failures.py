@@ -8,8 +8,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from ottla.pipelines import App, Context, DefinitionError, Processor, json
+from ottla.pipelines.api.definitions import OnError
 from ottla.pipelines.calls import Calls
-from ottla.pipelines.definitions import OnError
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.runtime.failures import UserCodeError
 from ottla.pipelines.stages import separating

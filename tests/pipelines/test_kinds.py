@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
 from ottla.pipelines.brokers import create
 from ottla.pipelines.topics import NewTopic
 from pipelines.kinds import days, frames, letters, meeting, nested, rankings, tables

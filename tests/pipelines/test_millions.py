@@ -16,7 +16,7 @@ from random import Random
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
 from ottla.pipelines.brokers import create
 from ottla.pipelines.topics import NewTopic
 from pipelines.struck import Struck, feeding, reading

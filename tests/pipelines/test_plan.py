@@ -14,10 +14,10 @@ from ottla.pipelines import (
     session,
     tumbling,
 )
+from ottla.pipelines.api.processors import Row
+from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.explain import explain
 from ottla.pipelines.plan import Plan, make_plan
-from ottla.pipelines.processors import Row
-from ottla.pipelines.streams import Stream
 from ottla.pipelines.topics import Cluster, topic_names, wanted
 
 ORDER = "customer STRING, amount DOUBLE"

@@ -15,11 +15,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App, string
 from ottla.pipelines import json as json_format
+from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
 from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner
-from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.views import Lines
 

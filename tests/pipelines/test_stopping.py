@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
+from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
-from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic
 
 pytestmark = pytest.mark.timeout(300)

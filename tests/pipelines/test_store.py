@@ -8,9 +8,9 @@ from contextlib import closing
 from confluent_kafka import Producer, TopicPartition
 
 from ottla.pipelines import App
+from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import connect, create
 from ottla.pipelines.pictures import LiveFrame
-from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import FOREVER, NewTopic
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
+from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
 from ottla.pipelines.runtime.java import find_java
-from ottla.pipelines.store import TableView
 from ottla.pipelines.topics import NewTopic
 from support.spark_cluster import standalone
 

@@ -10,7 +10,7 @@ from ottla.cli.arguments import Target, reaches_a_cluster
 from ottla.pipelines.runtime.extra import need_extra
 
 if TYPE_CHECKING:
-    from ottla.pipelines.definitions import Application
+    from ottla.pipelines.api.definitions import Application
     from ottla.pipelines.state import State
 
 app = typer.Typer(no_args_is_help=True, help="Look at an application.")

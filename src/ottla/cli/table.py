@@ -21,7 +21,7 @@ def get(
     key: Annotated[str | None, typer.Argument(help="Its key; default: every row.")] = None,
 ) -> None:
     """Print the latest value of a key, or every row as `key value`."""
-    from ottla.pipelines.store import TableView
+    from ottla.pipelines.api.store import TableView
 
     view = TableView(application, name, connection=target.connection())
     with contextlib.closing(view) as rows:

@@ -4,15 +4,15 @@ This tower reaches brokers only as a client, so an application runs against Apac
 against Ottla. Importing it starts nothing: Spark comes when an application runs, or at `.df`.
 """
 
-from ottla.pipelines.app import App
-from ottla.pipelines.expressions import expr
+from ottla.pipelines.api.app import App
+from ottla.pipelines.api.expressions import expr
+from ottla.pipelines.api.grouping import Grouped
+from ottla.pipelines.api.processors import Context, Processor
+from ottla.pipelines.api.streams import Stream
+from ottla.pipelines.api.tables import GlobalTable, Table
+from ottla.pipelines.api.windows import hopping, session, sliding, tumbling
 from ottla.pipelines.formats import bytes, json, long, string
-from ottla.pipelines.grouping import Grouped
-from ottla.pipelines.processors import Context, Processor
 from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.streams import Stream
-from ottla.pipelines.tables import GlobalTable, Table
-from ottla.pipelines.windows import hopping, session, sliding, tumbling
 
 __all__ = [
     "App",

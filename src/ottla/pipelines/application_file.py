@@ -4,7 +4,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ottla.errors import OttlaError
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
 from ottla.pipelines.choosing import start_spark
 from ottla.pipelines.runtime.loading import load_file
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ottla.client.connection import ClientProperties
-from ottla.pipelines.app import App
-from ottla.pipelines.definitions import Source
+from ottla.pipelines.api.app import App
+from ottla.pipelines.api.definitions import Source
 from ottla.pipelines.formats.schema import Format
 
 if TYPE_CHECKING:

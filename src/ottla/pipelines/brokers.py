@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.definitions import Application
+from ottla.pipelines.api.definitions import Application
+from ottla.pipelines.api.windows import in_words
 from ottla.pipelines.plan import Plan, written_topics
 from ottla.pipelines.topics import Cluster, NewTopic
-from ottla.pipelines.windows import in_words
 
 TIMEOUT_S = 30.0
 KNOCK_S = 5.0

@@ -14,16 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ottla.pipelines import folding, joins, stateful, zoned
-from ottla.pipelines.decoding import (
-    LETTER,
-    NO_ORIGIN,
-    columns_of,
-    counting_dropped,
-    internal_column,
-    parsed_column,
-    with_letter,
-)
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     META,
     Aggregate,
     Changes,
@@ -49,11 +40,20 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
+from ottla.pipelines.api.windows import interval
+from ottla.pipelines.decoding import (
+    LETTER,
+    NO_ORIGIN,
+    columns_of,
+    counting_dropped,
+    internal_column,
+    parsed_column,
+    with_letter,
+)
 from ottla.pipelines.formats import values
 from ottla.pipelines.runtime.where import DefinitionError
 from ottla.pipelines.signatures import signature
 from ottla.pipelines.stages import buries
-from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

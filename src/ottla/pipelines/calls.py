@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines.definitions import OnError
+from ottla.pipelines.api.definitions import OnError
 from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ottla.errors import OttlaError
 from ottla.pipelines import manifest as manifests
-from ottla.pipelines.definitions import Application
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.manifest import Manifest, StageRecord, Verdict
 from ottla.pipelines.plan import Plan, make_plan, renamed
 from ottla.pipelines.state import State

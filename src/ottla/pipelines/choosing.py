@@ -7,7 +7,7 @@ then the run's options have been told beforehand, with `prepare`.
 import os
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.definitions import Application
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.options import RunOptions
 from ottla.pipelines.runtime import spark as sessions
 

@@ -4,9 +4,9 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.brokers import describe
 from ottla.pipelines.changing import plan_change, what_ran
-from ottla.pipelines.definitions import Application
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.plan import renamed
 from ottla.pipelines.state import State

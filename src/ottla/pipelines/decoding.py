@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.definitions import Source, Subscribe
+from ottla.pipelines.api.definitions import Source, Subscribe
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.schema import Field, Format, ddl
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     Aggregate,
     Changes,
     Deduplicate,
@@ -26,9 +26,9 @@ from ottla.pipelines.definitions import (
     Window,
     walk,
 )
+from ottla.pipelines.api.windows import in_words
 from ottla.pipelines.plan import Plan
 from ottla.pipelines.stages import Stage, buries
-from ottla.pipelines.windows import in_words
 
 
 def explain(plan: Plan) -> str:

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from ottla.pipelines.api.definitions import Aggregate, PythonAggregate, Window
+from ottla.pipelines.api.windows import interval
 from ottla.pipelines.decoding import counting_late
-from ottla.pipelines.definitions import Aggregate, PythonAggregate, Window
 from ottla.pipelines.formats import values
 from ottla.pipelines.python_folds import Folding, GroupFolder, GrowingSessions, SessionFolder
 from ottla.pipelines.stateful import TIME, folded
-from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
-from ottla.pipelines.definitions import Application
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.options import RunOptions
 from ottla.pipelines.plan import make_plan
 from ottla.pipelines.running import Runner

@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from ottla.pipelines.definitions import OnError
-from ottla.pipelines.processors import Processor
+from ottla.pipelines.api.definitions import OnError
+from ottla.pipelines.api.processors import Processor
 from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 
 ONE_ROW = "row string"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from ottla.pipelines.definitions import Node, Plain, Project, Source, walk
+from ottla.pipelines.api.definitions import Node, Plain, Project, Source, walk
 from ottla.pipelines.explain import words
 from ottla.pipelines.plan import Before, Plan
 from ottla.pipelines.signatures import columns, layout, signature

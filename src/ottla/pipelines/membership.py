@@ -21,8 +21,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ottla.errors import OttlaError
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.brokers import connect
-from ottla.pipelines.definitions import Application
 from ottla.pipelines.eviction import evict
 
 INSTANCE = "ottla-application"

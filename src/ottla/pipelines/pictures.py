@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.definitions import walk
+from ottla.pipelines.api.definitions import walk
 from ottla.pipelines.explain import explain, promise, words
 from ottla.pipelines.plan import Plan
 from ottla.pipelines.stages import Stage
@@ -17,7 +17,7 @@ from ottla.pipelines.status import Status
 from ottla.pipelines.views import dead_of, lag_of, latency_of
 
 if TYPE_CHECKING:
-    from ottla.pipelines.store import TableView
+    from ottla.pipelines.api.store import TableView
 
 EVERY_S = 1.0
 CELL = "padding:2px 10px;text-align:{align};border-bottom:1px solid #8884"

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     STATEFUL,
     Application,
     Node,

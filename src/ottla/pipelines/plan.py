@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ottla.pipelines.app import changelog_topic
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.app import changelog_topic
+from ottla.pipelines.api.definitions import (
     STATEFUL,
     Aggregate,
     Application,

@@ -10,8 +10,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from ottla.pipelines.api.definitions import Aggregate, Application, Source, TableJoin, walk
 from ottla.pipelines.build import Builder, refusal
-from ottla.pipelines.definitions import Aggregate, Application, Source, TableJoin, walk
 from ottla.pipelines.plan import Plan
 from ottla.pipelines.rowtypes import row_types
 from ottla.pipelines.runtime.spark import ship_modules

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from ottla.errors import OttlaError
+from ottla.pipelines.api.definitions import Source
 from ottla.pipelines.changing import Change
-from ottla.pipelines.definitions import Source
 from ottla.pipelines.manifest import StageRecord, reads_of
 from ottla.pipelines.phases import Phases
 from ottla.pipelines.queries import Starter, held_topics, loads_tables

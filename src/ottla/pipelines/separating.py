@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
+from ottla.pipelines.api.definitions import Source, Transform
 from ottla.pipelines.build import Builder
-from ottla.pipelines.definitions import Source, Transform
 from ottla.pipelines.formats.values import quoted
 from ottla.pipelines.runtime.failures import UserCodeError, cause, told_by_worker
 from ottla.pipelines.sinks import letter_records, records

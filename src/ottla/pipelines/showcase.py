@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.connection import Connection
-from ottla.pipelines.app import App
+from ottla.pipelines.api.app import App
+from ottla.pipelines.api.windows import tumbling
 from ottla.pipelines.brokers import create
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
@@ -23,7 +24,6 @@ from ottla.pipelines.running import Runner
 from ottla.pipelines.status import Status
 from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.views import Lines, LiveTable, choose_view, render
-from ottla.pipelines.windows import tumbling
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,7 +11,7 @@ from dataclasses import Field as Attribute
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     Aggregate,
     Changes,
     Deduplicate,
@@ -26,7 +26,7 @@ from ottla.pipelines.definitions import (
     TableJoin,
     walk,
 )
-from ottla.pipelines.folds import subtracts
+from ottla.pipelines.api.folds import subtracts
 from ottla.pipelines.formats.schema import Schema
 
 Json = Any

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.java_gateway import ensure_callback_server_started
 
+from ottla.pipelines.api.definitions import Application, ForeignKeyJoin, Sink, Source, walk
+from ottla.pipelines.api.routing import maker, topic_of_row, why_not
 from ottla.pipelines.decoding import (
     COORDINATES,
     ROW_HEADER,
@@ -19,9 +21,7 @@ from ottla.pipelines.decoding import (
     header,
     with_letter,
 )
-from ottla.pipelines.definitions import Application, ForeignKeyJoin, Sink, Source, walk
 from ottla.pipelines.formats import values
-from ottla.pipelines.routing import maker, topic_of_row, why_not
 from ottla.pipelines.stages import Stage
 from ottla.pipelines.topics import topic_config
 

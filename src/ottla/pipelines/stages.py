@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     STATEFUL,
     Aggregate,
     Application,

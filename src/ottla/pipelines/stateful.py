@@ -2,6 +2,18 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ottla.pipelines.api.definitions import (
+    Aggregate,
+    ForeignKeyJoin,
+    Node,
+    Process,
+    PythonMap,
+    Subscribe,
+    TableAggregate,
+)
+from ottla.pipelines.api.folds import parse_fold, subtracts
+from ottla.pipelines.api.processors import uses_timers
+from ottla.pipelines.api.windows import interval
 from ottla.pipelines.calls import Calls
 from ottla.pipelines.decoding import (
     LETTER,
@@ -12,16 +24,6 @@ from ottla.pipelines.decoding import (
     counting_late,
     with_letter,
 )
-from ottla.pipelines.definitions import (
-    Aggregate,
-    ForeignKeyJoin,
-    Node,
-    Process,
-    PythonMap,
-    Subscribe,
-    TableAggregate,
-)
-from ottla.pipelines.folds import parse_fold, subtracts
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.schema import ddl, parse_schema
 from ottla.pipelines.keyed import (
@@ -31,9 +33,7 @@ from ottla.pipelines.keyed import (
     Subscriber,
     TableFolder,
 )
-from ottla.pipelines.processors import uses_timers
 from ottla.pipelines.subtracting import Subtracting, Total, scale_of
-from ottla.pipelines.windows import interval
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

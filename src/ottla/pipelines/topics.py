@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ottla.pipelines.definitions import Sink
+from ottla.pipelines.api.definitions import Sink
 from ottla.pipelines.plan import Plan, renamed, written_topics
 from ottla.pipelines.runtime.where import DefinitionError
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ottla.errors import OttlaError
+from ottla.pipelines.api.definitions import Application, Merge, Node, Source
 from ottla.pipelines.changing import Change
-from ottla.pipelines.definitions import Application, Merge, Node, Source
 from ottla.pipelines.manifest import StageRecord
 from ottla.pipelines.plan import renamed
 from ottla.pipelines.state import State

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.decoding import TIMESTAMP_HEADER
-from ottla.pipelines.definitions import Application
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

@@ -6,7 +6,7 @@ twice, at the first time. The session's own time zone is UTC, so that a local ti
 TIMESTAMP whose fields are those of the wall clock.
 """
 
-from ottla.pipelines.definitions import Window
+from ottla.pipelines.api.definitions import Window
 from ottla.pipelines.formats.values import quoted
 
 

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import Node, Sink
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import Node, Sink
+from ottla.pipelines.api.routing import routed_name
+from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats.schema import Format
-from ottla.pipelines.routing import routed_name
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
-from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ottla.pipelines.app import App
-    from ottla.pipelines.expressions import Expression
+    from ottla.pipelines.api.app import App
+    from ottla.pipelines.api.expressions import Expression
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import Aggregate, Node, PythonAggregate, TableAggregate, Window
-from ottla.pipelines.folds import parse_fold
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import Aggregate, Node, PythonAggregate, TableAggregate, Window
+from ottla.pipelines.api.folds import parse_fold
 from ottla.pipelines.formats.schema import Field, Schema, parse_schema
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ottla.pipelines.app import App
-    from ottla.pipelines.expressions import Expression
-    from ottla.pipelines.tables import Table
+    from ottla.pipelines.api.app import App
+    from ottla.pipelines.api.expressions import Expression
+    from ottla.pipelines.api.tables import Table
 
 if TYPE_CHECKING:
     Fold = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
@@ -51,7 +51,7 @@ class Grouped:
 
     def agg(self, **folds: "Expression") -> "Table":
         """Fold the rows of each group: `total="sum(amount)"`, any of Spark's aggregates."""
-        from ottla.pipelines.tables import Table
+        from ottla.pipelines.api.tables import Table
 
         where = here()
         aggregates = {name: ex.text_of(fold, where) for name, fold in folds.items()}
@@ -111,7 +111,7 @@ class Grouped:
     def _python(
         self, zero: Any, function: "Fold", merge: "Fold | None", fields: Schema, where: Where
     ) -> "Table":
-        from ottla.pipelines.tables import Table
+        from ottla.pipelines.api.tables import Table
 
         if self.of_table:
             raise DefinitionError(

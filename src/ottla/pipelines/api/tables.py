@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import (
     Aggregate,
     Changes,
     Filter,
@@ -13,14 +13,14 @@ from ottla.pipelines.definitions import (
     Node,
     TableJoin,
 )
-from ottla.pipelines.flows import Flow
-from ottla.pipelines.grouping import Grouped
-from ottla.pipelines.projections import extend, joined, project
+from ottla.pipelines.api.flows import Flow
+from ottla.pipelines.api.grouping import Grouped
+from ottla.pipelines.api.projections import extend, joined, project
+from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.runtime.where import DefinitionError, here
-from ottla.pipelines.streams import Stream
 
 if TYPE_CHECKING:
-    from ottla.pipelines.expressions import Expression
+    from ottla.pipelines.api.expressions import Expression
 
 
 class Table(Flow):

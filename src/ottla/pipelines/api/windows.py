@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ottla.pipelines.definitions import Window
+from ottla.pipelines.api.definitions import Window
 from ottla.pipelines.runtime.where import DefinitionError, here
 
 Duration = str | timedelta

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.columns import NoText, sql_of
-from ottla.pipelines.definitions import META, META_TYPES
+from ottla.pipelines.api.columns import NoText, sql_of
+from ottla.pipelines.api.definitions import META, META_TYPES
 from ottla.pipelines.formats.schema import Field, Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import JoinKind, Node, Project
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import JoinKind, Node, Project
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
 
 if TYPE_CHECKING:
-    from ottla.pipelines.expressions import Expression
+    from ottla.pipelines.api.expressions import Expression
 
 
 def project(

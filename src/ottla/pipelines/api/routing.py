@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from ottla.pipelines.definitions import Sink
+from ottla.pipelines.api.definitions import Sink
 from ottla.pipelines.formats.values import quoted
 
 NAME = "^[a-zA-Z0-9._-]{1,249}$"

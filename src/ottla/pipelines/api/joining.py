@@ -3,16 +3,16 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import GlobalJoin, JoinKind, Node, StreamJoin, TableJoin
-from ottla.pipelines.flows import Flow
-from ottla.pipelines.projections import joined
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import GlobalJoin, JoinKind, Node, StreamJoin, TableJoin
+from ottla.pipelines.api.flows import Flow
+from ottla.pipelines.api.projections import joined
+from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.runtime.where import DefinitionError, here
-from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
-    from ottla.pipelines.streams import Stream
-    from ottla.pipelines.tables import GlobalTable, Table
+    from ottla.pipelines.api.streams import Stream
+    from ottla.pipelines.api.tables import GlobalTable, Table
 
 
 class Joining(Flow, ABC):
@@ -71,7 +71,7 @@ class Joining(Flow, ABC):
         grace: Duration,
         on: str | None,
     ) -> "Stream":
-        from ottla.pipelines.tables import GlobalTable, Table
+        from ottla.pipelines.api.tables import GlobalTable, Table
 
         where = here()
         schema = joined(self.node, other.node, kind, where)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.client.connection import ClientProperties, given_connection
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api.definitions import (
     Application,
     Delivery,
     Latency,
@@ -18,14 +18,14 @@ from ottla.pipelines.definitions import (
     check_on_error,
     walk,
 )
-from ottla.pipelines.expressions import check_type
+from ottla.pipelines.api.expressions import check_type
+from ottla.pipelines.api.streams import Stream
+from ottla.pipelines.api.tables import GlobalTable, Table
+from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats import string
 from ottla.pipelines.formats.schema import Field, Format
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
-from ottla.pipelines.streams import Stream
-from ottla.pipelines.tables import GlobalTable, Table
-from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ottla.pipelines import expressions as ex
-from ottla.pipelines.definitions import (
+from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.definitions import (
     STATEFUL,
     Changes,
     Deduplicate,
@@ -21,19 +21,19 @@ from ottla.pipelines.definitions import (
     StatefulTransform,
     check_on_error,
 )
+from ottla.pipelines.api.grouping import Grouped
+from ottla.pipelines.api.joining import Joining
+from ottla.pipelines.api.processors import Processor
+from ottla.pipelines.api.projections import extend, project, same_types
+from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats.schema import Field, Schema, parse_schema
-from ottla.pipelines.grouping import Grouped
-from ottla.pipelines.joining import Joining
-from ottla.pipelines.processors import Processor
-from ottla.pipelines.projections import extend, project, same_types
 from ottla.pipelines.runtime.where import DefinitionError, here
-from ottla.pipelines.windows import Duration, milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ottla.pipelines.expressions import Expression
-    from ottla.pipelines.tables import Table
+    from ottla.pipelines.api.expressions import Expression
+    from ottla.pipelines.api.tables import Table
 
 
 class Stream(Joining):
@@ -281,7 +281,7 @@ class Stream(Joining):
 
     def to_table(self) -> "Table":
         """The latest row of each key."""
-        from ottla.pipelines.tables import Table
+        from ottla.pipelines.api.tables import Table
 
         node = Changes(where=here(), schema=self.node.schema, input=self.node, is_table=True)
         return Table(self.app, node)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ottla.pipelines.expressions import parse, type_of
+from ottla.pipelines.api.expressions import parse, type_of
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
 

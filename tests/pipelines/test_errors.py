@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, DefinitionError, brokers, json, topics
+from ottla.pipelines import App, DefinitionError, brokers, json
 from ottla.pipelines.application_file import load_app
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning import topics
+from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime import extra
 from ottla.ports.network import free_ports
 

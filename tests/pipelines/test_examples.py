@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ottla.pipelines.application_file import load_app
-from ottla.pipelines.explain import explain
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.explain import explain
+from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import drive
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

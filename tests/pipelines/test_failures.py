@@ -10,9 +10,9 @@ from pyspark.errors import StreamingQueryException
 from ottla.pipelines import App, Context, DefinitionError, Processor, json
 from ottla.pipelines.api.definitions import OnError
 from ottla.pipelines.calls import Calls
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.plan import make_plan
+from ottla.pipelines.planning.stages import separating
 from ottla.pipelines.runtime.failures import UserCodeError
-from ottla.pipelines.stages import separating
 from ottla.testing import drive
 
 SCHEMA = pa.schema([("half", pa.int32()), ("_key", pa.string()), ("_reason", pa.string())])

@@ -18,7 +18,7 @@ from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.brokers import create
 from ottla.pipelines.membership import Copy, Membership
-from ottla.pipelines.topics import NewTopic
+from ottla.pipelines.planning.topics import NewTopic
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOLDER = """

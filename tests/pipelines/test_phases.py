@@ -16,13 +16,13 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, json, phases, restarts, running
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.options import RunOptions
-from ottla.pipelines.plan import Plan, make_plan
+from ottla.pipelines.planning.plan import Plan, make_plan
+from ottla.pipelines.planning.stages import Stage
+from ottla.pipelines.planning.topics import Cluster
 from ottla.pipelines.progress import Group
 from ottla.pipelines.queries import Phase
 from ottla.pipelines.running import Runner
-from ottla.pipelines.stages import Stage
 from ottla.pipelines.status import Status
-from ottla.pipelines.topics import Cluster
 from ottla.ports.network import free_ports
 
 

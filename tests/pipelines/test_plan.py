@@ -16,9 +16,9 @@ from ottla.pipelines import (
 )
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
-from ottla.pipelines.explain import explain
-from ottla.pipelines.plan import Plan, make_plan
-from ottla.pipelines.topics import Cluster, topic_names, wanted
+from ottla.pipelines.planning.explain import explain
+from ottla.pipelines.planning.plan import Plan, make_plan
+from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
 
 ORDER = "customer STRING, amount DOUBLE"
 

@@ -18,9 +18,9 @@ from ottla.pipelines import json as json_format
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
 from ottla.pipelines.options import RunOptions
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.plan import make_plan
+from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.running import Runner
-from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.views import Lines
 from pipelines.test_running import eventually, live
 

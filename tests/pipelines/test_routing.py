@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from ottla.pipelines import App, DefinitionError, expr, json, string
-from ottla.pipelines.explain import explain
-from ottla.pipelines.manifest import compare, describe
-from ottla.pipelines.plan import make_plan
-from ottla.pipelines.topics import Cluster, wanted
+from ottla.pipelines.planning.explain import explain
+from ottla.pipelines.planning.manifest import compare, describe
+from ottla.pipelines.planning.plan import make_plan
+from ottla.pipelines.planning.topics import Cluster, wanted
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(500)]

@@ -315,6 +315,6 @@ def test_a_second_stateful_operator_reads_the_first_from_a_topic() -> None:
 
 
 def _plan(app: App) -> Any:
-    from ottla.pipelines.plan import make_plan
+    from ottla.pipelines.planning.plan import make_plan
 
     return make_plan(app.definition())

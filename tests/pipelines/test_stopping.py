@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
-from ottla.pipelines.topics import NewTopic
+from ottla.pipelines.planning.topics import NewTopic
 
 pytestmark = pytest.mark.timeout(300)
 SOURCE = Path(__file__).parents[2] / "src"

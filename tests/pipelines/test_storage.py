@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines.manifest import Manifest
+from ottla.pipelines.planning.manifest import Manifest
 from ottla.pipelines.runtime.spark import session
 from ottla.pipelines.runtime.storage import HadoopStorage, LocalStorage, Storage, open_storage
 from ottla.pipelines.state import Generations

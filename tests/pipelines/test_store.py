@@ -11,7 +11,7 @@ from ottla.pipelines import App
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import connect, create
 from ottla.pipelines.pictures import LiveFrame
-from ottla.pipelines.topics import FOREVER, NewTopic
+from ottla.pipelines.planning.topics import FOREVER, NewTopic
 
 
 def test_a_table_whose_first_records_are_gone_is_read_from_what_is_left(driven: str) -> None:

@@ -23,7 +23,6 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.errors import OttlaError
 from ottla.pipelines import App, Context, Processor, tumbling
 from ottla.pipelines import json as json_format
-from ottla.pipelines import manifest as manifests
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
@@ -31,11 +30,12 @@ from ottla.pipelines.brokers import connect, create, describe
 from ottla.pipelines.changing import Change, plan_change
 from ottla.pipelines.cleaning import find_leftovers, remove
 from ottla.pipelines.options import RunOptions
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning import manifest as manifests
+from ottla.pipelines.planning.plan import make_plan
+from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.running import Runner
 from ottla.pipelines.runtime.storage import LocalStorage
 from ottla.pipelines.state import Generations, State
-from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.upgrading import check, read_order
 from ottla.pipelines.views import Lines
 

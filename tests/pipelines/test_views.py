@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 
 from ottla.pipelines import App, json
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.progress import Recorder
 from ottla.pipelines.status import Status
 from ottla.pipelines.views import Lines, catch_up_line, render

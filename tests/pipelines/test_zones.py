@@ -10,8 +10,8 @@ import pytest
 
 from ottla.pipelines import App, DefinitionError, hopping, json, tumbling
 from ottla.pipelines.api.windows import milliseconds
-from ottla.pipelines.manifest import compare, describe
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.manifest import compare, describe
+from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(500)]

@@ -28,8 +28,8 @@ Checkpoints = Annotated[
 def explain(target: Target, file: AppFile) -> None:
     """Show the stages of an application, the engine each gets and why, and what it promises."""
     from ottla.pipelines.application_file import load_app
-    from ottla.pipelines.explain import explain as in_words
-    from ottla.pipelines.plan import make_plan
+    from ottla.pipelines.planning.explain import explain as in_words
+    from ottla.pipelines.planning.plan import make_plan
 
     need_extra()
     definition = aimed(load_app(file).definition(), target)

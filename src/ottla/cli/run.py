@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
     from ottla.pipelines.application_file import load_app
-    from ottla.pipelines.plan import make_plan
+    from ottla.pipelines.planning.plan import make_plan
 
     if master:
         os.environ["OTTLA_MASTER"] = master

@@ -11,8 +11,8 @@ from typing import Any
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.api.windows import in_words
-from ottla.pipelines.plan import Plan, written_topics
-from ottla.pipelines.topics import Cluster, NewTopic
+from ottla.pipelines.planning.plan import Plan, written_topics
+from ottla.pipelines.planning.topics import Cluster, NewTopic
 
 TIMEOUT_S = 30.0
 KNOCK_S = 5.0

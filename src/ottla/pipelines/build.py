@@ -51,9 +51,9 @@ from ottla.pipelines.decoding import (
     with_letter,
 )
 from ottla.pipelines.formats import values
+from ottla.pipelines.planning.signatures import signature
+from ottla.pipelines.planning.stages import buries
 from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.signatures import signature
-from ottla.pipelines.stages import buries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

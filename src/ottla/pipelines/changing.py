@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ottla.errors import OttlaError
-from ottla.pipelines import manifest as manifests
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.manifest import Manifest, StageRecord, Verdict
-from ottla.pipelines.plan import Plan, make_plan, renamed
+from ottla.pipelines.planning import manifest as manifests
+from ottla.pipelines.planning.manifest import Manifest, StageRecord, Verdict
+from ottla.pipelines.planning.plan import Plan, make_plan, renamed
 from ottla.pipelines.state import State
 
 MEANING = {

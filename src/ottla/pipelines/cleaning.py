@@ -8,7 +8,7 @@ from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.brokers import describe
 from ottla.pipelines.changing import plan_change, what_ran
 from ottla.pipelines.membership import Membership
-from ottla.pipelines.plan import renamed
+from ottla.pipelines.planning.plan import renamed
 from ottla.pipelines.state import State
 from ottla.pipelines.upgrading import delete, rebuilding_topic
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.options import RunOptions
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.running import Runner
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.spark import LOCAL_MASTER

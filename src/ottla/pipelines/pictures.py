@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import walk
-from ottla.pipelines.explain import explain, promise, words
-from ottla.pipelines.plan import Plan
-from ottla.pipelines.stages import Stage
+from ottla.pipelines.planning.explain import explain, promise, words
+from ottla.pipelines.planning.plan import Plan
+from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.status import Status
 from ottla.pipelines.views import dead_of, lag_of, latency_of
 

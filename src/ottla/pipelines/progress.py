@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from ottla.pipelines.decoding import DROPPED, LATE
-from ottla.pipelines.stages import Stage
+from ottla.pipelines.planning.stages import Stage
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

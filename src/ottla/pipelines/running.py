@@ -11,14 +11,14 @@ from ottla.pipelines.brokers import create, describe, forgetful, wait_until_stab
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.choosing import start_spark
 from ottla.pipelines.membership import Membership
-from ottla.pipelines.plan import Plan, renamed
+from ottla.pipelines.planning.plan import Plan, renamed
+from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
 from ottla.pipelines.progress import Group, Listener
 from ottla.pipelines.queries import Starter
 from ottla.pipelines.rebuilding import Rebuilding
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.storage import HadoopPath, open_storage
 from ottla.pipelines.state import Generations, State
-from ottla.pipelines.topics import Cluster, topic_names, wanted
 from ottla.pipelines.upgrading import (
     bring_over,
     check,

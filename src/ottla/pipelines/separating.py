@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame
 from ottla.pipelines.api.definitions import Source, Transform
 from ottla.pipelines.build import Builder
 from ottla.pipelines.formats.values import quoted
+from ottla.pipelines.planning.stages import Stage, separating
 from ottla.pipelines.runtime.failures import UserCodeError, cause, told_by_worker
 from ottla.pipelines.sinks import letter_records, records
-from ottla.pipelines.stages import Stage, separating
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

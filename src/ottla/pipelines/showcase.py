@@ -19,10 +19,10 @@ from ottla.pipelines.brokers import create
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
 from ottla.pipelines.options import RunOptions
-from ottla.pipelines.plan import make_plan
+from ottla.pipelines.planning.plan import make_plan
+from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.running import Runner
 from ottla.pipelines.status import Status
-from ottla.pipelines.topics import NewTopic
 from ottla.pipelines.views import Lines, LiveTable, choose_view, render
 
 if TYPE_CHECKING:

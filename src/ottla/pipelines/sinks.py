@@ -22,8 +22,8 @@ from ottla.pipelines.decoding import (
     with_letter,
 )
 from ottla.pipelines.formats import values
-from ottla.pipelines.stages import Stage
-from ottla.pipelines.topics import topic_config
+from ottla.pipelines.planning.stages import Stage
+from ottla.pipelines.planning.topics import topic_config
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ottla.pipelines.manifest import Manifest
-from ottla.pipelines.plan import renamed
+from ottla.pipelines.planning.manifest import Manifest
+from ottla.pipelines.planning.plan import renamed
 from ottla.pipelines.runtime.storage import HadoopPath, Storage
 
 MANIFEST = "manifest.json"

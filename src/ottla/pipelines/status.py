@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from ottla.pipelines.plan import Plan
+from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.progress import Offsets, Recorder
 from ottla.pipelines.queries import Phase
 

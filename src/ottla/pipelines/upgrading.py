@@ -18,8 +18,8 @@ from typing import Any
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application, Merge, Node, Source
 from ottla.pipelines.changing import Change
-from ottla.pipelines.manifest import StageRecord
-from ottla.pipelines.plan import renamed
+from ottla.pipelines.planning.manifest import StageRecord
+from ottla.pipelines.planning.plan import renamed
 from ottla.pipelines.state import State
 
 TIMEOUT_S = 30.0

@@ -5,8 +5,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.progress import lag
-from ottla.pipelines.stages import Stage
 from ottla.pipelines.status import Status
 
 if TYPE_CHECKING:

@@ -227,7 +227,7 @@ class App:
     def explain(self) -> "Explained":
         """The stages, their engines and what each promises; a notebook shows it as a table."""
         from ottla.pipelines.pictures import Explained
-        from ottla.pipelines.plan import make_plan
+        from ottla.pipelines.planning.plan import make_plan
 
         return Explained(make_plan(self.definition()))
 

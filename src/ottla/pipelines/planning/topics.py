@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ottla.pipelines.api.definitions import Sink
-from ottla.pipelines.plan import Plan, renamed, written_topics
+from ottla.pipelines.planning.plan import Plan, renamed, written_topics
 from ottla.pipelines.runtime.where import DefinitionError
 
 FOREVER = {"retention.ms": "-1"}

@@ -28,9 +28,8 @@ from ottla.pipelines.api.definitions import (
 )
 from ottla.pipelines.formats import string, values
 from ottla.pipelines.formats.schema import Field, Format, FormatName
-from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.signatures import origin, signature, title
-from ottla.pipelines.stages import (
+from ottla.pipelines.planning.signatures import origin, signature, title
+from ottla.pipelines.planning.stages import (
     Mode,
     Stage,
     buries,
@@ -39,6 +38,7 @@ from ottla.pipelines.stages import (
     with_dead_letters,
     without_repeats,
 )
+from ottla.pipelines.runtime.where import DefinitionError
 
 SUBSCRIPTION = (
     Field("pk", "STRING"),

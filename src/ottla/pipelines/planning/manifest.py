@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from ottla.pipelines.api.definitions import Node, Plain, Project, Source, walk
-from ottla.pipelines.explain import words
-from ottla.pipelines.plan import Before, Plan
-from ottla.pipelines.signatures import columns, layout, signature
-from ottla.pipelines.stages import Stage
+from ottla.pipelines.planning.explain import words
+from ottla.pipelines.planning.plan import Before, Plan
+from ottla.pipelines.planning.signatures import columns, layout, signature
+from ottla.pipelines.planning.stages import Stage
 from ottla.version import VERSION
 
 FORMAT = 1

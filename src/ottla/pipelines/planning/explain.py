@@ -27,8 +27,8 @@ from ottla.pipelines.api.definitions import (
     walk,
 )
 from ottla.pipelines.api.windows import in_words
-from ottla.pipelines.plan import Plan
-from ottla.pipelines.stages import Stage, buries
+from ottla.pipelines.planning.plan import Plan
+from ottla.pipelines.planning.stages import Stage, buries
 
 
 def explain(plan: Plan) -> str:

@@ -13,7 +13,7 @@ from ottla.version import VERSION as __version__
 if TYPE_CHECKING:
     from ottla import testing
     from ottla.pipelines.api.app import App
-    from ottla.pipelines.batch import read
+    from ottla.pipelines.engine.batch import read
     from ottla.pipelines.runtime.spark import spark_session
     from ottla.testing.node import Node
 
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> object:
 
         return spark_session
     if name == "read":
-        from ottla.pipelines.batch import read
+        from ottla.pipelines.engine.batch import read
 
         return read
     if name == "testing":

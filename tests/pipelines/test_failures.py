@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 
 from ottla.pipelines import App, Context, DefinitionError, Processor, json
 from ottla.pipelines.api.definitions import OnError
-from ottla.pipelines.calls import Calls
+from ottla.pipelines.engine.calls import Calls
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.stages import separating
 from ottla.pipelines.runtime.failures import UserCodeError

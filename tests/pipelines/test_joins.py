@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ottla.pipelines.joins import STREAM, TABLE
+from ottla.pipelines.engine.joins import STREAM, TABLE
 from ottla.pipelines.runtime import spark as sessions
 
 HISTORIES = 300

@@ -12,12 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.pipelines.keyed import (
-    ForeignJoiner,
-    SlidingFolder,
-    Subscriber,
-    by_time,
-)
+from ottla.pipelines.engine.keyed import ForeignJoiner, SlidingFolder, Subscriber, by_time
 
 
 class Memory:

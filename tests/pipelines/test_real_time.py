@@ -17,7 +17,7 @@ from ottla.pipelines import App, expr, hopping, tumbling
 from ottla.pipelines import json as json_format
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.brokers import create
-from ottla.pipelines.options import RunOptions
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.running import Runner

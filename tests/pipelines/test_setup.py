@@ -8,7 +8,7 @@ import pytest
 
 from ottla.errors import OttlaError
 from ottla.pipelines import App, string
-from ottla.pipelines.options import RunOptions
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.runtime import jars
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.spark import SparkSettings, configuration
@@ -106,7 +106,7 @@ def test_a_frame_in_the_file_starts_spark_with_the_page_and_the_log_of_the_run(
 
     monkeypatch.setattr("ottla.pipelines.runtime.spark.session", session)
     said = RunOptions(ui=True, state=tmp_path, conf={"spark.x": "run"})
-    monkeypatch.setattr("ottla.pipelines.choosing._prepared", said)
+    monkeypatch.setattr("ottla.pipelines.engine.choosing._prepared", said)
     of_app = {"spark.x": "app", "spark.y": "app"}
     orders = App("shop", parallelism=3, memory="2g", conf=of_app).stream("orders", value=string())
     with pytest.raises(OttlaError, match="enough seen"):

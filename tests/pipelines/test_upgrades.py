@@ -29,7 +29,7 @@ from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.brokers import connect, create, describe
 from ottla.pipelines.changing import Change, plan_change
 from ottla.pipelines.cleaning import find_leftovers, remove
-from ottla.pipelines.options import RunOptions
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.planning import manifest as manifests
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic

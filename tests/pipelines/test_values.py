@@ -202,7 +202,7 @@ def test_many_folds_of_a_window_are_those_of_a_group(data: st.DataObject) -> Non
 
 def check_folds(data: st.DataObject) -> None:
     """Sums, means and extremes as Spark has them, over every type that it sums."""
-    from ottla.pipelines.stateful import folded
+    from ottla.pipelines.engine.stateful import folded
 
     spark = sessions.session()
     rows = 4

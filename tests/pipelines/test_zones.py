@@ -66,8 +66,8 @@ def test_a_day_of_a_zone_is_one_window_however_long_it_is(
 ) -> None:
     from pyspark.sql import functions as F
 
+    from ottla.pipelines.engine.zoned import windows as sql_of
     from ottla.pipelines.runtime.spark import session
-    from ottla.pipelines.zoned import windows as sql_of
 
     spark = session()
     for seed, zone in enumerate(ZONES):

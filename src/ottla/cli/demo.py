@@ -78,7 +78,7 @@ def demo(
 def show_pipeline(rate: int, seconds: float | None) -> None:
     """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
     need_extra()
-    from ottla.pipelines.options import RunOptions
+    from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.runtime.spark import stop as stop_spark
     from ottla.pipelines.showcase import run_showcase
 

@@ -57,9 +57,9 @@ def run(
         os.environ["OTTLA_MASTER"] = master
     target.tell_code()
     need_extra()
-    from ottla.pipelines.choosing import prepare
+    from ottla.pipelines.engine.choosing import prepare
+    from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.handle import Running
-    from ottla.pipelines.options import RunOptions
     from ottla.pipelines.running import Runner
     from ottla.pipelines.runtime.spark import LOCAL_MASTER
 

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.app import App
-from ottla.pipelines.choosing import start_spark
+from ottla.pipelines.engine.choosing import start_spark
 from ottla.pipelines.runtime.loading import load_file
 
 

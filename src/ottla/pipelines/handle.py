@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.options import RunOptions
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.running import Runner
 from ottla.pipelines.runtime import spark as sessions

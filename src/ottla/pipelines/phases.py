@@ -15,17 +15,17 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines.brokers import wait_until_stable
+from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.engine.queries import Phase, Starter, loads_tables
+from ottla.pipelines.engine.sinks import wait_until_committed
 from ottla.pipelines.membership import Membership
-from ottla.pipelines.options import RunOptions
 from ottla.pipelines.planning.plan import Plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
 from ottla.pipelines.progress import Group, Recorder, lag
-from ottla.pipelines.queries import Phase, Starter, loads_tables
 from ottla.pipelines.restarts import BackOff
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.failures import cause
-from ottla.pipelines.sinks import wait_until_committed
 from ottla.pipelines.status import Status, View
 from ottla.pipelines.watching import Watcher
 

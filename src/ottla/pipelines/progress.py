@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from ottla.pipelines.decoding import DROPPED, LATE
+from ottla.pipelines.engine.decoding import DROPPED, LATE
 from ottla.pipelines.planning.stages import Stage
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Source
 from ottla.pipelines.changing import Change
+from ottla.pipelines.engine.queries import Starter, held_topics, loads_tables
 from ottla.pipelines.phases import Phases
 from ottla.pipelines.planning.manifest import StageRecord, reads_of
 from ottla.pipelines.planning.stages import Stage
-from ottla.pipelines.queries import Starter, held_topics, loads_tables
 from ottla.pipelines.state import State
 from ottla.pipelines.upgrading import is_public_stream, plan_next, read_order
 

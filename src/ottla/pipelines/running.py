@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ottla.errors import OttlaError
 from ottla.pipelines.brokers import create, describe, forgetful, wait_until_stable
 from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
-from ottla.pipelines.choosing import start_spark
+from ottla.pipelines.engine.choosing import start_spark
+from ottla.pipelines.engine.queries import Starter
 from ottla.pipelines.membership import Membership
 from ottla.pipelines.planning.plan import Plan, renamed
 from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
 from ottla.pipelines.progress import Group, Listener
-from ottla.pipelines.queries import Starter
 from ottla.pipelines.rebuilding import Rebuilding
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.storage import HadoopPath, open_storage

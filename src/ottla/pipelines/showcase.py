@@ -16,9 +16,9 @@ from ottla.client.connection import Connection
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.windows import tumbling
 from ottla.pipelines.brokers import create
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.handle import Running
-from ottla.pipelines.options import RunOptions
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.running import Runner

@@ -4,9 +4,9 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from ottla.pipelines.engine.queries import Phase
 from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.progress import Offsets, Recorder
-from ottla.pipelines.queries import Phase
 
 
 @dataclass(slots=True)

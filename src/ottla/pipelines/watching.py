@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.decoding import TIMESTAMP_HEADER
+from ottla.pipelines.engine.decoding import TIMESTAMP_HEADER
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

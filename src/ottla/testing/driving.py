@@ -32,7 +32,7 @@ from ottla.pipelines.progress import Recorder
 from ottla.testing.node import Node
 
 if TYPE_CHECKING:
-    from ottla.pipelines.queries import Starter
+    from ottla.pipelines.engine.queries import Starter
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TIMEOUT_S = 30.0
@@ -242,7 +242,7 @@ class Driver:
                 self._routed.add(topic)
 
     def _spark(self) -> "Starter":
-        from ottla.pipelines.queries import Starter
+        from ottla.pipelines.engine.queries import Starter
         from ottla.pipelines.runtime.spark import SparkSettings, session
 
         if self._starter is None:

@@ -162,7 +162,7 @@ class App:
         a struct, an array or a map is written as JSON. `output_mode` is Spark's; unset, frames
         that aggregate emit updates and others append.
         """
-        from ottla.pipelines.plain import check_expressions, output_mode_of
+        from ottla.pipelines.engine.plain import check_expressions, output_mode_of
 
         where = here()
         names = [name for name in frame.columns if not name.startswith("_")]
@@ -243,7 +243,7 @@ class App:
 
     def frame(self, node: Node) -> "DataFrame":
         """The node as a DataFrame; what it reads counts as read by frames that come back."""
-        from ottla.pipelines.plain import frame_of
+        from ottla.pipelines.engine.plain import frame_of
 
         known = {source.topic for source in self._opened}
         self._opened += [

@@ -144,7 +144,7 @@ class Stream(Joining):
         `on_error` as in `map`, for a function that treats each row by itself: when a batch fails in
         it, the records it fails on are found by trying, in micro-batches.
         """
-        from ottla.pipelines.plain import analysed, guarded
+        from ottla.pipelines.engine.plain import analysed, guarded
 
         where = here()
         if on_error is not None:

@@ -7,7 +7,7 @@ imports. Loading them here is safe as long as no library has started a thread, w
 import importlib
 import os
 
-LIBRARIES = ("pyarrow", "pandas", "pyspark.worker", "ottla.pipelines.keyed")
+LIBRARIES = ("pyarrow", "pandas", "pyspark.worker", "ottla.pipelines.engine.keyed")
 
 
 def preload() -> None:

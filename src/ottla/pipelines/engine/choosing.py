@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.options import RunOptions
+from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.runtime import spark as sessions
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from ottla.pipelines.api.definitions import (
 from ottla.pipelines.api.folds import parse_fold, subtracts
 from ottla.pipelines.api.processors import uses_timers
 from ottla.pipelines.api.windows import interval
-from ottla.pipelines.calls import Calls
-from ottla.pipelines.decoding import (
+from ottla.pipelines.engine.calls import Calls
+from ottla.pipelines.engine.decoding import (
     LETTER,
     LETTER_ORIGIN,
     LETTER_TYPES,
@@ -24,16 +24,16 @@ from ottla.pipelines.decoding import (
     counting_late,
     with_letter,
 )
-from ottla.pipelines.formats import values
-from ottla.pipelines.formats.schema import ddl, parse_schema
-from ottla.pipelines.keyed import (
+from ottla.pipelines.engine.keyed import (
     Custom,
     ForeignJoiner,
     SlidingFolder,
     Subscriber,
     TableFolder,
 )
-from ottla.pipelines.subtracting import Subtracting, Total, scale_of
+from ottla.pipelines.engine.subtracting import Subtracting, Total, scale_of
+from ottla.pipelines.formats import values
+from ottla.pipelines.formats.schema import ddl, parse_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,7 +105,7 @@ def sliding(node: Aggregate, frame: "DataFrame") -> "DataFrame":
     """Python finds the windows and the rows in them, Spark folds those."""
     from pyspark.sql.types import StructType
 
-    from ottla.pipelines.build import aggregate_columns
+    from ottla.pipelines.engine.build import aggregate_columns
 
     assert node.window is not None
     folds = [(name, parse_fold(sql, node.where)) for name, sql in node.aggregates]
@@ -148,7 +148,7 @@ def table_aggregate(node: TableAggregate, frame: "DataFrame") -> "DataFrame":
     """Python keeps the rows of each group, Spark folds them when they have changed."""
     from pyspark.sql.types import StructType
 
-    from ottla.pipelines.build import aggregate_columns
+    from ottla.pipelines.engine.build import aggregate_columns
 
     row: StructType = frame.schema["row"].dataType  # type: ignore[assignment]
     group = StructType([row[key] for key in node.keys])
@@ -178,7 +178,7 @@ def _subtracted(
     """Python keeps totals, and what each row gave to them: a change costs the same in any group."""
     from pyspark.sql import functions as F
 
-    from ottla.pipelines.build import aggregate_columns
+    from ottla.pipelines.engine.build import aggregate_columns
 
     folds = [(name, parse_fold(sql, node.where)) for name, sql in node.aggregates]
     empty = frame.sparkSession.createDataFrame([], row)

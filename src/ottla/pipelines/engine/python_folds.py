@@ -14,9 +14,9 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from ottla.pipelines.keyed import ONE_ROW
+from ottla.pipelines.engine.keyed import ONE_ROW
+from ottla.pipelines.engine.sessions import Session, Sessions
 from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
-from ottla.pipelines.sessions import Session, Sessions
 
 Fields = dict[str, Any]
 Fold = Callable[[Fields, Fields], Any]

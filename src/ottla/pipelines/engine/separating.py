@@ -17,11 +17,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
 from ottla.pipelines.api.definitions import Source, Transform
-from ottla.pipelines.build import Builder
+from ottla.pipelines.engine.build import Builder
+from ottla.pipelines.engine.sinks import letter_records, records
 from ottla.pipelines.formats.values import quoted
 from ottla.pipelines.planning.stages import Stage, separating
 from ottla.pipelines.runtime.failures import UserCodeError, cause, told_by_worker
-from ottla.pipelines.sinks import letter_records, records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

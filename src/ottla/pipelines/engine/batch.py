@@ -32,7 +32,7 @@ def read(
     `start` (included) and `end` (not included) are times or offsets by partition; without them it
     is all there is. Records that do not decode are left out.
     """
-    from ottla.pipelines.build import Builder
+    from ottla.pipelines.engine.build import Builder
     from ottla.pipelines.runtime.spark import LOCAL_MASTER, SparkSettings, session
 
     app = App("ottla-read", bootstrap=bootstrap, client=client)

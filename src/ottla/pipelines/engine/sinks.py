@@ -12,7 +12,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from ottla.pipelines.api.definitions import Application, ForeignKeyJoin, Sink, Source, walk
 from ottla.pipelines.api.routing import maker, topic_of_row, why_not
-from ottla.pipelines.decoding import (
+from ottla.pipelines.engine.decoding import (
     COORDINATES,
     ROW_HEADER,
     TIMESTAMP_HEADER,

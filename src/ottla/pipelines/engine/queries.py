@@ -11,15 +11,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from ottla.pipelines.api.definitions import Aggregate, Application, Source, TableJoin, walk
-from ottla.pipelines.build import Builder, refusal
+from ottla.pipelines.engine.build import Builder, refusal
+from ottla.pipelines.engine.rowtypes import row_types
+from ottla.pipelines.engine.separating import Separator
+from ottla.pipelines.engine.sinks import at_least_once, exactly_once, make_topics, records
 from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.planning.stages import Stage, separating
-from ottla.pipelines.rowtypes import row_types
 from ottla.pipelines.runtime.spark import ship_modules
 from ottla.pipelines.runtime.storage import HadoopPath
 from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.separating import Separator
-from ottla.pipelines.sinks import at_least_once, exactly_once, make_topics, records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines.api.definitions import Aggregate, PythonAggregate, Window
 from ottla.pipelines.api.windows import interval
-from ottla.pipelines.decoding import counting_late
+from ottla.pipelines.engine.decoding import counting_late
+from ottla.pipelines.engine.python_folds import Folding, GroupFolder, GrowingSessions, SessionFolder
+from ottla.pipelines.engine.stateful import TIME, folded
 from ottla.pipelines.formats import values
-from ottla.pipelines.python_folds import Folding, GroupFolder, GrowingSessions, SessionFolder
-from ottla.pipelines.stateful import TIME, folded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +82,7 @@ def _windowed(window: Window | None, frame: "DataFrame") -> "DataFrame":
     """A row for each window that it falls into, with its ends in milliseconds."""
     from pyspark.sql import functions as F
 
-    from ottla.pipelines.build import with_zoned_windows
+    from ottla.pipelines.engine.build import with_zoned_windows
 
     if window is None:
         return frame.selectExpr(
@@ -109,7 +109,7 @@ def _group(node: Aggregate, frame: "DataFrame") -> "tuple[str, StructType]":
 def _results(
     node: Aggregate, told: "DataFrame", group: "StructType", fields: list[str]
 ) -> "DataFrame":
-    from ottla.pipelines.build import aggregate_columns
+    from ottla.pipelines.engine.build import aggregate_columns
 
     whole = told.selectExpr(
         f"{values.struct_from_text('_g', group)} AS _g", *_unstarred(fields),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.api.definitions import GlobalJoin, Node, StreamJoin, TableJoin
 from ottla.pipelines.api.windows import interval
-from ottla.pipelines.decoding import NO_ORIGIN, counting_dropped
+from ottla.pipelines.engine.decoding import NO_ORIGIN, counting_dropped
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.formats.values import is_common, row_bytes, struct_from_bytes
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from ottla.pipelines import folding, joins, stateful, zoned
 from ottla.pipelines.api.definitions import (
     META,
     Aggregate,
@@ -41,7 +40,8 @@ from ottla.pipelines.api.definitions import (
     walk,
 )
 from ottla.pipelines.api.windows import interval
-from ottla.pipelines.decoding import (
+from ottla.pipelines.engine import folding, joins, stateful, zoned
+from ottla.pipelines.engine.decoding import (
     LETTER,
     NO_ORIGIN,
     columns_of,

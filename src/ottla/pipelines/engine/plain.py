@@ -43,9 +43,9 @@ STATE = ("Aggregate", "Join", "Deduplicate", "FlatMapGroups", "TransformWithStat
 def frame_of(application: Application, node: Node) -> "DataFrame":
     """The node's columns and the columns that begin with `_`, as a streaming DataFrame."""
     from ottla.errors import OttlaError
-    from ottla.pipelines.build import Builder, good
-    from ottla.pipelines.choosing import start_spark
-    from ottla.pipelines.queries import Reading
+    from ottla.pipelines.engine.build import Builder, good
+    from ottla.pipelines.engine.choosing import start_spark
+    from ottla.pipelines.engine.queries import Reading
 
     states = [at for at in walk(node) if isinstance(at, STATEFUL)]
     if len(states) > 1:
@@ -134,7 +134,7 @@ def check_expressions(frame: "DataFrame", expressions: list[str], where: Where) 
     """Let Spark say at once, with the user's line, what it cannot make of them."""
     from pyspark.errors import PySparkException
 
-    from ottla.pipelines.build import refusal
+    from ottla.pipelines.engine.build import refusal
 
     for sql in expressions:
         try:

@@ -29,11 +29,11 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App, long, string, tumbling
 from ottla.pipelines.api.app import App as Application
-from ottla.pipelines.brokers import create, describe
 from ottla.pipelines.engine.queries import Starter, loads_tables
+from ottla.pipelines.lifecycle.brokers import create, describe
+from ottla.pipelines.lifecycle.progress import Listener, Recorder
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic, topic_names, wanted
-from ottla.pipelines.progress import Listener, Recorder
 from ottla.pipelines.runtime import spark as sessions
 from ottla.testing.node import Node
 

@@ -11,12 +11,12 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, Context, Processor, json, session, tumbling
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
-from ottla.pipelines.changing import Change, in_words, plan_change, refusal, what_ran
+from ottla.pipelines.lifecycle.changing import Change, in_words, plan_change, refusal, what_ran
+from ottla.pipelines.lifecycle.state import State
 from ottla.pipelines.planning.manifest import Kind, Manifest
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime.storage import LocalStorage
 from ottla.pipelines.runtime.where import DefinitionError
-from ottla.pipelines.state import State
 
 ORDER = "customer STRING, country STRING, amount DOUBLE, n INT"
 Build = Callable[[App], None]

@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.store import TableView
-from ottla.pipelines.brokers import create
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from support.spark_cluster import standalone
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ottla.pipelines.api.app import App
-from ottla.pipelines.brokers import connect
+from ottla.pipelines.lifecycle.brokers import connect
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
 SOURCE = Path(__file__).parents[2] / "src"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, DefinitionError, brokers, json
-from ottla.pipelines.application_file import load_app
+from ottla.pipelines import App, DefinitionError, json
+from ottla.pipelines.lifecycle import brokers
+from ottla.pipelines.lifecycle.application_file import load_app
 from ottla.pipelines.planning import topics
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime import extra

@@ -23,8 +23,8 @@ from confluent_kafka import (
 )
 
 from ottla.pipelines.api.app import App
-from ottla.pipelines.brokers import create
 from ottla.pipelines.engine.decoding import COORDINATES
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind

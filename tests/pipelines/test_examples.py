@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.pipelines.application_file import load_app
+from ottla.pipelines.lifecycle.application_file import load_app
 from ottla.pipelines.planning.explain import explain
 from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import drive

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from ottla.pipelines.api.app import App
-from ottla.pipelines.brokers import create
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from pipelines.kinds import days, frames, letters, meeting, nested, rankings, tables
 from pipelines.kinds.script import Expected, Kind, Record, Row, Stage, read

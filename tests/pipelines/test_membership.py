@@ -16,15 +16,15 @@ from confluent_kafka import TopicPartition
 from ottla.errors import OttlaError
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.brokers import create
-from ottla.pipelines.membership import Copy, Membership
+from ottla.pipelines.lifecycle.brokers import create
+from ottla.pipelines.lifecycle.membership import Copy, Membership
 from ottla.pipelines.planning.topics import NewTopic
 
 SOURCE = Path(__file__).parents[2] / "src"
 HOLDER = """
 import sys, threading
 from ottla.pipelines.api.app import App
-from ottla.pipelines.membership import Membership
+from ottla.pipelines.lifecycle.membership import Membership
 app = App("{name}", bootstrap="{bootstrap}")
 member = Membership(app.definition(), ["{name}-in"])
 member.join()

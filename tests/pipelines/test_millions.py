@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from ottla.pipelines.api.app import App
-from ottla.pipelines.brokers import create
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind as BrokerKind

@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 
 import ottla
 from ottla.pipelines import App, DefinitionError, json, tumbling
-from ottla.pipelines.brokers import create
 from ottla.pipelines.engine.subtracting import Subtracting, Total
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.signatures import layout
 from ottla.pipelines.planning.topics import FOREVER, NewTopic

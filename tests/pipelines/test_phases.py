@@ -13,16 +13,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 
 from ottla.errors import OttlaError
-from ottla.pipelines import App, json, phases, restarts, running
+from ottla.pipelines import App, json
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.engine.queries import Phase
-from ottla.pipelines.membership import Membership
+from ottla.pipelines.lifecycle import phases, restarts, running
+from ottla.pipelines.lifecycle.membership import Membership
+from ottla.pipelines.lifecycle.progress import Group
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.status import Status
 from ottla.pipelines.planning.plan import Plan, make_plan
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
-from ottla.pipelines.progress import Group
-from ottla.pipelines.running import Runner
-from ottla.pipelines.status import Status
 from ottla.ports.network import free_ports
 
 

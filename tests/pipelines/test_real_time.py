@@ -16,12 +16,12 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, expr, hopping, tumbling
 from ottla.pipelines import json as json_format
 from ottla.pipelines.api.store import TableView
-from ottla.pipelines.brokers import create
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle.brokers import create
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
-from ottla.pipelines.running import Runner
-from ottla.pipelines.views import Lines
 from pipelines.test_running import eventually, live
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]

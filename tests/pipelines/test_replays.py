@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines import App
-from ottla.pipelines.brokers import create
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.runtime import spark as sessions
 

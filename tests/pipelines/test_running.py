@@ -16,12 +16,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.pipelines import App, string
 from ottla.pipelines import json as json_format
 from ottla.pipelines.api.store import TableView
-from ottla.pipelines.brokers import create
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle.brokers import create
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
-from ottla.pipelines.running import Runner
-from ottla.pipelines.views import Lines
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 WITHIN_S = 200.0

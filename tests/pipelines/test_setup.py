@@ -9,11 +9,11 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle.state import Generations
 from ottla.pipelines.runtime import jars
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.spark import SparkSettings, configuration
 from ottla.pipelines.runtime.storage import LocalStorage
-from ottla.pipelines.state import Generations
 
 
 @pytest.fixture(autouse=True)

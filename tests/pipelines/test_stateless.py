@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.pipelines import App, json, long, string
-from ottla.pipelines.application_file import load_app
+from ottla.pipelines.lifecycle.application_file import load_app
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import OttlaError
+from ottla.pipelines.lifecycle.state import Generations
 from ottla.pipelines.planning.manifest import Manifest
 from ottla.pipelines.runtime.spark import session
 from ottla.pipelines.runtime.storage import HadoopStorage, LocalStorage, Storage, open_storage
-from ottla.pipelines.state import Generations
 
 
 def never() -> None:

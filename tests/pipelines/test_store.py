@@ -9,8 +9,8 @@ from confluent_kafka import Producer, TopicPartition
 
 from ottla.pipelines import App
 from ottla.pipelines.api.store import TableView
-from ottla.pipelines.brokers import connect, create
-from ottla.pipelines.pictures import LiveFrame
+from ottla.pipelines.lifecycle.brokers import connect, create
+from ottla.pipelines.lifecycle.pictures import LiveFrame
 from ottla.pipelines.planning.topics import FOREVER, NewTopic
 
 

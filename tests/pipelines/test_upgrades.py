@@ -26,18 +26,18 @@ from ottla.pipelines import json as json_format
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
-from ottla.pipelines.brokers import connect, create, describe
-from ottla.pipelines.changing import Change, plan_change
-from ottla.pipelines.cleaning import find_leftovers, remove
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle.brokers import connect, create, describe
+from ottla.pipelines.lifecycle.changing import Change, plan_change
+from ottla.pipelines.lifecycle.cleaning import find_leftovers, remove
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.state import Generations, State
+from ottla.pipelines.lifecycle.upgrading import check, read_order
+from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning import manifest as manifests
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
-from ottla.pipelines.running import Runner
 from ottla.pipelines.runtime.storage import LocalStorage
-from ottla.pipelines.state import Generations, State
-from ottla.pipelines.upgrading import check, read_order
-from ottla.pipelines.views import Lines
 
 pytestmark = pytest.mark.timeout(900)
 Build = Callable[[Stream, Callable[[str], str]], None]

@@ -5,10 +5,10 @@ import io
 from rich.console import Console
 
 from ottla.pipelines import App, json
+from ottla.pipelines.lifecycle.progress import Recorder
+from ottla.pipelines.lifecycle.status import Status
+from ottla.pipelines.lifecycle.views import Lines, catch_up_line, render
 from ottla.pipelines.planning.plan import make_plan
-from ottla.pipelines.progress import Recorder
-from ottla.pipelines.status import Status
-from ottla.pipelines.views import Lines, catch_up_line, render
 
 PROGRESS = {
     "numInputRows": 1200,

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.store import TableView
-from ottla.pipelines.brokers import create
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.runtime.java import find_java
 from support.spark_cluster import standalone

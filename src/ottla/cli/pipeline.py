@@ -11,7 +11,7 @@ from ottla.pipelines.runtime.extra import need_extra
 
 if TYPE_CHECKING:
     from ottla.pipelines.api.definitions import Application
-    from ottla.pipelines.state import State
+    from ottla.pipelines.lifecycle.state import State
 
 app = typer.Typer(no_args_is_help=True, help="Look at an application.")
 
@@ -27,7 +27,7 @@ Checkpoints = Annotated[
 @reaches_a_cluster
 def explain(target: Target, file: AppFile) -> None:
     """Show the stages of an application, the engine each gets and why, and what it promises."""
-    from ottla.pipelines.application_file import load_app
+    from ottla.pipelines.lifecycle.application_file import load_app
     from ottla.pipelines.planning.explain import explain as in_words
     from ottla.pipelines.planning.plan import make_plan
 
@@ -40,7 +40,7 @@ def explain(target: Target, file: AppFile) -> None:
 @reaches_a_cluster
 def diff(target: Target, file: AppFile, checkpoints: Checkpoints = None) -> None:
     """Show what a start of this code would mean for every stage that runs already."""
-    from ottla.pipelines.changing import in_words, plan_change, what_ran
+    from ottla.pipelines.lifecycle.changing import in_words, plan_change, what_ran
 
     definition, state = _state_of(file, target, checkpoints)
     print(in_words(plan_change(definition, what_ran(state, definition))))
@@ -57,7 +57,7 @@ def clean(
     ] = False,
 ) -> None:
     """Name, and with --yes remove, the state of stages that the application no longer has."""
-    from ottla.pipelines.cleaning import find_leftovers, remove
+    from ottla.pipelines.lifecycle.cleaning import find_leftovers, remove
 
     definition, state = _state_of(file, target, checkpoints)
     found = find_leftovers(definition, state)
@@ -79,11 +79,11 @@ def aimed(definition: "Application", target: Target) -> "Application":
 
 def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[Application, State]":
     """The application in a file, and where its checkpoints lie."""
-    from ottla.pipelines.application_file import load_app
-    from ottla.pipelines.brokers import describe
+    from ottla.pipelines.lifecycle.application_file import load_app
+    from ottla.pipelines.lifecycle.brokers import describe
+    from ottla.pipelines.lifecycle.state import Generations
     from ottla.pipelines.runtime.spark import session
     from ottla.pipelines.runtime.storage import open_storage, state_folder
-    from ottla.pipelines.state import Generations
 
     definition = aimed(load_app(file).definition(), target)
     cluster = describe(definition)

@@ -50,7 +50,7 @@ def run(
     ui: Annotated[bool, typer.Option(help="Serve Spark's own web page.")] = True,
 ) -> None:
     """Run an application until it is stopped (Ctrl-C, SIGTERM)."""
-    from ottla.pipelines.application_file import load_app
+    from ottla.pipelines.lifecycle.application_file import load_app
     from ottla.pipelines.planning.plan import make_plan
 
     if master:
@@ -59,8 +59,8 @@ def run(
     need_extra()
     from ottla.pipelines.engine.choosing import prepare
     from ottla.pipelines.engine.options import RunOptions
-    from ottla.pipelines.handle import Running
-    from ottla.pipelines.running import Runner
+    from ottla.pipelines.lifecycle.handle import Running
+    from ottla.pipelines.lifecycle.running import Runner
     from ottla.pipelines.runtime.spark import LOCAL_MASTER
 
     options = RunOptions(
@@ -76,7 +76,7 @@ def run(
     )
     prepare(options)  # the file may start Spark as it is read
     plan = make_plan(aimed(load_app(file).definition(), target))
-    from ottla.pipelines.views import LiveTable, choose_view
+    from ottla.pipelines.lifecycle.views import LiveTable, choose_view
 
     view = choose_view()
     runner = Runner(plan, options, view)

@@ -24,11 +24,11 @@ from ottla.errors import OttlaError
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Application, Plain, walk
 from ottla.pipelines.api.windows import Duration, milliseconds
-from ottla.pipelines.brokers import create, describe, wait_until_stable
+from ottla.pipelines.lifecycle.brokers import create, describe, wait_until_stable
+from ottla.pipelines.lifecycle.progress import Recorder
 from ottla.pipelines.planning.plan import Plan, make_plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import FOREVER, NewTopic, topic_names
-from ottla.pipelines.progress import Recorder
 from ottla.testing.node import Node
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from ottla.pipelines.handle import Running
-    from ottla.pipelines.pictures import Explained
+    from ottla.pipelines.lifecycle.handle import Running
+    from ottla.pipelines.lifecycle.pictures import Explained
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -217,7 +217,7 @@ class App:
         `app.run().wait()` at the end of a script, `with app.run(until_done=True) as running:` in a
         notebook. `ottla run` has the same options.
         """
-        from ottla.pipelines.handle import start
+        from ottla.pipelines.lifecycle.handle import start
 
         return start(
             self.definition(), master=master, until_done=until_done, replay=replay,
@@ -226,7 +226,7 @@ class App:
 
     def explain(self) -> "Explained":
         """The stages, their engines and what each promises; a notebook shows it as a table."""
-        from ottla.pipelines.pictures import Explained
+        from ottla.pipelines.lifecycle.pictures import Explained
         from ottla.pipelines.planning.plan import make_plan
 
         return Explained(make_plan(self.definition()))

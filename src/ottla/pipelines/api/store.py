@@ -13,7 +13,7 @@ from ottla.pipelines.api.app import changelog_topic
 if TYPE_CHECKING:
     import pandas
 
-    from ottla.pipelines.pictures import LiveFrame
+    from ottla.pipelines.lifecycle.pictures import LiveFrame
 
 TIMEOUT_S = 15.0
 
@@ -69,7 +69,7 @@ class TableView(Mapping[str, Any]):
 
     def live(self, every_s: float = 1.0) -> "LiveFrame":
         """Show the table in a notebook, where it renews itself until `stop()`."""
-        from ottla.pipelines.pictures import LiveFrame
+        from ottla.pipelines.lifecycle.pictures import LiveFrame
 
         return LiveFrame(self, every_s).start()
 

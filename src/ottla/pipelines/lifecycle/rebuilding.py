@@ -7,13 +7,13 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Source
-from ottla.pipelines.changing import Change
 from ottla.pipelines.engine.queries import Starter, held_topics, loads_tables
-from ottla.pipelines.phases import Phases
+from ottla.pipelines.lifecycle.changing import Change
+from ottla.pipelines.lifecycle.phases import Phases
+from ottla.pipelines.lifecycle.state import State
+from ottla.pipelines.lifecycle.upgrading import is_public_stream, plan_next, read_order
 from ottla.pipelines.planning.manifest import StageRecord, reads_of
 from ottla.pipelines.planning.stages import Stage
-from ottla.pipelines.state import State
-from ottla.pipelines.upgrading import is_public_stream, plan_next, read_order
 
 REBUILD_ROUNDS = 10
 LITTLE = 10_000  # rows of a round, after which the version that runs may stop for the rest

@@ -17,10 +17,10 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application, Merge, Node, Source
-from ottla.pipelines.changing import Change
+from ottla.pipelines.lifecycle.changing import Change
+from ottla.pipelines.lifecycle.state import State
 from ottla.pipelines.planning.manifest import StageRecord
 from ottla.pipelines.planning.plan import renamed
-from ottla.pipelines.state import State
 
 TIMEOUT_S = 30.0
 
@@ -206,7 +206,7 @@ def delete(application: Application, topics: list[str]) -> None:
     """Delete topics that are the application's own; one that is gone already is as good."""
     from confluent_kafka import KafkaException
 
-    from ottla.pipelines.brokers import connect
+    from ottla.pipelines.lifecycle.brokers import connect
 
     if not topics:
         return

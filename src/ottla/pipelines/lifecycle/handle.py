@@ -13,11 +13,11 @@ from typing import Any
 
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.status import Status
 from ottla.pipelines.planning.plan import make_plan
-from ottla.pipelines.running import Runner
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.spark import LOCAL_MASTER
-from ottla.pipelines.status import Status
 
 LOOK_S = 0.2
 STOP_S = 60.0
@@ -26,8 +26,8 @@ INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C has ended
 
 def start(application: Application, *, quiet: bool = False, **options: Any) -> "Running":
     """Run an application in a thread of this process, with a picture where one can be shown."""
-    from ottla.pipelines.pictures import notebook_view
-    from ottla.pipelines.views import Lines
+    from ottla.pipelines.lifecycle.pictures import notebook_view
+    from ottla.pipelines.lifecycle.views import Lines
 
     options["master"] = options["master"] or os.environ.get("OTTLA_MASTER") or LOCAL_MASTER
     view = (None if quiet else notebook_view()) or Lines(io.StringIO() if quiet else None)
@@ -100,7 +100,7 @@ class Running:
                 self.stop()
 
     def _repr_html_(self) -> str:
-        from ottla.pipelines.pictures import status_html
+        from ottla.pipelines.lifecycle.pictures import status_html
 
         return status_html(self.status)
 

@@ -14,20 +14,20 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
-from ottla.pipelines.brokers import wait_until_stable
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.engine.queries import Phase, Starter, loads_tables
 from ottla.pipelines.engine.sinks import wait_until_committed
-from ottla.pipelines.membership import Membership
+from ottla.pipelines.lifecycle.brokers import wait_until_stable
+from ottla.pipelines.lifecycle.membership import Membership
+from ottla.pipelines.lifecycle.progress import Group, Recorder, lag
+from ottla.pipelines.lifecycle.restarts import BackOff
+from ottla.pipelines.lifecycle.status import Status, View
+from ottla.pipelines.lifecycle.watching import Watcher
 from ottla.pipelines.planning.plan import Plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
-from ottla.pipelines.progress import Group, Recorder, lag
-from ottla.pipelines.restarts import BackOff
 from ottla.pipelines.runtime import spark as sessions
 from ottla.pipelines.runtime.failures import cause
-from ottla.pipelines.status import Status, View
-from ottla.pipelines.watching import Watcher
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from ottla.client.connection import Connection
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.windows import tumbling
-from ottla.pipelines.brokers import create
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.formats import json as json_format
-from ottla.pipelines.handle import Running
+from ottla.pipelines.lifecycle.brokers import create
+from ottla.pipelines.lifecycle.handle import Running
+from ottla.pipelines.lifecycle.running import Runner
+from ottla.pipelines.lifecycle.status import Status
+from ottla.pipelines.lifecycle.views import Lines, LiveTable, choose_view, render
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
-from ottla.pipelines.running import Runner
-from ottla.pipelines.status import Status
-from ottla.pipelines.views import Lines, LiveTable, choose_view, render
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,9 +5,9 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
+from ottla.pipelines.lifecycle.progress import lag
+from ottla.pipelines.lifecycle.status import Status
 from ottla.pipelines.planning.stages import Stage
-from ottla.pipelines.progress import lag
-from ottla.pipelines.status import Status
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

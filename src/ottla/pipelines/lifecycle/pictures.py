@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import walk
+from ottla.pipelines.lifecycle.status import Status
+from ottla.pipelines.lifecycle.views import dead_of, lag_of, latency_of
 from ottla.pipelines.planning.explain import explain, promise, words
 from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.planning.stages import Stage
-from ottla.pipelines.status import Status
-from ottla.pipelines.views import dead_of, lag_of, latency_of
 
 if TYPE_CHECKING:
     from ottla.pipelines.api.store import TableView

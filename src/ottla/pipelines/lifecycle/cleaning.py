@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.brokers import describe
-from ottla.pipelines.changing import plan_change, what_ran
-from ottla.pipelines.membership import Membership
+from ottla.pipelines.lifecycle.brokers import describe
+from ottla.pipelines.lifecycle.changing import plan_change, what_ran
+from ottla.pipelines.lifecycle.membership import Membership
+from ottla.pipelines.lifecycle.state import State
+from ottla.pipelines.lifecycle.upgrading import delete, rebuilding_topic
 from ottla.pipelines.planning.plan import renamed
-from ottla.pipelines.state import State
-from ottla.pipelines.upgrading import delete, rebuilding_topic
 
 
 @dataclass(frozen=True, slots=True)

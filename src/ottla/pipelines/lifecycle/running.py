@@ -7,19 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ottla.errors import OttlaError
-from ottla.pipelines.brokers import create, describe, forgetful, wait_until_stable
-from ottla.pipelines.changing import Change, plan_change, refusal, what_ran
 from ottla.pipelines.engine.choosing import start_spark
 from ottla.pipelines.engine.queries import Starter
-from ottla.pipelines.membership import Membership
-from ottla.pipelines.planning.plan import Plan, renamed
-from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
-from ottla.pipelines.progress import Group, Listener
-from ottla.pipelines.rebuilding import Rebuilding
-from ottla.pipelines.runtime import spark as sessions
-from ottla.pipelines.runtime.storage import HadoopPath, open_storage
-from ottla.pipelines.state import Generations, State
-from ottla.pipelines.upgrading import (
+from ottla.pipelines.lifecycle.brokers import create, describe, forgetful, wait_until_stable
+from ottla.pipelines.lifecycle.changing import Change, plan_change, refusal, what_ran
+from ottla.pipelines.lifecycle.membership import Membership
+from ottla.pipelines.lifecycle.progress import Group, Listener
+from ottla.pipelines.lifecycle.rebuilding import Rebuilding
+from ottla.pipelines.lifecycle.state import Generations, State
+from ottla.pipelines.lifecycle.upgrading import (
     bring_over,
     check,
     delete,
@@ -27,6 +23,10 @@ from ottla.pipelines.upgrading import (
     rebuilding_names,
     rebuilding_topic,
 )
+from ottla.pipelines.planning.plan import Plan, renamed
+from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
+from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime.storage import HadoopPath, open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

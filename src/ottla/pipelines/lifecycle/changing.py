@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application
+from ottla.pipelines.lifecycle.state import State
 from ottla.pipelines.planning import manifest as manifests
 from ottla.pipelines.planning.manifest import Manifest, StageRecord, Verdict
 from ottla.pipelines.planning.plan import Plan, make_plan, renamed
-from ottla.pipelines.state import State
 
 MEANING = {
     "same": "same: goes on where it is",

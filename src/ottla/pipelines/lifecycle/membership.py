@@ -22,8 +22,8 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.brokers import connect
-from ottla.pipelines.eviction import evict
+from ottla.pipelines.lifecycle.brokers import connect
+from ottla.pipelines.lifecycle.eviction import evict
 
 INSTANCE = "ottla-application"
 SESSION_S = 10.0  # how long a killed copy still counts as running

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ottla.pipelines.engine.queries import Phase
+from ottla.pipelines.lifecycle.progress import Offsets, Recorder
 from ottla.pipelines.planning.plan import Plan
-from ottla.pipelines.progress import Offsets, Recorder
 
 
 @dataclass(slots=True)

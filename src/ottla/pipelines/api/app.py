@@ -15,6 +15,7 @@ from ottla.pipelines.api.definitions import (
     Plain,
     Sink,
     Source,
+    changelog_topic,
     check_on_error,
     walk,
 )
@@ -291,10 +292,6 @@ class App:
             is_global=is_global,
             is_pattern=is_pattern,
         )
-
-
-def changelog_topic(app: str, table: str) -> str:
-    return f"{app}-{table}-changelog"
 
 
 def check_topic(topic: str, where: Where) -> None:

@@ -316,6 +316,10 @@ class Application:
         return self.connection.bootstrap
 
 
+def changelog_topic(application: str, table: str) -> str:
+    return f"{application}-{table}-changelog"
+
+
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything before it, each once, inputs first."""
     seen: set[int] = set()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.connection import ClientProperties, Connection, given_connection
 from ottla.errors import OttlaError
-from ottla.pipelines.api.app import changelog_topic
+from ottla.pipelines.api.definitions import changelog_topic
 
 if TYPE_CHECKING:
     import pandas

@@ -1,7 +1,8 @@
 """From rows to records, and the three ways they are written.
 
-Exactly once: a transaction per task (`runtime/jvm/ExactlyOnceSink.java`). At least once: Spark's own Kafka
-sink, in micro-batches or in real time; it sets no timestamps, so event time travels in a header.
+Exactly once: a transaction per task (`runtime/jvm/ExactlyOnceSink.java`). At least once: Spark's
+own Kafka sink, in micro-batches or in real time; it sets no timestamps, so event time travels in a
+header.
 """
 
 import time

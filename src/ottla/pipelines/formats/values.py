@@ -1,8 +1,9 @@
 """What keeps values as they are on their way through topics and Python: as SQL, by Spark's types.
 
 Types come from the frames that Spark has analysed, never from a guess. What only we read travels as
-Spark's own binary rows (`runtime/jvm/RowCodec.java`), as text where a state or a Python worker wants text.
-What others read is JSON, in which a timestamp keeps its microseconds and a map's keys are text.
+Spark's own binary rows (`runtime/jvm/RowCodec.java`), as text where a state or a Python worker
+wants text. What others read is JSON, in which a timestamp keeps its microseconds and a map's keys
+are text.
 """
 
 from collections.abc import Iterable, Sequence

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ottla.pipelines.api.app import changelog_topic
 from ottla.pipelines.api.definitions import (
     STATEFUL,
     Aggregate,
@@ -24,6 +23,7 @@ from ottla.pipelines.api.definitions import (
     Subscribe,
     TableAggregate,
     Transform,
+    changelog_topic,
     walk,
 )
 from ottla.pipelines.formats import string, values

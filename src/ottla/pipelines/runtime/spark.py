@@ -25,6 +25,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines.runtime.compiled import compiled_jar, tag
 from ottla.pipelines.runtime.jars import cache_folder, connector_jars
 from ottla.pipelines.runtime.java import find_java
+from ottla.pipelines.runtime.where import PACKAGE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -381,9 +382,7 @@ def ship_modules(spark: "SparkSession", folder: Path) -> None:
 
 def package_archive() -> Path:
     """This package as a zip, so that the executors of a cluster need no installation of it."""
-    import ottla
-
-    package = Path(ottla.__file__).parent
+    package = Path(PACKAGE)
     target = Path(tempfile.mkdtemp(prefix="ottla-package-")) / "ottla"
     return Path(shutil.make_archive(str(target), "zip", package.parent, package.name))
 

@@ -24,7 +24,8 @@ from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.api.tables import GlobalTable, Table
 from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats import string
-from ottla.pipelines.formats.schema import Field, Format
+from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.schema import Field
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
@@ -274,10 +275,10 @@ class App:
         if not is_pattern:
             check_topic(topic, where)
         chosen = value or string()
-        if chosen.name == "json" and not chosen.schema:
-            raise DefinitionError(where, "reading JSON needs a schema: json('name STRING, …').")
-        if key is not None and key.name == "json":
-            raise DefinitionError(where, "a key is text, bytes or a number: string() reads JSON.")
+        if why := chosen.why_not_read():
+            raise DefinitionError(where, why)
+        if key is not None and (why := key.why_no_key()):
+            raise DefinitionError(where, why)
         if timestamp is not None:
             check_type(timestamp, ("TIMESTAMP",), "a TIMESTAMP", chosen.schema, where)
         return Source(

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ottla.client.connection import Connection
-from ottla.pipelines.formats.schema import Format, Schema
+from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
 
 META = ("_key", "_timestamp", "_headers", "_topic", "_partition", "_offset", "_deleted")
@@ -288,7 +289,6 @@ class Sink:
     compacted: bool = False
     partitions: int | None = None
     retention_ms: int | None = None  # of the topic, when the application makes it; None: for ever
-    kept: bool = False  # a named table: for others to read, and for later stages
 
 
 Latency = Literal["auto", "low", "throughput"]

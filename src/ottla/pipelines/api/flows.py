@@ -7,7 +7,7 @@ from ottla.pipelines.api import expressions as ex
 from ottla.pipelines.api.definitions import Node, Sink
 from ottla.pipelines.api.routing import routed_name
 from ottla.pipelines.api.windows import Duration, milliseconds
-from ottla.pipelines.formats.schema import Format
+from ottla.pipelines.formats.format import Format
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
 if TYPE_CHECKING:
@@ -64,9 +64,7 @@ class Flow:
             ex.check_type(partition, ex.WHOLE_NUMBERS, "the number of a partition", schema, where)
         if timestamp is not None:
             ex.check_type(timestamp, ex.TIMES, "a TIMESTAMP", schema, where)
-        if value is not None and value.name != "json":
-            ex.check_columns([value.column], schema, where)
-        if value is not None and value.name == "json":
+        if value is not None:
             ex.check_columns([field.name for field in value.schema], schema, where)
         self.app.add(
             Sink(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ottla.client.connection import ClientProperties
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Source
-from ottla.pipelines.formats.schema import Format
+from ottla.pipelines.formats.format import Format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

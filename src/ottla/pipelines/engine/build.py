@@ -46,8 +46,6 @@ from ottla.pipelines.engine.decoding import (
     NO_ORIGIN,
     columns_of,
     counting_dropped,
-    internal_column,
-    parsed_column,
     with_letter,
 )
 from ottla.pipelines.formats import values
@@ -139,11 +137,8 @@ class Builder:
 
     def source(self, node: Source, *, now: bool = False) -> DataFrame:
         raw = self.read_now(node) if now else self.read(node)
-        if node.internal is not None:
-            parsed: str | None = internal_column(node, self.resolved[node.topic])
-        else:
-            parsed = parsed_column(node)
-        if parsed is not None:
+        types = self.resolved[node.topic] if node.internal is not None else ()
+        if (parsed := node.value.parsed(types)) is not None:
             raw = raw.selectExpr("*", f"{parsed} AS _parsed")
         frame = raw.selectExpr(*columns_of(node))
         if node.topic in self.dead:

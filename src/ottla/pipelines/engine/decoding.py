@@ -1,23 +1,19 @@
-"""Records to columns and back, as SQL that both of Spark's engines run.
+"""From records to rows, as SQL that both of Spark's engines run. Fields are decoded by `formats`.
 
 `columns_of` adds to the usual columns those in `LETTER`: why a record does not decode (null when it
 does), and the record as it came. Who carries dead letters keeps them, others drop bad rows.
 """
 
 import uuid
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ottla.pipelines.api.definitions import Source, Subscribe
+from ottla.pipelines.api.definitions import Source
 from ottla.pipelines.formats import values
-from ottla.pipelines.formats.schema import Field, Format, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 TIMESTAMP_HEADER = "ottla.timestamp"
-ROW_HEADER = "ottla.row"  # the row itself, where JSON cannot hold it and a later stage reads it
 COORDINATES = ("ottla.topic", "ottla.partition", "ottla.offset")
 DROPPED = "ottla_keyless"  # what Spark observes the rows under that `counting_dropped` counts
 LATE = "ottla_late"  # and those that `counting_late` counts
@@ -40,63 +36,13 @@ LETTER_TYPES = (
 LETTER_ORIGIN = (NO_ORIGIN[0], "_topic", "_partition", "_offset", "false AS _deleted", *LETTER)
 
 
-def parsed_column(source: Source) -> str | None:
-    """The expression that parses a JSON value once; None when the format needs no parsing."""
-    if source.value.name != "json":
-        return None
-    schema = ddl(source.value.schema).replace("'", "\\'")
-    parsing = (
-        f"from_json(cast(value AS string), '{schema}, `_bad` string', "
-        "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_bad'))"
-    )
-    return parsed_once(parsing)
-
-
-def internal_column(source: Source, types: "Sequence[StructType]") -> str:
-    """What an earlier stage wrote, as a struct. `types`: of this run, then of earlier ones."""
-    type = types[0]
-    if source.value.name == "row":
-        row = values.struct_from_bytes("value", type, types[1:])
-        json = _json_of_earlier_versions(source, type)
-        return parsed_once(f"if(startswith(value, X'7B'), {json}, {row})" if json else row)
-    if values.is_common(type):
-        return parsed_once(values.struct_from_json("cast(value AS string)", type))
-    sent = f"filter(headers, h -> h.key = '{ROW_HEADER}')[0].value"
-    return parsed_once(values.struct_from_bytes(sent, type, types[1:]))
-
-
-def _json_of_earlier_versions(source: Source, type: "StructType") -> str | None:
-    """Intermediate topics were JSON once, and what was under way then is still to be read."""
-    if not values.is_common(type):
-        return None
-    if not isinstance(source.internal, Subscribe):
-        return values.struct_from_json("cast(value AS string)", type)
-    # The left row of a foreign-key join was text inside it.
-    said = (
-        "from_json(cast(value AS string), 'pk string, row string, silent boolean, version bigint')"
-    )
-    row = f"from_json({said}.row, {values.quoted(values.ddl(type['row'].dataType))})"  # type: ignore[arg-type]
-    return (
-        f"named_struct('pk', {said}.pk, 'row', {row}, "
-        f"'silent', {said}.silent, 'version', {said}.version)"
-    )
-
-
-def parsed_once(parsing: str) -> str:
-    """The expression in a form that Spark evaluates once for each row.
-
-    The optimizer copies a deterministic expression into every filter above it, and each copy would
-    parse the record again. It leaves alone what may differ from one task to the next.
-    """
-    return f"if(spark_partition_id() >= 0, {parsing}, NULL)"
-
-
 def columns_of(source: Source) -> list[str]:
     """Expressions over Kafka's columns and `_parsed`, each with its name."""
-    fields = [f"{_field(source, field)} AS `{field.name}`" for field in source.schema]
+    read = source.value.read
+    fields = [f"{read(field.name, 'value')} AS `{field.name}`" for field in source.schema]
     return [
         *fields,
-        f"{_simple('key', source.key)} AS _key",
+        f"{source.key.read('key', 'key')} AS _key",
         f"{_timestamp(source)} AS _timestamp",
         "headers AS _headers",
         "topic AS _topic",
@@ -108,25 +54,6 @@ def columns_of(source: Source) -> list[str]:
         "key AS _raw_key",
         "timestamp AS _raw_time",
     ]
-
-
-def encoded_value(format: Format, columns: list[str], types: "StructType") -> str:
-    """The record's value from the row's columns."""
-    if format.name == "row":
-        return values.row_bytes(values.struct_of(columns))
-    if format.name == "json":
-        names = [field.name for field in format.schema] or columns
-        return f"cast({values.json_of(types, names)} AS binary)"
-    if format.name == "long":
-        return f"unhex(lpad(hex(cast(`{format.column}` AS bigint)), 16, '0'))"
-    return f"cast(`{format.column}` AS binary)"
-
-
-def default_format(columns: list[str], types: dict[str, str]) -> Format:
-    """JSON, but the bytes themselves of a lone column called value."""
-    if columns == ["value"] and types["value"] in ("string", "binary"):
-        return Format("bytes", (Field("value", "BINARY"),))
-    return Format("json")
 
 
 def with_letter(frame: "DataFrame") -> "DataFrame":
@@ -164,20 +91,6 @@ def header(name: str, expression: str) -> str:
     return f"struct('{name}' AS key, cast(cast({expression} AS string) AS binary) AS value)"
 
 
-def _field(source: Source, field: Field) -> str:
-    if source.value.name in ("json", "row"):
-        return f"_parsed.`{field.name}`"
-    return _simple("value", source.value)
-
-
-def _simple(column: str, format: Format) -> str:
-    if format.name == "string":
-        return f"cast({column} AS string)"
-    if format.name == "long":
-        return f"cast(conv(hex({column}), 16, -10) AS bigint)"
-    return column
-
-
 def _timestamp(source: Source) -> str:
     if source.internal is not None:
         sent = f"filter(headers, h -> h.key = '{TIMESTAMP_HEADER}')[0].value"
@@ -197,39 +110,17 @@ def _over_fields(source: Source, expression: str) -> str:
     for column in list(tree.find_all(exp.Column)):
         root = column.parts[0].name
         if root in names:
-            inner = _field(source, Field(root, None))
+            inner = source.value.read(root, "value")
             rest = "".join(f".`{part.name}`" for part in column.parts[1:])
             column.replace(sqlglot.parse_one(inner + rest, dialect="spark"))
     return tree.sql("spark")
 
 
 def _reason(source: Source) -> str:
-    cases = []
-    if source.key.name == "long":  # first: it is as bad where there is no value
-        cases.append("WHEN length(key) <> 8 THEN 'the key is not eight bytes'")
-    required = [field.name for field in source.value.schema if field.required]
-    if source.value.name == "json" and source.internal is None:
-        if source.is_table:
-            cases.append("WHEN value IS NULL THEN NULL")
-        elif required:
-            cases.append("WHEN value IS NULL THEN 'the record has no value'")
-        bad = "value IS NOT NULL AND (_parsed IS NULL OR _parsed._bad IS NOT NULL)"
-        cases += [
-            f"WHEN {bad} AND {_is_wrong(field)} THEN 'the field {field.name} is no {field.type}'"
-            for field in source.value.schema
-            if "'" not in field.name
-        ]
-        cases.append(f"WHEN {bad} THEN 'the value is not JSON of the schema'")
-        cases.append("WHEN NOT ottla_is_all_json(value) THEN 'there is more behind the JSON'")
-        cases += [
-            f"WHEN _parsed.`{name}` IS NULL THEN 'the field {name} is missing'" for name in required
-        ]
-    if source.value.name == "long":
-        cases.append("WHEN length(value) <> 8 THEN 'the value is not eight bytes'")
+    cases = [
+        *source.key.reasons(
+            "key", is_table=source.is_table
+        ),  # it is as bad where there is no value
+        *source.value.reasons("value", is_table=source.is_table),
+    ]
     return f"CASE {' '.join(cases)} END" if cases else "cast(NULL AS string)"
-
-
-def _is_wrong(field: Field) -> str:
-    """Whether a record that is JSON, but not of the schema, has something else in this field."""
-    found = f"get_json_object(cast(value AS string), '$[\\'{field.name}\\']')"
-    return f"_parsed.`{field.name}` IS NULL AND {found} IS NOT NULL"

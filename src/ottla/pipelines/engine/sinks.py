@@ -15,14 +15,13 @@ from ottla.pipelines.api.definitions import Application, ForeignKeyJoin, Sink, S
 from ottla.pipelines.api.routing import maker, topic_of_row, why_not
 from ottla.pipelines.engine.decoding import (
     COORDINATES,
-    ROW_HEADER,
     TIMESTAMP_HEADER,
-    default_format,
-    encoded_value,
     header,
     with_letter,
 )
-from ottla.pipelines.formats import values
+from ottla.pipelines.formats import default_format, values
+from ottla.pipelines.formats.long_format import Long
+from ottla.pipelines.formats.row_format import ROW_HEADER
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import topic_config
 
@@ -45,12 +44,12 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     format = sink.value or default_format(columns, types)
     key = key_text(sink.key, frame) if sink.key else "_key"
     if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
-        key = "unhex(lpad(hex(_key), 16, '0'))"
-    value = f"if(_deleted, NULL, {encoded_value(format, columns, frame.schema)})"
+        key = Long.encoded("_key")
+    value = f"if(_deleted, NULL, {format.written(columns, frame.schema)})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
     if sink.route is not None:
         topic = f"{maker(sink)}(_route)"
-    headers = _headers(stage, _row_beside(stage, frame, columns))
+    headers = _headers(stage, format.beside(columns, frame.schema))
     partition = sink.partition or "NULL"
     time = sink.timestamp or "_timestamp"
     if stage.letters:
@@ -164,14 +163,6 @@ def wait_until_committed(
 def at_least_once(query: "DataStreamWriter", application: Application) -> "DataStreamWriter":
     settings = application.connection.java({"compression.type": "lz4"})
     return query.format("kafka").options(**{f"kafka.{n}": v for n, v in settings.items()})
-
-
-def _row_beside(stage: Stage, frame: "DataFrame", columns: list[str]) -> str | None:
-    """The row as it is, for later stages, beside the JSON of a table that others read too."""
-    types = [frame.schema[name].dataType for name in columns]
-    if not stage.sink.kept or all(map(values.is_common, types)):
-        return None
-    return values.row_bytes(values.struct_of(columns))
 
 
 def _moves_rows(stage: Stage) -> bool:

@@ -1,27 +1,24 @@
-"""Formats of keys and values, as an application names them. Decoding itself is in `decoding`."""
+"""Formats of keys and values. Each is a file with its class and the function that users call.
 
-from ottla.pipelines.formats.schema import Field, Format, parse_schema
+A new one is a file like those below and a line in `FORMATS`; its function is handed out here and
+by `ottla.pipelines`. What only stages read (`row_format`) is not named here.
+"""
 
+from collections.abc import Mapping
 
-def json(schema: str = "") -> Format:
-    """An object per record. The schema is Spark's DDL: `"customer STRING NOT NULL, amount DOUBLE"`.
+from ottla.pipelines.formats.bytes_format import Bytes, bytes
+from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.json_format import Json, json
+from ottla.pipelines.formats.long_format import Long, long
+from ottla.pipelines.formats.string_format import String, string
 
-    A record that is no such object, or lacks a field marked NOT NULL, goes to the dead letters.
-    For writing, the schema may be left out: all columns are written.
-    """
-    return Format("json", parse_schema(schema) if schema else ())
+__all__ = ["bytes", "json", "long", "string"]
 
-
-def string(column: str = "value") -> Format:
-    """UTF-8 text, in one column."""
-    return Format("string", (Field(column, "STRING"),), column)
-
-
-def bytes(column: str = "value") -> Format:
-    """The bytes as they are, in one column."""
-    return Format("bytes", (Field(column, "BINARY"),), column)
+FORMATS: Mapping[str, type[Format]] = {kind.name: kind for kind in (Bytes, Json, Long, String)}
 
 
-def long(column: str = "value") -> Format:
-    """Eight bytes, big end first, as Kafka's LongSerializer writes them."""
-    return Format("long", (Field(column, "BIGINT"),), column)
+def default_format(columns: list[str], types: Mapping[str, str]) -> Format:
+    """What rows are written in when nothing is said: JSON, but a lone column `value` as it is."""
+    if columns == ["value"] and types["value"] in ("string", "binary"):
+        return bytes()
+    return json()

@@ -1,7 +1,6 @@
 """Columns of rows and their types, as an application names them in Spark's DDL."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 from ottla.pipelines.runtime.where import DefinitionError, here
 
@@ -16,19 +15,6 @@ class Field:
 
 
 Schema = tuple[Field, ...]
-FormatName = Literal["json", "string", "bytes", "long", "row"]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How bytes become columns, and columns bytes. Text, bytes and numbers make one, `column`.
-
-    `row` is for what only the application itself reads: see `values`.
-    """
-
-    name: FormatName
-    schema: Schema = ()
-    column: str = "value"
 
 
 def parse_schema(ddl: str) -> tuple[Field, ...]:

@@ -218,10 +218,7 @@ def _steps(stage: Stage) -> Iterable[str]:
 
 
 def _format(source: Source) -> str:
-    fields = ", ".join(f"{f.name} {f.type}" for f in source.schema)
-    return f"{source.value.name}({fields})" + (
-        f" at {source.timestamp}" if source.timestamp else ""
-    )
+    return source.value.in_words() + (f" at {source.timestamp}" if source.timestamp else "")
 
 
 def _judge(old: StageRecord | None, new: StageRecord) -> Verdict:

@@ -27,7 +27,8 @@ from ottla.pipelines.api.definitions import (
     walk,
 )
 from ottla.pipelines.formats import string, values
-from ottla.pipelines.formats.schema import Field, Format, FormatName
+from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.row_format import SUBSCRIPTION, Kept, Row, Subscription
 from ottla.pipelines.planning.signatures import origin, signature, title
 from ottla.pipelines.planning.stages import (
     Mode,
@@ -39,13 +40,6 @@ from ottla.pipelines.planning.stages import (
     without_repeats,
 )
 from ottla.pipelines.runtime.where import DefinitionError
-
-SUBSCRIPTION = (
-    Field("pk", "STRING"),
-    Field("row", None),  # a struct: the left row
-    Field("silent", "BOOLEAN"),
-    Field("version", "BIGINT"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,17 +216,16 @@ class _Cutter:
         inner = self.inside(node, below_stateful=False)
         self.merging, self.trying = around
         topic = self.kept.get(id(node))
-        format: FormatName = "json"  # others read it too
+        kept = topic is not None
         if topic is None:
-            format = "row"
             topic = self.names[id(node)]
             number = len(self.internal) + 1
             place = f"{self.application.name}-{number}-{type(node).__name__.lower()}"
             self.numbered[topic] = place
             self.internal.add(topic)
         sink = Sink(
-            where=node.where, input=inner, topic=topic, value=Format(format),
-            compacted=node.is_table, kept=format == "json",
+            where=node.where, input=inner, topic=topic, value=Kept() if kept else Row(),
+            compacted=node.is_table,
         )  # fmt: skip
         self.sinks.append(sink)
         source = Source(
@@ -241,12 +234,19 @@ class _Cutter:
             is_table=node.is_table,
             topic=topic,
             key=string(),
-            value=Format(format, node.schema),
+            value=_read_back(node, kept=kept),
             dead_letters=f"{self.application.name}-dead-letters",
             internal=inner,
         )
         self.topics[id(node)] = source
         return source
+
+
+def _read_back(node: Node, *, kept: bool) -> Format:
+    """The format in which a later stage reads a node's results."""
+    if kept:
+        return Kept(node.schema)
+    return Subscription() if isinstance(node, Subscribe) else Row(node.schema)
 
 
 def _subscription(join: ForeignKeyJoin) -> Subscribe:

@@ -27,6 +27,7 @@ from ottla.pipelines.api.definitions import (
     walk,
 )
 from ottla.pipelines.api.folds import subtracts
+from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.schema import Schema
 
 Json = Any
@@ -71,6 +72,8 @@ def own(node: Node) -> dict[str, Json]:
 
 def plain(value: Any) -> Json:
     """Any setting as JSON: functions by their names, for their code cannot be compared."""
+    if isinstance(value, Format):
+        return value.described()
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((each, getattr(value, each.name)) for each in fields(value))
         return {each.name: plain(one) for each, one in pairs if not _as_before(each, one)}

@@ -262,5 +262,4 @@ def separating(node: Node) -> Transform | None:
 
 def may_fail(source: Source) -> bool:
     """Whether a record can fail to decode: text and bytes always can be read."""
-    checked = source.value.name in ("json", "long") or source.key.name == "long"
-    return source.internal is None and checked
+    return source.value.may_fail or source.key.may_fail

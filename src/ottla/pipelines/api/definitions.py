@@ -56,6 +56,8 @@ class Window:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
+    """One operation. The same one written twice is two: a node is equal to itself only."""
+
     where: Where
     schema: Schema
     is_table: bool = False
@@ -322,12 +324,12 @@ def changelog_topic(application: str, table: str) -> str:
 
 def walk(node: Node) -> Iterator[Node]:
     """The node and everything before it, each once, inputs first."""
-    seen: set[int] = set()
+    seen: set[Node] = set()
 
     def visit(at: Node) -> Iterator[Node]:
-        if id(at) in seen:
+        if at in seen:
             return
-        seen.add(id(at))
+        seen.add(at)
         for before in at.inputs:
             yield from visit(before)
         yield at

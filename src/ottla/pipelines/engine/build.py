@@ -72,16 +72,16 @@ class Builder:
     letters: bool = False  # whether rows may be bad at all, and carry what a dead letter needs
     resolved: "Mapping[str, Sequence[StructType]]" = field(default_factory=dict)  # of what stages
     # write: of this run, then of earlier ones
-    frames: dict[int, DataFrame] = field(default_factory=dict)
+    frames: dict[Node, DataFrame] = field(default_factory=dict)
     told: frozenset[str] = frozenset()  # what has told of its bad rows in another branch
 
     def frame(self, node: Node) -> DataFrame:
-        if id(node) not in self.frames:
+        if node not in self.frames:
             try:
-                self.frames[id(node)] = self._make(node)
+                self.frames[node] = self._make(node)
             except PySparkException as error:
                 raise DefinitionError(node.where, refusal(error)) from error
-        return self.frames[id(node)]
+        return self.frames[node]
 
     def _make(self, node: Node) -> DataFrame:
         match node:

@@ -14,7 +14,7 @@ def load_app(path: Path) -> App:
     apps = _apps(load_file(path, _start_spark))
     if "app" in apps:
         return apps["app"]
-    if len({id(app) for app in apps.values()}) != 1:
+    if len(set(apps.values())) != 1:
         raise OttlaError(
             f"{path} makes {len(apps) or 'no'} application{'s' if len(apps) > 1 else ''}: "
             "there must be one, called app."

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from ottla.pipelines.api.definitions import Node, Plain, Project, Source, walk
 from ottla.pipelines.planning.explain import words
-from ottla.pipelines.planning.plan import Before, Plan
+from ottla.pipelines.planning.naming import Before
+from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.planning.signatures import columns, layout, signature
 from ottla.pipelines.planning.stages import Stage
 from ottla.version import VERSION

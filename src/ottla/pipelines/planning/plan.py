@@ -29,7 +29,8 @@ from ottla.pipelines.api.definitions import (
 from ottla.pipelines.formats import string, values
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.row_format import SUBSCRIPTION, Kept, Row, Subscription
-from ottla.pipelines.planning.signatures import origin, signature, title
+from ottla.pipelines.planning.naming import Before, stage_names
+from ottla.pipelines.planning.signatures import origin
 from ottla.pipelines.planning.stages import (
     Mode,
     Stage,
@@ -62,23 +63,6 @@ class Plan:
         return tuple(found.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What runs already, as far as it decides where the new code is cut.
-
-    A state stays where it is: one that several sinks share now, but that a sink's own stage keeps,
-    is left there, and one that has a topic of its own keeps it when only one sink is left.
-    """
-
-    fused: frozenset[str] = frozenset()  # sinks whose own stage keeps the state
-    # Of intermediate stages, by signature: their names, and the sinks each of them leads to.
-    names: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    internal: frozenset[str] = frozenset()  # names of intermediate stages
-    dead: Mapping[str, str] = field(
-        default_factory=dict
-    )  # stages that carry a topic's dead letters
-
-
 def make_plan(
     application: Application, *, force: Mode | None = None, before: Before | None = None
 ) -> Plan:
@@ -97,131 +81,113 @@ def make_plan(
     return Plan(application=application, stages=tuple(stages), numbered=cutter.numbered)
 
 
-@dataclass
-class _Cutter:
-    application: Application
-    before: Before
-    sinks: list[Sink] = field(default_factory=list)
-    internal: set[str] = field(default_factory=set)
-    done: dict[int, Node] = field(default_factory=dict)
-    topics: dict[int, Source] = field(default_factory=dict)
-    subscriptions: dict[int, Subscribe] = field(default_factory=dict)  # by what they are for
-    numbered: dict[str, str] = field(default_factory=dict)
-    fused: bool = False  # whether the sink that is being cut keeps its state
-    hidden: int = 0  # how many of the user's own frames the node lies behind
-    merging: int = 0  # how many merges
-    trying: int = 0  # how many whose failing records are looked for
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What comes after a node in its stage, as far as it decides whether it may stay in it."""
 
-    def __post_init__(self) -> None:
-        self.users = Counter(
-            id(node)
-            for sink in self.application.sinks
-            if sink.topic not in self.before.fused
+    fused: bool = False  # the sink's own stage keeps the state
+    feeds_state: bool = False  # an operator with state takes the results
+    hidden: bool = False  # behind a frame of the user's own, which may drop what rows carry
+    merged: bool = False
+    tried: bool = False  # before an operator whose failing records are looked for
+
+    def before(self, node: Node) -> "_Place":
+        """The place of what the node reads."""
+        return replace(
+            self,
+            feeds_state=self.feeds_state or isinstance(node, STATEFUL) or separates(node),
+            hidden=self.hidden or isinstance(node, Transform),
+            merged=self.merged or isinstance(node, Merge),
+            tried=self.tried or separates(node),
+        )
+
+    def in_a_stage_of_its_own(self) -> "_Place":
+        return replace(self, feeds_state=False, merged=False, tried=False)
+
+
+class _Cutter:
+    """Goes through an application sink by sink. Topics that it cuts at are known by their names."""
+
+    def __init__(self, application: Application, before: Before) -> None:
+        self.application = application
+        self.before = before
+        self.sinks: list[Sink] = []
+        self.internal: set[str] = set()
+        self.numbered: dict[str, str] = {}
+        self._topics: dict[str, Source] = {}
+        self._users = Counter(
+            node
+            for sink in application.sinks
+            if sink.topic not in before.fused
             for node in walk(sink.input)
         )
-        self.kept = {
-            id(sink.input): sink.topic
-            for sink in self.application.sinks
-            if isinstance(sink.input, Aggregate | Changes)
-            and sink.input.name is not None
-            and sink.topic == changelog_topic(self.application.name, sink.input.name)
+        self._kept = _kept_tables(application)
+        nodes = list(dict.fromkeys(node for sink in application.sinks for node in walk(sink.input)))
+        self._subscriptions = {
+            node: _first_half(node)
+            for node in nodes
+            if isinstance(node, ForeignKeyJoin | TableAggregate)
         }
-        nodes = {id(node): node for sink in self.application.sinks for node in walk(sink.input)}
-        for node in nodes.values():
-            if isinstance(node, ForeignKeyJoin):
-                self.subscriptions[id(node)] = _subscription(node)
-            if isinstance(node, TableAggregate):
-                self.subscriptions[id(node)] = _members(node)
-        tried = {id(at) for node in nodes.values() if separates(node) for at in walk(node)}
-        stateful = [
-            node
-            for node in nodes.values()
-            if isinstance(node, STATEFUL)
-            or buries(node)
-            or separates(node)
-            or (isinstance(node, Merge) and id(node) in tried)
-        ]
-        leads_to: dict[int, str] = {}
-        for sink in sorted(self.application.sinks, key=lambda sink: sink.topic):
-            for node in walk(sink.input):
-                leads_to.setdefault(id(node), sink.topic)
-        leads_to |= {id(asks): leads_to[join] for join, asks in self.subscriptions.items()}
-        self.names = _names(
-            self.application.name,
-            [*stateful, *self.subscriptions.values()],
-            leads_to,
-            self.before,
-        )
+        leads_to = _sinks_behind(application)
+        asks = {asks: leads_to[node] for node, asks in self._subscriptions.items()}
+        named = {node: leads_to[node] for node in _may_be_cut(nodes)} | asks
+        self._names = stage_names(application.name, named, before)
 
     def cut_sink(self, sink: Sink) -> None:
         if any(done.topic == sink.topic for done in self.sinks):
             return  # a kept table that another sink needed first
-        self.fused = sink.topic in self.before.fused
-        if self.kept.get(id(sink.input)) == sink.topic:
-            self.topic_of(sink.input)
+        place = _Place(fused=sink.topic in self.before.fused)
+        if self._kept.get(sink.input) == sink.topic:
+            self._topic_of(sink.input, place)
             return
-        self.sinks.append(replace(sink, input=self.rewrite(sink.input, below_stateful=False)))
+        self.sinks.append(replace(sink, input=self._rewritten(sink.input, place)))
 
-    def rewrite(self, node: Node, *, below_stateful: bool) -> Node:
-        """The node with every cut before it made. `below_stateful`: results feed another state."""
-        if id(node) in self.kept or (
-            isinstance(node, STATEFUL) and (below_stateful or self._shared(node))
-        ):
-            return self.topic_of(node)
-        if (below_stateful or self.hidden) and buries(node):
-            return self.topic_of(node)  # what comes after would not pass dead letters on
-        if separates(node) and (below_stateful or self.hidden or self.merging):
-            return self.topic_of(node)  # what is tried again must be a stage's only such
-        if self.trying and isinstance(node, Merge):
-            return self.topic_of(node)  # a record to be found stands in one place
-        return self.inside(node, below_stateful=below_stateful)
+    def _rewritten(self, node: Node, place: _Place) -> Node:
+        """The node with every cut before it made, or the topic that it is read from."""
+        return self._topic_of(node, place) if self._cuts(node, place) else self._inside(node, place)
 
-    def _shared(self, node: Node) -> bool:
-        if self.fused:
+    def _cuts(self, node: Node, place: _Place) -> bool:
+        if node in self._kept:
+            return True
+        if isinstance(node, STATEFUL) and (place.feeds_state or self._shared(node, place)):
+            return True
+        if buries(node) and (place.feeds_state or place.hidden):
+            return True  # what comes after would not pass dead letters on
+        if separates(node) and (place.feeds_state or place.hidden or place.merged):
+            return True  # what is tried again must be a stage's only such
+        return place.tried and isinstance(node, Merge)  # a record to be found stands in one place
+
+    def _shared(self, node: Node, place: _Place) -> bool:
+        if place.fused:
             return False
-        return self.users[id(node)] > 1 or self.names[id(node)] in self.before.internal
+        return self._users[node] > 1 or self._names[node] in self.before.internal
 
-    def inside(self, node: Node, *, below_stateful: bool) -> Node:
-        deeper = below_stateful or isinstance(node, STATEFUL) or separates(node)
-        self.hidden += isinstance(node, Transform)
-        self.merging += isinstance(node, Merge)
-        self.trying += separates(node)
-        try:
-            return self.rebuilt(node, deeper)
-        finally:
-            self.hidden -= isinstance(node, Transform)
-            self.merging -= isinstance(node, Merge)
-            self.trying -= separates(node)
-
-    def rebuilt(self, node: Node, deeper: bool) -> Node:
+    def _inside(self, node: Node, place: _Place) -> Node:
+        before = place.before(node)
         if isinstance(node, ForeignKeyJoin):
-            left = self.topic_of(self.subscriptions[id(node)])
-            return replace(node, left=left, right=self.rewrite(node.right, below_stateful=True))
+            left = self._topic_of(self._subscriptions[node], before)
+            return replace(node, left=left, right=self._rewritten(node.right, before))
         if isinstance(node, TableAggregate):
-            return replace(node, input=self.topic_of(self.subscriptions[id(node)]))
+            return replace(node, input=self._topic_of(self._subscriptions[node], before))
         changed: dict[str, Any] = {
-            name: self.rewrite(value, below_stateful=deeper)
+            name: self._rewritten(value, before)
             for name, value in vars(node).items()
             if isinstance(value, Node) and name != "internal"
         }
         if parts := getattr(node, "parts", None):
-            changed["parts"] = tuple(self.rewrite(p, below_stateful=deeper) for p in parts)
+            changed["parts"] = tuple(self._rewritten(part, before) for part in parts)
         return replace(node, **changed) if changed else node
 
-    def topic_of(self, node: Node) -> Source:
+    def _topic_of(self, node: Node, place: _Place) -> Source:
         """Write the node's results to a topic of the application, and read them from there."""
-        if id(node) in self.topics:
-            return self.topics[id(node)]
-        around, self.merging, self.trying = (self.merging, self.trying), 0, 0
-        inner = self.inside(node, below_stateful=False)
-        self.merging, self.trying = around
-        topic = self.kept.get(id(node))
-        kept = topic is not None
-        if topic is None:
-            topic = self.names[id(node)]
+        kept = node in self._kept
+        topic = self._kept[node] if kept else self._names[node]
+        if topic in self._topics:
+            return self._topics[topic]
+        inner = self._inside(node, place.in_a_stage_of_its_own())
+        if not kept:
             number = len(self.internal) + 1
-            place = f"{self.application.name}-{number}-{type(node).__name__.lower()}"
-            self.numbered[topic] = place
+            self.numbered[topic] = f"{self.application.name}-{number}-{type(node).__name__.lower()}"
             self.internal.add(topic)
         sink = Sink(
             where=node.where, input=inner, topic=topic, value=Kept() if kept else Row(),
@@ -238,8 +204,41 @@ class _Cutter:
             dead_letters=f"{self.application.name}-dead-letters",
             internal=inner,
         )
-        self.topics[id(node)] = source
+        self._topics[topic] = source
         return source
+
+
+def _kept_tables(application: Application) -> dict[Node, str]:
+    """The tables that were given a name, each with the topic that it is kept in."""
+    return {
+        sink.input: sink.topic
+        for sink in application.sinks
+        if isinstance(sink.input, Aggregate | Changes)
+        and sink.input.name is not None
+        and sink.topic == changelog_topic(application.name, sink.input.name)
+    }
+
+
+def _sinks_behind(application: Application) -> dict[Node, str]:
+    """A sink that each node leads to: the first by name, so that their order plays no part."""
+    found: dict[Node, str] = {}
+    for sink in sorted(application.sinks, key=lambda sink: sink.topic):
+        for node in walk(sink.input):
+            found.setdefault(node, sink.topic)
+    return found
+
+
+def _may_be_cut(nodes: list[Node]) -> list[Node]:
+    """Those that may come to write a topic of the application."""
+    tried = {at for node in nodes if separates(node) for at in walk(node)}
+    return [
+        node
+        for node in nodes
+        if isinstance(node, STATEFUL)
+        or buries(node)
+        or separates(node)
+        or (isinstance(node, Merge) and node in tried)
+    ]
 
 
 def _read_back(node: Node, *, kept: bool) -> Format:
@@ -247,6 +246,10 @@ def _read_back(node: Node, *, kept: bool) -> Format:
     if kept:
         return Kept(node.schema)
     return Subscription() if isinstance(node, Subscribe) else Row(node.schema)
+
+
+def _first_half(node: ForeignKeyJoin | TableAggregate) -> Subscribe:
+    return _subscription(node) if isinstance(node, ForeignKeyJoin) else _members(node)
 
 
 def _subscription(join: ForeignKeyJoin) -> Subscribe:
@@ -264,48 +267,6 @@ def _members(fold: TableAggregate) -> Subscribe:
         where=fold.where, schema=SUBSCRIPTION, input=fold.input, on=group, kind="inner",
         label=f"{fold.label or origin(fold.input)}-in-{'-'.join(fold.keys)}",
     )  # fmt: skip
-
-
-def _names(
-    application: str, nodes: list[Node], sinks: Mapping[int, str], before: Before
-) -> dict[int, str]:
-    """What the stage of each operator would be called: after what it is, never where it stands.
-
-    Those with the same title are told apart by the sink they lead to. One that is exactly what runs
-    already keeps the name it has there, whoever else has come to share its title.
-    """
-    marks = {id(node): signature(node) for node in nodes}
-    titles = {id(node): title(application, node) for node in nodes}
-    shared = Counter(titles.values())
-    alike = Counter(marks.values())
-    found: dict[int, str] = {}
-    for node in nodes:
-        name = titles[id(node)]
-        if shared[name] > 1:
-            name = f"{name}-for-{sinks[id(node)]}"
-        known = before.names.get(marks[id(node)], {})
-        its = [other for other, leads in known.items() if sinks[id(node)] in leads]
-        if name not in known and len(its or known) == 1 and (its or alike[marks[id(node)]] == 1):
-            [name] = its or known
-        found[id(node)] = name
-    for base in (name for name, count in shared.items() if count > 1 and name in before.internal):
-        unknown = [
-            n for n in nodes if titles[id(n)] == base and found[id(n)] not in before.internal
-        ]
-        if base not in found.values() and len(unknown) == 1:
-            found[id(unknown[0])] = base  # it was changed as another came to share its title
-    return _unique(found, nodes)
-
-
-def _unique(names: dict[int, str], nodes: list[Node]) -> dict[int, str]:
-    """Operators of one title that lead to the same sink are numbered, as they stand in it."""
-    seen: Counter[str] = Counter()
-    result = {}
-    for node in nodes:
-        name = names[id(node)]
-        seen[name] += 1
-        result[id(node)] = name if seen[name] == 1 else f"{name}-{seen[name]}"
-    return result
 
 
 def _check_patterns(stages: list[Stage]) -> None:

@@ -1,7 +1,7 @@
 """Ottla's pipelines, Kafka Streams and plain Spark on the same four jobs, in one run.
 
 usage: python bench/pipelines.py [--bootstrap HOST:PORT] [--count 1000000] [--jobs filter,count,…]
-       [--systems real-time,exactly-once,spark,streams] [--streams-libs DIR]
+       [--systems real-time,exactly-once,spark,streams] [--streams-libs DIR] [--starts N]
 
 Throughput: a backlog of `count` small records in 2 partitions, warm, from the first record taken to
 the last. Latency: one record at a time, warm, from sending it to reading its result. CPU is that of
@@ -14,15 +14,18 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -176,15 +179,24 @@ def latency(topics: Topics, seconds: float = LATENCY_SECONDS_MAX) -> tuple[float
     return taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
 
 
-class FirstBatch(Listener):
-    """Knows besides when the first batch that took rows began."""
+class Batches(Listener):
+    """Knows besides when the first batch with rows began, and where the last ones' time went."""
 
-    began = 0.0
+    def __init__(self, application: str, recorder: Recorder) -> None:
+        super().__init__(application, recorder)
+        self.began = 0.0
+        self._spent: deque[Mapping[str, int]] = deque(maxlen=30)  # by what was done, in ms
 
     def take(self, progress: Mapping[str, Any]) -> None:
-        if not self.began and progress["numInputRows"]:
-            self.began = datetime.fromisoformat(progress["timestamp"]).timestamp()
+        if progress["numInputRows"]:
+            self.began = self.began or datetime.fromisoformat(progress["timestamp"]).timestamp()
+            self._spent.append(progress["durationMs"])
         super().take(progress)
+
+    def spent_ms(self) -> dict[str, float]:
+        """The median of each part of a batch, in Spark's names; `triggerExecution` is the whole."""
+        parts = {name for batch in self._spent for name in batch}
+        return {name: median(batch.get(name, 0) for batch in self._spent) for name in sorted(parts)}
 
 
 def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: bool) -> Measure:
@@ -194,7 +206,7 @@ def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: boo
     plan = make_plan(definition)
     create(definition, wanted(plan, describe(definition), 1))
     recorder = Recorder()
-    listener = FirstBatch(definition.name, recorder)
+    listener = Batches(definition.name, recorder)
     with tempfile.TemporaryDirectory(prefix="ottla-bench-") as folder:
         starter = Starter(spark, plan, topic_names(plan, 1), Path(folder))
         stage = plan.stages[0]
@@ -219,6 +231,8 @@ def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: boo
         if not warm_up:
             latency(topics, LATENCY_WARM_UP_S)
             p50, p99 = latency(topics)
+            if system != "real-time":
+                print(json.dumps({"job": job, "system": system, "batch_ms": listener.spent_ms()}))
         query.stop()
     spark.streams.removeListener(listener)
     return Measure(job, system, count / seconds, used * 1e6 / count, p50, p99)
@@ -317,11 +331,15 @@ def main() -> None:
     parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--streams-libs", type=Path)
+    parser.add_argument("--starts", type=int, default=0, help="only starts `ottla run` so often")
     asked = parser.parse_args()
     systems = asked.systems.split(",")
     libraries = streams_libraries(asked.streams_libs) if "streams" in systems else Path()
     measures = []
     with broker(asked.bootstrap) as brokers:
+        if asked.starts:
+            first_results(brokers, asked.starts)
+            return
         for job in asked.jobs.split(","):
             for system in systems:
                 measures.append(measure(brokers, job, system, asked.count, libraries))
@@ -346,6 +364,63 @@ def measure(brokers: Broker, job: str, system: str, count: int, libraries: Path)
     if system != "streams":
         once(max(1000, count // 5), warm_up=True)
     return once(count)
+
+
+def first_results(brokers: Broker, times: int) -> None:
+    """How long `ottla run` takes to the first result that can be read, and what it says until then.
+
+    The first of the runs fills caches: jars, classes, the class-data archive.
+    """
+    for number in range(times):
+        tag = uuid.uuid4().hex[:6]
+        topics = Topics(brokers, f"in-{tag}", f"table-{tag}", f"out-{tag}")
+        new = [NewTopic(name, PARTITIONS) for name in (topics.input, topics.output)]
+        create(Application("bench", bootstrap=topics.bootstrap).definition(), new)
+        fill(topics.bootstrap, topics.input, topics.input, count=0)
+        with tempfile.TemporaryDirectory(prefix="ottla-bench-") as folder:
+            program = Path(folder) / "start.py"
+            program.write_text(FIRST_RESULT.format(tag=tag))
+            print(json.dumps({"start": number, "after_s": _first_result(topics, program)}))
+
+
+FIRST_RESULT = """\
+import ottla
+from ottla.pipelines import long, string
+
+app = ottla.App("start-{tag}")
+counted = app.stream("in-{tag}", value=string()).group_by_key().count("n")
+counted.to("out-{tag}", value=long("n"))
+"""
+
+
+def _first_result(topics: Topics, program: Path) -> dict[str, float]:
+    consumer = Consumer(
+        {"bootstrap.servers": topics.bootstrap, "group.id": uuid.uuid4().hex,
+         "isolation.level": "read_committed", "fetch.wait.max.ms": 5}
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topics.output, p, 0) for p in range(PARTITIONS)])
+    command = [sys.executable, "-m", "ottla", "run", str(program)]
+    command += ["--bootstrap", topics.bootstrap]
+    environment = os.environ | {"OTTLA_STATE": str(program.parent / "state")}
+    began = time.monotonic()
+    after: dict[str, float] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as running:
+        assert running.stdout is not None
+        lines = running.stdout
+
+        def listen() -> None:
+            for line in lines:
+                after.setdefault(line.strip()[:60], round(time.monotonic() - began, 2))
+
+        listening = threading.Thread(target=listen, daemon=True)
+        listening.start()
+        while (message := consumer.poll(60)) is not None and message.error():
+            pass
+        after["first result"] = round(time.monotonic() - began, 2)
+        running.terminate()
+        listening.join(60)
+    consumer.close()
+    return {said: at for said, at in after.items() if at <= after["first result"]}
 
 
 def report(measures: list[Measure]) -> None:

@@ -221,7 +221,7 @@ def test_a_commit_that_takes_too_long_is_refused_and_still_counts() -> None:
 
 
 def test_a_failed_append_takes_the_state_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ottla.coordination.shard.RETRY_LOAD_S", 0.01)
+    monkeypatch.setattr("ottla.coordination.loading.RETRY_LOAD_S", 0.01)
 
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         await shard.submit(lambda notes, now, _: notes.put("a", 1))
@@ -286,7 +286,7 @@ def test_a_new_leader_knows_what_the_old_one_wrote() -> None:
 def test_a_log_that_could_not_be_read_is_loaded_again_while_it_is_led(
     code: ErrorCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.coordination.shard.RETRY_LOAD_S", 0.01)
+    monkeypatch.setattr("ottla.coordination.loading.RETRY_LOAD_S", 0.01)
 
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         await shard.submit(lambda notes, now, _: notes.put("a", 7))

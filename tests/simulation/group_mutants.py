@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla.coordination import loading
-from ottla.coordination import shard as shards
+from ottla.coordination.committer import Committer
 from ottla.coordination.loading import replay_record
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Decision, Entry, Instant
@@ -73,11 +73,11 @@ def zombies_may_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
 def coordinators_answer_before_their_log_is_committed(patch: pytest.MonkeyPatch) -> None:
     """15: what a coordinator promised that was deposed, or dies, is gone."""
 
-    def settle(self: Shard[Any]) -> None:
-        while self._in_flight:
-            self._resolve(self._in_flight.popleft().answers)
+    def settle(self: Committer) -> None:
+        while self.in_flight:
+            self._replies.resolve(self.in_flight.popleft().answers)
 
-    patch.setattr(shards.Shard, "_settle", settle)
+    patch.setattr(Committer, "_settle", settle)
 
 
 def a_new_coordinator_serves_before_it_has_loaded(patch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def offsets_expire_while_they_are_loaded(patch: pytest.MonkeyPatch) -> None:
         decision = right_loaded(self, now)
         return decision._replace(records=[*decision.records, *hasty])
 
-    patch.setattr(shards, "load", load)
+    patch.setattr(loading, "load", load)
     patch.setattr(Groups, "loaded", loaded)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ottla.broker import transaction_verification
 from ottla.broker.handlers.transactions import write_txn_markers
-from ottla.coordination import shard as shards
+from ottla.coordination.committer import Committer
 from ottla.coordination.machine import Decision, Instant, Ticket
 from ottla.coordination.shard import Shard
 from ottla.errors import ErrorCode
@@ -137,11 +137,11 @@ def markers_go_out_before_the_decision_is_committed(patch: pytest.MonkeyPatch) -
 def coordinators_answer_before_their_log_is_committed(patch: pytest.MonkeyPatch) -> None:
     """15: what was told can be lost."""
 
-    def settle(self: Shard[Any]) -> None:
-        while self._in_flight:
-            self._resolve(self._in_flight.popleft().answers)
+    def settle(self: Committer) -> None:
+        while self.in_flight:
+            self._replies.resolve(self.in_flight.popleft().answers)
 
-    patch.setattr(shards.Shard, "_settle", settle)
+    patch.setattr(Committer, "_settle", settle)
 
 
 def epochs_of_coordinators_are_not_compared(patch: pytest.MonkeyPatch) -> None:

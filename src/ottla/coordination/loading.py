@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Machine
@@ -21,6 +23,26 @@ logger = logging.getLogger(__name__)
 
 CHUNK_BYTES = 1 << 20
 RECORDS_PER_TURN = 500  # then others have their turn: some milliseconds
+RETRY_LOAD_S = 1.0
+
+M = TypeVar("M", bound=Machine)
+
+
+async def load_new(new_machine: Callable[[], M], log: ShardLog, name: str) -> tuple[M, int]:
+    """A machine that has everything, and the end offset that was reached. Again and again where
+    the log cannot be read: while it is led here, nobody else can."""
+    told = ""
+    while True:
+        machine = new_machine()
+        try:
+            return machine, await load(machine, log, name)
+        except KafkaError as error:
+            if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                raise
+            if told != str(error):
+                told = str(error)
+                logger.warning("%s: cannot be loaded, and is tried again: %s", name, told)
+        await asyncio.sleep(RETRY_LOAD_S)
 
 
 async def load(machine: Machine, log: ShardLog, name: str) -> int:

@@ -1,18 +1,21 @@
 """One shard at work: the driver of a machine over the log it leads.
 
-The package's docstring is the contract. Here are its mechanics: batches of what comes together,
-replies in the order of commits, one timer for the machine, loading and reloading.
+The package's docstring is the contract. Here a decision goes its way: it is applied, its records
+wait in the open batch (`batcher`) for others, and once they are appended (`committer`) for the
+commit; `loading` reads the log, `replies` knows who waits, one `alarm` serves the machine's timers.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
+from ottla.coordination import loading
+from ottla.coordination.alarm import Alarm
+from ottla.coordination.batcher import Batcher, encode_records
+from ottla.coordination.committer import Committer
 from ottla.coordination.lingering import Lingering
-from ottla.coordination.loading import load
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import (
     LATER,
@@ -24,44 +27,23 @@ from ottla.coordination.machine import (
     Producer,
     Ticket,
 )
-from ottla.coordination.records import encode_entry
+from ottla.coordination.replies import Replies, as_coordinator
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.clock import Clock
-from ottla.wire.record_batch import HEADER_SIZE, NewRecord, build_batch, build_marker
+from ottla.wire.record_batch import HEADER_SIZE, build_marker
 
 logger = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=Machine)
 R = TypeVar("R")
 
-RECORD_OVERHEAD = 21  # varints and attributes around a record's key and value, at most
 RETRY_TICK_S = 1.0
-RETRY_LOAD_S = 1.0
-
-COORDINATOR_ERRORS = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
 
 
 class Phase(Enum):
     IDLE = auto()  # not led here
     LOADING = auto()
     ACTIVE = auto()
-
-
-class _Batch:
-    """Records on their way to being committed, and who is answered then."""
-
-    __slots__ = ("answers", "deadline", "end_offset")
-
-    def __init__(self, end_offset: int, answers: list[Answer], deadline: float) -> None:
-        self.end_offset = end_offset
-        self.answers = answers
-        self.deadline = deadline
 
 
 class Shard(Generic[M]):
@@ -78,24 +60,20 @@ class Shard(Generic[M]):
         self.name = name
         self.phase = Phase.IDLE
         self._new_machine = new_machine
-        self._machine: M | None = None
+        self._machine: M | None = None  # while ACTIVE
         self._monotonic, self._wall_ms = clock
-        self._commit_timeout_s = commit_timeout_s
-        self._lingering = lingering or Lingering(clock.monotonic)
-        self._log: ShardLog | None = None
+        self._log: ShardLog | None = None  # while LOADING or ACTIVE
         self._loop: asyncio.AbstractEventLoop
         self._loading: asyncio.Task[None] | None = None
         self._loaded_at = float("-inf")
-        self._committing: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = 0.0
-        self._flush_due = False
-        self._records: list[NewRecord] = []  # decided, and not appended yet
-        self._records_bytes = 0
-        self._records_producer: Producer | None = None
-        self._answers: list[Answer] = []
-        self._in_flight: deque[_Batch] = deque()
-        self._parked: dict[asyncio.Future[Any], None] = {}  # refused in this order
+        self._lingering = lingering or Lingering(clock.monotonic)
+        self._lingers = False  # the open batch is appended when it is time
+        self._batcher = Batcher()
+        self._replies = Replies()
+        self._committer = Committer(
+            self._replies, clock.monotonic, commit_timeout_s, self._lost_log
+        )
+        self._alarm = Alarm(self._tick)
 
     @property
     def epoch(self) -> int:
@@ -120,24 +98,78 @@ class Shard(Generic[M]):
         """The machine needs nothing of the log that lies before."""
         self._led().forget_before(offset)
 
+    # -- leadership -----------------------------------------------------------------------
+
     def load(self, log: ShardLog) -> "asyncio.Task[None]":
         """This broker leads the partition: read it, then serve. Replaces an earlier epoch."""
         self.unload()
         self._loop = asyncio.get_running_loop()
         self._log = log
+        self._committer.begin(log)
         self.phase = Phase.LOADING
         self._loading = self._loop.create_task(self._load(log))
         return self._loading
 
     def unload(self) -> None:
         """Leadership is gone: refuse who waits, forget everything."""
-        for task in (self._loading, self._committing):
-            if task is not None:
-                task.cancel()
-        self._loading = self._committing = None
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+        self._committer.end()
         self.phase = Phase.IDLE
         self._log = None
         self._drop(KafkaError(ErrorCode.NOT_COORDINATOR))
+
+    async def _load(self, log: ShardLog) -> None:
+        try:
+            machine, end_offset = await loading.load_new(self._new_machine, log, self.name)
+        except KafkaError as error:
+            logger.warning("%s: could not be loaded: %s", self.name, error)
+            self.phase = Phase.IDLE  # `unload` or `load` follows
+            return
+        except Exception:
+            logger.exception(
+                "%s: a record could not be applied; the shard is not served", self.name
+            )
+            self.phase = Phase.IDLE
+            return
+        self._machine = machine
+        self._loaded_at = self._monotonic()
+        self.phase = Phase.ACTIVE
+        if end_offset > log.high_watermark:
+            self._committer.appended(end_offset, [])
+        self._take(machine.loaded(self._now()), None)
+
+    def _reload(self, refusal: KafkaError) -> None:
+        """The state is ahead of the log, and cannot be taken back."""
+        log = self._led()
+        self._drop(refusal)
+        self.phase = Phase.LOADING
+        self._loading = self._loop.create_task(self._load_again(log))
+
+    async def _load_again(self, log: ShardLog) -> None:
+        """At once, but not over and over where nothing can be appended: a log may be large."""
+        await asyncio.sleep(self._loaded_at + loading.RETRY_LOAD_S - self._monotonic())
+        await self._load(log)
+
+    def _lost_log(self, refusal: KafkaError) -> None:
+        self._drop(refusal)  # `unload` or `load` follows
+        self.phase = Phase.IDLE
+
+    def _drop(self, refusal: KafkaError) -> None:
+        """Forget the state, and refuse who waits."""
+        self._machine = None
+        self._alarm.cancel()
+        for answers in (self._batcher.close().answers, *self._committer.drop()):
+            self._replies.refuse(answers, refusal)
+        self._replies.refuse_parked(refusal)
+
+    def _led(self) -> ShardLog:
+        if self._log is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return self._log
+
+    # -- deciding -------------------------------------------------------------------------
 
     def submit(self, decide: Callable[[M, Instant, Ticket], Decision[R]]) -> "asyncio.Future[R]":
         """Let `decide` look at the state; the future holds its reply once that may be shown.
@@ -150,7 +182,7 @@ class Shard(Generic[M]):
         try:
             decision = decide(machine, self._now(), future)
         except KafkaError as refusal:
-            if self._records or self._in_flight:
+            if self._batcher.records or self._committer.in_flight:
                 self._answer_in_order([Answer(future, refusal)])
                 return future
             if not self._led().is_heard:
@@ -185,11 +217,9 @@ class Shard(Generic[M]):
         )
         end_offset = log.append(marker, now_ms)  # a refusal leaves the state as it was
         machine.replay_marker(producer.id, producer.epoch, committed)
-        self._sent(end_offset, [Answer(future, None)])
+        self._committer.appended(end_offset, [Answer(future, None)])
         self._arm(machine)
         return future
-
-    # -- deciding -------------------------------------------------------------------------
 
     def _take(self, decision: Decision[Any], ticket: "asyncio.Future[Any] | None") -> None:
         machine = self.machine
@@ -201,12 +231,12 @@ class Shard(Generic[M]):
                     for record in decision.records:
                         self._apply(machine, (record,), decision.producer)
             except KafkaError as error:
-                self._refuse(decision.answers, error)
+                self._replies.refuse(decision.answers, error)
                 raise
         answers = list(decision.answers)
         if ticket is not None:
             if decision.reply is LATER:
-                self._parked[ticket] = None
+                self._replies.park(ticket)
             else:
                 answers.append(Answer(ticket, decision.reply))
         if answers:
@@ -214,19 +244,15 @@ class Shard(Generic[M]):
         self._arm(machine)
 
     def _apply(self, machine: M, entries: Sequence[Entry], producer: Producer | None) -> None:
-        now_ms, types, size = self._wall_ms(), machine.RECORDS, 0
-        records: list[NewRecord] = []
-        for entry in entries:
-            key, value = encode_entry(entry, types)
-            size += len(key) + len(value or b"") + RECORD_OVERHEAD
-            records.append(NewRecord(now_ms, key, value))
+        encoded = encode_records(entries, machine.RECORDS, self._wall_ms())
         limit = self._led().max_batch_bytes - HEADER_SIZE
-        if size > limit:
+        if encoded.size > limit:
             raise KafkaError(
                 ErrorCode.MESSAGE_TOO_LARGE,
-                f"{size} bytes of records exceed the {limit} that a batch of {self.name} holds.",
+                f"{encoded.size} bytes of records exceed the {limit} that a batch of {self.name} "
+                "holds.",
             )
-        if producer != self._records_producer or self._records_bytes + size > limit:
+        if not self._batcher.fits(encoded.size, producer, limit):
             self._flush()
         try:
             producer_id = -1 if producer is None else producer.id
@@ -236,110 +262,41 @@ class Shard(Generic[M]):
             logger.exception("%s: a record could not be applied", self.name)
             self._reload(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
-        self._records_producer = producer
-        self._records += records
-        self._records_bytes += size
-        if self._flush_due:
+        self._batcher.add(encoded, producer)
+        if self._lingers:
             self._lingering.came()
         else:
-            self._flush_due = True
+            self._lingers = True
             self._lingering.begin(self._loop, self._flush_is_due)
 
     def _answer_in_order(self, answers: list[Answer]) -> None:
         """Answer when all that was applied so far is committed: at once, or with its batch."""
-        if self._records:
-            self._answers.extend(answers)
-        elif self._in_flight:
-            last = self._in_flight[-1]
-            if not last.answers:
-                last.deadline = self._commit_deadline()
-            last.answers.extend(answers)
+        if self._batcher.records:
+            self._batcher.answer_with_it(answers)
+        elif self._committer.in_flight:
+            self._committer.answer_with_last(answers)
         else:
-            self._resolve(answers)
+            self._replies.resolve(answers)
 
     # -- appending ------------------------------------------------------------------------
 
     def _flush_is_due(self) -> None:
-        self._flush_due = False
+        self._lingers = False
         self._flush()
 
     def _flush(self) -> None:
-        if not self._records or self._log is None:
+        if not self._batcher.records or self._log is None:
             return
-        records, answers, producer = self._records, self._answers, self._records_producer
-        self._records, self._answers, self._records_bytes = [], [], 0
-        self._records_producer = None
-        batch = build_batch(
-            records,
-            leader_epoch=self._log.leader_epoch,
-            producer_id=-1 if producer is None else producer.id,
-            producer_epoch=-1 if producer is None else producer.epoch,
-            transactional=producer is not None,
-        )
+        batch = self._batcher.close()
         try:
-            end_offset = self._log.append(batch, self._wall_ms())
+            end_offset = self._log.append(batch.encode(self._log.leader_epoch), self._wall_ms())
         except KafkaError as error:
             logger.warning("%s: an append failed (%s); loading again", self.name, error)
-            refusal = KafkaError(COORDINATOR_ERRORS.get(error.code, error.code), error.message)
-            self._refuse(answers, refusal)
+            refusal = as_coordinator(error)
+            self._replies.refuse(batch.answers, refusal)
             self._reload(refusal)
             return
-        self._sent(end_offset, answers)
-
-    def _sent(self, end_offset: int, answers: list[Answer]) -> None:
-        self._in_flight.append(_Batch(end_offset, answers, self._commit_deadline()))
-        self._settle()
-
-    def _commit_deadline(self) -> float:
-        return self._monotonic() + self._commit_timeout_s
-
-    def _settle(self) -> None:
-        """Answer what the high watermark has reached; wait for the rest in one task."""
-        log = self._led()
-        high_watermark = log.high_watermark
-        while self._in_flight and self._in_flight[0].end_offset <= high_watermark:
-            self._resolve(self._in_flight.popleft().answers)
-        if self._in_flight and self._committing is None:
-            self._committing = self._loop.create_task(self._wait_for_commits(log))
-
-    async def _wait_for_commits(self, log: ShardLog) -> None:
-        try:
-            while self._in_flight:
-                first = self._in_flight[0]
-                waiting = [batch.deadline for batch in self._in_flight if batch.answers]
-                try:
-                    async with asyncio.timeout_at(min(waiting, default=self._commit_deadline())):
-                        await log.committed(first.end_offset)
-                except TimeoutError:
-                    self._refuse_late()
-                self._settle()
-        except KafkaError as error:
-            code = COORDINATOR_ERRORS.get(error.code, error.code)
-            self._drop(KafkaError(code, error.message))  # `unload` or `load` follows
-            self.phase = Phase.IDLE
-        finally:
-            if self._committing is asyncio.current_task(self._loop):
-                self._committing = None
-
-    def _refuse_late(self) -> None:
-        now = self._monotonic()
-        for batch in self._in_flight:
-            if batch.answers and batch.deadline <= now:
-                answers, batch.answers = batch.answers, []
-                self._refuse(answers, KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-
-    def _resolve(self, answers: Sequence[Answer]) -> None:
-        for ticket, reply in answers:
-            self._parked.pop(ticket, None)
-            if ticket.done():
-                continue  # who asked is gone
-            if isinstance(reply, Exception):
-                ticket.set_exception(reply)
-            else:
-                ticket.set_result(reply)
-
-    def _refuse(self, answers: Sequence[Answer], refusal: KafkaError) -> None:
-        self._resolve([Answer(ticket, refusal) for ticket, _ in answers])
+        self._committer.appended(end_offset, batch.answers)
 
     # -- time -----------------------------------------------------------------------------
 
@@ -348,95 +305,17 @@ class Shard(Generic[M]):
 
     def _arm(self, machine: M) -> None:
         deadline = machine.deadline()
-        if deadline is None:
-            return
-        if self._timer is not None:
-            if self._timer_due <= deadline:
-                return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._tick)
-        self._timer_due = deadline
+        if deadline is not None:
+            self._alarm.set(deadline)
 
     def _tick(self) -> None:
-        self._timer = None
         if self.phase is not Phase.ACTIVE:
             return
         if not self._led().may_append:  # then time stands still: nothing that is due can be written
-            self._tick_later()
+            self._alarm.set(self._monotonic() + RETRY_TICK_S)
             return
         try:
             self._take(self.machine.tick(self._now()), None)
         except Exception:
             logger.exception("%s: a time-out could not be handled", self.name)
-            self._tick_later()
-
-    def _tick_later(self) -> None:
-        self._timer_due = self._monotonic() + RETRY_TICK_S
-        self._timer = self._loop.call_at(self._timer_due, self._tick)
-
-    # -- loading --------------------------------------------------------------------------
-
-    def _led(self) -> ShardLog:
-        if self._log is None:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return self._log
-
-    async def _load(self, log: ShardLog) -> None:
-        try:
-            machine, end_offset = await self._replay(log)
-        except KafkaError as error:
-            logger.warning("%s: could not be loaded: %s", self.name, error)
-            self.phase = Phase.IDLE  # `unload` or `load` follows
-            return
-        except Exception:
-            logger.exception(
-                "%s: a record could not be applied; the shard is not served", self.name
-            )
-            self.phase = Phase.IDLE
-            return
-        self._machine = machine
-        self._loaded_at = self._monotonic()
-        self.phase = Phase.ACTIVE
-        if end_offset > log.high_watermark:
-            self._sent(end_offset, [])
-        self._take(machine.loaded(self._now()), None)
-
-    async def _replay(self, log: ShardLog) -> tuple[M, int]:
-        """Again and again where the log cannot be read: while it is led here, nobody else can."""
-        told = ""
-        while True:
-            machine = self._new_machine()
-            try:
-                return machine, await load(machine, log, self.name)
-            except KafkaError as error:
-                if error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                    raise
-                if told != str(error):
-                    told = str(error)
-                    logger.warning("%s: cannot be loaded, and is tried again: %s", self.name, told)
-            await asyncio.sleep(RETRY_LOAD_S)
-
-    def _reload(self, refusal: KafkaError) -> None:
-        log = self._led()
-        self._drop(refusal)
-        self.phase = Phase.LOADING
-        self._loading = self._loop.create_task(self._load_again(log))
-
-    async def _load_again(self, log: ShardLog) -> None:
-        """At once, but not over and over where nothing can be appended: a log may be large."""
-        await asyncio.sleep(self._loaded_at + RETRY_LOAD_S - self._monotonic())
-        await self._load(log)
-
-    def _drop(self, refusal: KafkaError) -> None:
-        self._machine = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        waiting = [self._answers, *(batch.answers for batch in self._in_flight)]
-        self._records, self._answers, self._records_bytes = [], [], 0
-        self._records_producer = None
-        self._in_flight.clear()
-        for answers in waiting:
-            self._refuse(answers, refusal)
-        self._refuse([Answer(ticket, None) for ticket in self._parked], refusal)
-        self._parked.clear()
+            self._alarm.set(self._monotonic() + RETRY_TICK_S)

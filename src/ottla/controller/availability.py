@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import all_partitions
-from ottla.controller.draft import Draft, Election
+from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.rules import Rules
 from ottla.ids import Uuid
 from ottla.metadata.image import NO_LEADER, Broker, Image
@@ -31,8 +31,8 @@ def unfence(image: Image, settings: Settings, broker: Broker) -> list[Record]:
     records: list[Record] = [changed(broker, fenced=UNFENCE)]
     for topic, index, partition in all_partitions(image):
         if partition.leader == NO_LEADER:
-            election = Election.UNCLEAN if rules.unclean_allowed(topic) else Election.ONLINE
-            record = Draft(rules, topic, index, election=election).record()
+            election = election_for(rules, topic)
+            record = PartitionChange(rules, topic, index, election=election).record()
             if record is not None:
                 records.append(record)
     return records
@@ -57,9 +57,9 @@ def _append_without(
     records: list[Record], rules: Rules, topic_id: Uuid, index: int, broker_id: int
 ) -> None:
     topic = rules.image.topics_by_id[topic_id]
-    election = Election.UNCLEAN if rules.unclean_allowed(topic) else Election.ONLINE
+    election = election_for(rules, topic)
     isr = (one for one in topic.partitions[index].isr if one != broker_id)
-    record = Draft(rules, topic, index, election=election, isr=isr).record()
+    record = PartitionChange(rules, topic, index, election=election, isr=isr).record()
     if record is not None:
         records.append(record)
 
@@ -70,9 +70,9 @@ def lost_unflushed(image: Image, settings: Settings, broker_id: int) -> list[Rec
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if broker_id in partition.isr or broker_id in partition.elr:
-            election = Election.UNCLEAN if rules.unclean_allowed(topic) else Election.ONLINE
+            election = election_for(rules, topic)
             isr = (one for one in partition.isr if one != broker_id)
-            record = Draft(
+            record = PartitionChange(
                 rules, topic, index, election=election, isr=isr, unclean_shutdown=broker_id
             ).record()
             if record is not None:

@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, check_broker_epoch
-from ottla.controller.draft import Draft
+from ottla.controller.partition_change import PartitionChange
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode
 from ottla.ids import Uuid
@@ -67,12 +67,12 @@ def _assign(
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     online = rules.image.brokers[broker_id].holds(directory)
     if online:
-        draft = Draft(rules, topic, index, directories={broker_id: directory})
+        change = PartitionChange(rules, topic, index, directories={broker_id: directory})
     else:
         gone = Rules(rules.image, rules.settings, without=broker_id)
         isr = (one for one in partition.isr if one != broker_id)
-        draft = Draft(gone, topic, index, isr=isr, directories={broker_id: directory})
-    record = draft.record()
+        change = PartitionChange(gone, topic, index, isr=isr, directories={broker_id: directory})
+    record = change.record()
     if record is not None:
         records.append(record)
     return ErrorCode.NONE

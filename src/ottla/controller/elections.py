@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, all_partitions
-from ottla.controller.draft import Draft, Election, leader_of
+from ottla.controller.partition_change import Election, PartitionChange, leader_of
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import NO_LEADER, Image, Topic
@@ -67,7 +67,7 @@ def _elect(
             return ErrorCode.ELECTION_NOT_NEEDED, "The partition has a leader."
         missing = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
         sentence = "No replica is alive."
-    record = Draft(rules, topic, index, election=election).record()
+    record = PartitionChange(rules, topic, index, election=election).record()
     if record is None:
         return missing, sentence
     records.append(record)
@@ -80,7 +80,7 @@ def elect_where_nobody_leads(image: Image, settings: Settings) -> list[Record]:
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if partition.leader == NO_LEADER and rules.unclean_allowed(topic):
-            record = Draft(rules, topic, index, election=Election.UNCLEAN).record()
+            record = PartitionChange(rules, topic, index, election=Election.UNCLEAN).record()
             if record is not None and leader_of(partition, record) != NO_LEADER:
                 records.append(record)
         if len(records) >= ELECTIONS_PER_ROUND_MAX:
@@ -94,7 +94,7 @@ def return_to_preferred(image: Image, settings: Settings) -> list[Record]:
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if partition.leader != partition.preferred and _can_return(rules, topic, index):
-            record = Draft(rules, topic, index, election=Election.PREFERRED).record()
+            record = PartitionChange(rules, topic, index, election=Election.PREFERRED).record()
             if record is not None:
                 records.append(record)
         if len(records) >= ELECTIONS_PER_ROUND_MAX:

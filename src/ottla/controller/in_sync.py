@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, check_broker_epoch
-from ottla.controller.draft import Draft, Election
+from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode
 from ottla.metadata.apply import change_partition
@@ -50,11 +50,11 @@ def _alter(
     refusal = _check(rules, broker_id, partition, ask, wanted)
     if refusal is not None or partition is None:
         return ResponsePartitionData(partition_index=index, error_code=refusal or 0)
-    election = Election.UNCLEAN if rules.unclean_allowed(topic) else Election.ONLINE
+    election = election_for(rules, topic)
     isr = [one.broker_id for one in wanted]
-    draft = Draft(rules, topic, index, election=election, isr=isr)
-    draft.leader_recovery_state = ask.leader_recovery_state
-    record = draft.record()
+    change = PartitionChange(rules, topic, index, election=election, isr=isr)
+    change.leader_recovery_state = ask.leader_recovery_state
+    record = change.record()
     after = partition
     if record is not None:
         records.append(record)

@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import Decision, refuse_excess
-from ottla.controller.draft import Draft, Election
+from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.partitions import check_assignment
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
@@ -79,15 +79,15 @@ def _settled(partition: Partition) -> tuple[int, ...]:
 def _move(
     rules: Rules, topic: Topic, index: int, target: tuple[int, ...]
 ) -> PartitionChangeRecord | None:
-    """First the new ones beside the old; `Draft` finishes it once they are in sync."""
+    """First the new ones beside the old; `PartitionChange` finishes it once they are in sync."""
     partition = topic.partitions[index]
     removing = tuple(sorted(one for one in partition.replicas if one not in target))
-    draft = Draft(rules, topic, index)
-    draft.replicas = target + tuple(one for one in partition.replicas if one not in target)
-    draft.removing = removing
+    change = PartitionChange(rules, topic, index)
+    change.replicas = target + tuple(one for one in partition.replicas if one not in target)
+    change.removing = removing
     present = _settled(partition)
-    draft.adding = tuple(sorted(one for one in target if one not in present))
-    return draft.record()
+    change.adding = tuple(sorted(one for one in target if one not in present))
+    return change.record()
 
 
 def _cancel(rules: Rules, topic: Topic, index: int) -> PartitionChangeRecord | None:
@@ -98,17 +98,16 @@ def _cancel(rules: Rules, topic: Topic, index: int) -> PartitionChangeRecord | N
         )
     replicas = _settled(partition)
     isr = tuple(one for one in partition.isr if one in replicas)
-    unclean = rules.unclean_allowed(topic)
-    if not isr and not unclean:
+    if not isr and not rules.unclean_allowed(topic):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"No old replica of {topic.name}-{index} is in sync: going back would lose records.",
         )
-    draft = Draft(rules, topic, index, election=Election.UNCLEAN if unclean else Election.ONLINE)
-    draft.replicas = replicas or partition.replicas
-    draft.isr = isr or replicas[:1]
-    draft.removing = draft.adding = ()
-    return draft.record()
+    change = PartitionChange(rules, topic, index, election=election_for(rules, topic))
+    change.replicas = replicas or partition.replicas
+    change.isr = isr or replicas[:1]
+    change.removing = change.adding = ()
+    return change.record()
 
 
 def list_reassignments(

@@ -35,7 +35,7 @@ Effect = Advance | Propose | Trimmed
 
 
 class RemoteReplica:
-    """What the leader knows of another replica."""
+    """What the leader knows of another replica, from its fetches alone."""
 
     __slots__ = (
         "broker_epoch",
@@ -48,11 +48,21 @@ class RemoteReplica:
 
     def __init__(self, now: float, *, in_sync: bool) -> None:
         self.end_offset = UNKNOWN
+        """<= the follower's log end: what it asked for last, so all below is in its log, and on
+        its disk where `flush.messages` wants that. Only fetches move it, and not always forward:
+        a follower that was cut asks from further back. UNKNOWN until it fetched in this epoch."""
         self.log_start_offset = UNKNOWN
+        """Where its log began at its last fetch; deleting records waits for it."""
         self.broker_epoch = UNKNOWN
+        """The life of the broker that fetched last: the one a proposal vouches for (KIP-903)."""
         self.caught_up_at = now if in_sync else NEVER
+        """The latest moment of which it is known to have by now all that the leader had then. Moves
+        forward with fetches; NEVER while the controller would not have it in sync. A replica that
+        was in sync when this leadership began has until `lag_s_max` to show itself."""
         self.fetched_at = NEVER
-        self.leader_end_offset = UNKNOWN  # as of the fetch before
+        """When it fetched last, whatever it asked for; NEVER before its first fetch."""
+        self.leader_end_offset = UNKNOWN
+        """The leader's log end at `fetched_at`: who asks from there on next was caught up then."""
 
     def fetched(self, now: float, offset: int, leader_end_offset: int) -> None:
         if offset >= leader_end_offset:
@@ -78,23 +88,34 @@ class InSync:
         lag_s_max: float,
     ) -> None:
         self.node_id = node_id
+        """The leader: in every set, never among the followers."""
         self.committed = frozenset(in_sync)
+        """The ISR by the controller's last word. Only `decided` changes it."""
         self.proposed: frozenset[int] | None = None
+        """What the controller was asked for and may have taken: as long as it is not None nothing
+        else is proposed, and whoever is in it counts for the high watermark as well."""
         self.end_offset = end_offset
+        """The leader's log end, always; >= high_watermark."""
         self.epoch_start = end_offset
-        """Where this leadership began: a follower joins only beyond it."""
+        """Where this leadership began: a follower joins only beyond it, for what its predecessor
+        committed may lie above the high watermark that is known here. Never changes."""
         self.high_watermark = high_watermark
+        """<= the log end of every replica in `maximal`. Never goes back; stands still under min ISR."""
         self.min_in_sync = min_in_sync
+        """`min.insync.replicas`; counts as the number of replicas where those are fewer."""
         self.lag_s_max = lag_s_max
+        """`replica.lag.time.max.ms`: who was not caught up for longer leaves the set."""
         self.followers = {
             replica: RemoteReplica(now, in_sync=replica in self.committed)
             for replica in replicas
             if replica != node_id
         }
+        """Every other replica, in sync or not, and nobody else: only `decided` adds or removes."""
         self._settle()
 
     @property
     def maximal(self) -> frozenset[int]:
+        """Kafka's maximal ISR: >= what the controller holds, whichever way it decides."""
         return self.committed if self.proposed is None else self.committed | self.proposed
 
     @property
@@ -205,7 +226,7 @@ class InSync:
 
     def _settle(self) -> None:
         self.alone = not self.followers and not self.is_under_min
-        """No other replica: an append commits itself."""
+        """No other replica: an append commits itself. Follows from the others; kept for speed."""
 
     def _wait_no_longer_for(self, replicas: frozenset[int]) -> None:
         """Who is caught up is waited for even outside the set, so that it can join it. Not so

@@ -19,7 +19,8 @@ from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Frame, LinkLost
-from ottla.replication.fetcher import Fetcher, Fetchers, FetchLimits, Flushed, Replica
+from ottla.replication.fetcher import Fetcher, FetchingBroker, FetchLimits, Flushed
+from ottla.replication.fetchers import Fetchers
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.throttles import Throttle
 from ottla.wire.codec import encode
@@ -108,10 +109,10 @@ def fetching(
 ) -> None:
     async def run() -> None:
         leader = Leader()
-        replica = Replica(2, lambda: 1)
+        broker = FetchingBroker(2, lambda: 1)
         address = "leader", 1
         fetcher = kind(
-            replica,
+            broker,
             lambda _: address,
             leader,
             FetchLimits(),

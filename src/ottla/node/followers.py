@@ -1,7 +1,7 @@
 """Replicas that this node follows are fetched from their leaders, as their roles change."""
 
 from ottla.ids import TopicPartition
-from ottla.replication.fetcher import Fetchers
+from ottla.replication.fetchers import Fetchers
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.partitions import Partitions, Replica
 

@@ -51,8 +51,8 @@ from ottla.ports.recurring import every
 from ottla.ports.threads import threads_behind_the_loop
 from ottla.quorum.driver import Quorum
 from ottla.replication.directories import Directories
-from ottla.replication.fetcher import Fetchers, FetchLimits
-from ottla.replication.fetcher import Replica as Replicating
+from ottla.replication.fetcher import FetchingBroker, FetchLimits
+from ottla.replication.fetchers import Fetchers
 from ottla.replication.partitions import Partitions
 from ottla.replication.peers import Peers
 from ottla.wire.messages.allocate_producer_ids import (
@@ -264,7 +264,7 @@ class Node:
             spawn=broker.spawn,
         )
         self.fetchers = Fetchers(
-            Replicating(broker.node_id, lambda: self.registration.epoch),
+            FetchingBroker(broker.node_id, lambda: self.registration.epoch),
             self._address_of,
             self.network,
             fetch_limits(settings),

@@ -1,8 +1,8 @@
 """Fetches from one leader all that this node follows there. The only sockets of replication.
 
-One request is under way at a time, over a session (KIP-227): only what changed is named. When a
-partition is added while the leader keeps us waiting, the link is dropped and opened again, so
-that a fail-over never waits for a long poll to end.
+One request is under way at a time, over a session (`fetch_session`). When a partition is added
+while the leader keeps us waiting, the link is dropped and opened again, so that a fail-over never
+waits for a long poll to end. How each partition fares is in `fetch_states`.
 
 The offset that is asked for tells the leader what is safe here. Where `flush.messages` asks for
 the disk, it is flushed up to there first; such partitions have a fetcher of their own, so that no
@@ -11,30 +11,22 @@ other waits for the disk.
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.ids import TopicPartition, Uuid
-from ottla.log.config import NEVER_MS
+from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.clock import Clock
 from ottla.ports.network import Link, LinkLost, Network
+from ottla.replication.fetch_session import FetchSession
+from ottla.replication.fetch_states import FetchState, FetchStates
 from ottla.replication.follower import PATIENT, FollowedPartition, Verdict
 from ottla.replication.throttles import Throttle
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
-from ottla.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    ForgottenTopic,
-    PartitionData,
-    ReplicaState,
-)
+from ottla.wire.messages.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -77,31 +69,18 @@ class FetchLimits(NamedTuple):
     backoff_s: float = 0.1
 
 
-class Replica(NamedTuple):
-    """Who fetches: a leader counts nobody else's word."""
+class FetchingBroker(NamedTuple):
+    """Who fetches: a leader counts nobody else's word, nor that of an earlier life (KIP-903)."""
 
     node_id: int
-    broker_epoch: Callable[[], int]
-
-
-class Session:
-    """What the leader remembers of the requests before."""
-
-    def __init__(self) -> None:
-        self.id = 0
-        self.epoch = 0
-        self.known: dict[TopicPartition, Uuid] = {}
-
-    def next_epoch(self, session_id: int) -> None:
-        self.id = session_id
-        self.epoch = self.epoch + 1 if self.epoch < 0x7FFFFFFF else 1
+    epoch: Callable[[], int]
 
 
 class Fetcher:
     def __init__(
         self,
         leader_id: int,
-        replica: Replica,
+        broker: FetchingBroker,
         address: Address,
         network: Network,
         limits: FetchLimits,
@@ -111,7 +90,7 @@ class Fetcher:
         clock: Clock,
     ) -> None:
         self.leader_id = leader_id
-        self._replica = replica
+        self._broker = broker
         self._address = address
         self._network = network
         self._limits = limits
@@ -119,40 +98,26 @@ class Fetcher:
         self._flushed = flushed
         self._throttle = throttle
         self._now, self._now_ms = clock
-        self._followers: dict[TopicPartition, FollowedPartition] = {}
-        self._by_id: dict[tuple[Uuid, int], FollowedPartition] = {}
-        self._paused: dict[TopicPartition, float] = {}
-        self._changed: dict[TopicPartition, None] = {}  # what the leader must be told of anew
-        self._troubles: dict[TopicPartition, str] = {}
-        self._session = Session()
+        self._states = FetchStates()
+        self._session = FetchSession(())
         self._link: Link | None = None
         self._interrupted = False  # we broke the link ourselves
         self._wake = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._followers
-
     def follow(self, follower: FollowedPartition) -> None:
-        self._followers[follower.topic_partition] = follower
-        self._by_id[follower.topic_id, follower.topic_partition.partition] = follower
-        self._paused.pop(follower.topic_partition, None)
-        self._changed[follower.topic_partition] = None
-        self._troubles.pop(follower.topic_partition, None)
+        self._states.add(follower)
+        self._session.name(follower.topic_partition)
         self._interrupt()
 
     def forget(self, partition: TopicPartition) -> None:
-        follower = self._followers.pop(partition, None)
-        if follower is not None:
-            self._by_id.pop((follower.topic_id, partition.partition), None)
-        self._paused.pop(partition, None)
-        self._changed[partition] = None
+        self._states.remove(partition)
+        self._session.name(partition)
 
     def tell_start(self, partition: TopicPartition) -> None:
         """Its log begins later than the leader knows: the next request names it."""
-        if partition in self._followers:
-            self._changed[partition] = None
+        if self._states.get(partition) is not None:
+            self._session.name(partition)
 
     async def stop(self) -> None:
         self._task.cancel()
@@ -166,8 +131,8 @@ class Fetcher:
         while True:
             try:
                 await self._wait_for_work()
-                client = Client(await self._connect(), f"broker-{self._replica.node_id}-fetcher")
-                while self._followers:
+                client = Client(await self._connect(), f"broker-{self._broker.node_id}-fetcher")
+                while self._states:
                     await self._round(client)
             except (LinkLost, MalformedMessage, KafkaError) as error:
                 logger.debug("Fetching from broker %d: %s", self.leader_id, error)
@@ -188,7 +153,7 @@ class Fetcher:
         return 0.0 if self._interrupted else self._limits.backoff_s
 
     async def _wait_for_work(self) -> None:
-        while not self._followers:
+        while not self._states:
             self._wake.clear()
             await self._wake.wait()
 
@@ -211,8 +176,7 @@ class Fetcher:
         return self._link
 
     def _begin_session(self) -> None:
-        self._session = Session()
-        self._changed = dict.fromkeys(self._followers)
+        self._session = FetchSession(self._states.names())
 
     def _interrupt(self) -> None:
         self._wake.set()
@@ -221,16 +185,15 @@ class Fetcher:
             self._link.close()
 
     async def _round(self, client: Client) -> None:
-        if self._paused:
-            self._end_pauses()
+        for resumed in self._states.resume(self._now()):
+            self._session.name(resumed.partition)
         await self._flush()
         if self._throttle.partitions:
             self._hold_back()
-        if len(self._paused) == len(self._followers):
+        if self._states.all_are_paused:
             await self._rest(self._limits.backoff_s)
             return
-        request = self._request()
-        response = await self._ask(client, request, FETCH_VERSION, FetchResponse)
+        response = await self._ask(client, self._request(), FETCH_VERSION, FetchResponse)
         if response.error_code:
             code = ErrorCode(response.error_code)
             if code in SESSION_ERRORS:
@@ -239,29 +202,25 @@ class Fetcher:
             raise KafkaError(code, "the fetch was refused")
         self._suspects.found(self.leader_id)  # a dying process may still accept, not answer
         if response.session_id:
-            self._session.next_epoch(response.session_id)
+            self._session.go_on(response.session_id)
         else:  # the leader has no room for one: everything is named each time
             self._begin_session()
         for topic in response.responses:
             for data in topic.partitions:
-                follower = self._by_id.get((topic.topic_id, data.partition_index))
-                if follower is not None:
-                    await self._take(client, follower, data)
+                state = self._states.get_by_id(topic.topic_id, data.partition_index)
+                if state is not None:
+                    await self._take(client, state, data)
 
-    async def _flush(self) -> None:
-        """Put onto the disk what the next request must not tell of before."""
-        while due := self._unflushed():
-            await asyncio.gather(*map(self._flush_one, due))
-
-    def _unflushed(self) -> list[FollowedPartition]:
-        named = [self._followers.get(one) for one in self._changed if one not in self._paused]
-        return [follower for follower in named if follower is not None and follower.log.flush_due]
-
-    async def _flush_one(self, follower: FollowedPartition) -> None:
-        try:
-            await self._flushed(follower.log, follower.log.log_end_offset)
-        except (KafkaError, OSError) as error:
-            self._troubled(follower, error)
+    def _request(self) -> FetchRequest:
+        limits, broker = self._limits, self._broker
+        request = FetchRequest(
+            replica_state=ReplicaState(replica_id=broker.node_id, replica_epoch=broker.epoch()),
+            max_wait_ms=limits.wait_ms,
+            min_bytes=limits.min_bytes,
+            max_bytes=limits.response_bytes,
+        )
+        self._session.fill(request, self._states, limits.partition_bytes)
+        return request
 
     async def _ask(self, client: Client, request: Message, version: int, kind: type[M]) -> M:
         """An answer that came in spite of an interruption is dropped: what it is about may be
@@ -271,107 +230,68 @@ class Fetcher:
             raise LinkLost("it was interrupted")
         return response
 
-    def _request(self) -> FetchRequest:
-        """Names what changed since the request before; of a thousand partitions, mostly a few."""
-        known, limit = self._session.known, self._limits.partition_bytes
-        asked: defaultdict[Uuid, list[FetchPartition]] = defaultdict(list)
-        forgotten: defaultdict[Uuid, list[int]] = defaultdict(list)
-        for partition in self._changed:
-            follower = None if partition in self._paused else self._followers.get(partition)
-            before = known.pop(partition, None)
-            if before is not None and (follower is None or follower.topic_id != before):
-                forgotten[before].append(partition.partition)
-            if follower is not None:
-                known[partition] = follower.topic_id
-                asked[follower.topic_id].append(follower.wanted(limit))
-        self._changed = {}
-        session = self._session
-        return FetchRequest(
-            replica_state=ReplicaState(
-                replica_id=self._replica.node_id, replica_epoch=self._replica.broker_epoch()
-            ),
-            max_wait_ms=self._limits.wait_ms,
-            min_bytes=self._limits.min_bytes,
-            max_bytes=self._limits.response_bytes,
-            session_id=session.id,
-            session_epoch=session.epoch,
-            topics=[FetchTopic(topic_id=i, partitions=p) for i, p in asked.items()],
-            forgotten_topics_data=[
-                ForgottenTopic(topic_id=i, partitions=p) for i, p in forgotten.items()
-            ],
-        )
+    # --- the disk
 
-    async def _take(self, client: Client, follower: FollowedPartition, data: PartitionData) -> None:
-        self._changed[follower.topic_partition] = None
-        if self._throttle.partitions and data.records:
-            self._count(follower, len(data.records))
+    async def _flush(self) -> None:
+        """Put onto the disk what the next request must not tell of before."""
+        while due := self._unflushed():
+            await asyncio.gather(*map(self._flush_one, due))
+
+    def _unflushed(self) -> list[FetchState]:
+        named = map(self._states.get, self._session.changed)
+        return [
+            state
+            for state in named
+            if state is not None and not state.is_paused and state.follower.log.flush_due
+        ]
+
+    async def _flush_one(self, state: FetchState) -> None:
+        log = state.follower.log
         try:
-            verdict = follower.took(data, self._now_ms())
+            await self._flushed(log, log.log_end_offset)
+        except (KafkaError, OSError) as error:
+            self._troubled(state, error)
+
+    # --- what came
+
+    async def _take(self, client: Client, state: FetchState, data: PartitionData) -> None:
+        self._session.name(state.partition)
+        if self._throttle.partitions and data.records:
+            self._count(state, len(data.records))
+        try:
+            verdict = state.follower.took(data, self._now_ms())
         except (KafkaError, OSError) as error:  # its disk, or a damaged batch: the others go on
-            self._troubled(follower, error)
+            self._troubled(state, error)
             return
         if verdict is Verdict.OUT_OF_RANGE:
-            await self._restart(client, follower)
+            await self._restart(client, state)
         elif verdict is Verdict.TRY_LATER:
             if ErrorCode(data.error_code) not in PATIENT:
                 code = ErrorCode(data.error_code).name
-                logger.warning("%s cannot be followed: %s", follower.topic_partition, code)
-            self._pause(follower)
+                logger.warning("%s cannot be followed: %s", state.partition, code)
+            self._pause(state, self._limits.backoff_s)
 
-    def _troubled(self, follower: FollowedPartition, error: KafkaError | OSError) -> None:
-        partition = follower.topic_partition
-        if isinstance(error, OSError):
-            error = follower.log.health.report(error)
-        if self._troubles.get(partition) != str(error):  # once is enough
-            self._troubles[partition] = str(error)
-            logger.error("%s cannot follow broker %d: %s", partition, self.leader_id, error)
-        self._pause(follower, TROUBLE_S)
-
-    def _pause(self, follower: FollowedPartition, seconds: float | None = None) -> None:
-        pause_s = self._limits.backoff_s if seconds is None else seconds
-        later = self._now() + pause_s
-        self._paused[follower.topic_partition] = later
-
-    def _end_pauses(self) -> None:
-        now = self._now()
-        for partition in [one for one, until in self._paused.items() if until <= now]:
-            del self._paused[partition]
-            self._changed[partition] = None
-
-    def _hold_back(self) -> None:
-        """While the quota is spent, replicas under it that lag are not asked for."""
-        throttle = self._throttle
-        if not throttle.quota.is_spent(self._now()):
-            return
-        for partition, follower in self._followers.items():
-            if partition not in self._paused and throttle.covers(partition) and follower.lags:
-                self._changed[partition] = None
-                self._pause(follower)
-
-    def _count(self, follower: FollowedPartition, size: int) -> None:
-        if self._throttle.covers(follower.topic_partition):
-            self._throttle.quota.spend(self._now(), size)
-
-    async def _restart(self, client: Client, follower: FollowedPartition) -> None:
+    async def _restart(self, client: Client, state: FetchState) -> None:
+        follower = state.follower
         start = await self._offset_of(client, follower, EARLIEST)
         end = await self._offset_of(client, follower, LATEST)
-        if self._followers.get(follower.topic_partition) is not follower:
+        if self._states.get(state.partition) is not state:
             return  # meanwhile it follows another, or leads: its log is no affair of this leader
         if start is None or end is None:
-            self._pause(follower)
+            self._pause(state, self._limits.backoff_s)
             return
         logger.warning(
             "%s: the leader holds offsets %d to %d, this replica ends at %d",
-            follower.topic_partition,
+            state.partition,
             start,
             end,
             follower.log.log_end_offset,
         )
         try:
             if not follower.restart_at(start, end, self._now_ms()):
-                self._pause(follower, TROUBLE_S)
+                self._pause(state, TROUBLE_S)
         except (KafkaError, OSError) as error:
-            self._troubled(follower, error)
+            self._troubled(state, error)
 
     async def _offset_of(
         self, client: Client, follower: FollowedPartition, which: int
@@ -381,68 +301,36 @@ class Fetcher:
             partition_index=partition, current_leader_epoch=follower.epoch, timestamp=which
         )
         request = ListOffsetsRequest(
-            replica_id=self._replica.node_id,
+            replica_id=self._broker.node_id,
             topics=[ListOffsetsTopic(name=topic, partitions=[ask])],
         )
         response = await self._ask(client, request, LIST_OFFSETS_VERSION, ListOffsetsResponse)
         answer = response.topics[0].partitions[0]
         return None if answer.error_code else answer.offset
 
+    # --- pauses of single partitions
 
-class Fetchers:
-    """One fetcher per leader, made when first needed; and one for what waits for the disk."""
+    def _troubled(self, state: FetchState, error: KafkaError | OSError) -> None:
+        if isinstance(error, OSError):
+            error = state.follower.log.health.report(error)
+        if state.trouble != str(error):
+            state.trouble = str(error)
+            logger.error("%s cannot follow broker %d: %s", state.partition, self.leader_id, error)
+        self._pause(state, TROUBLE_S)
 
-    def __init__(
-        self,
-        replica: Replica,
-        address: Address,
-        network: Network,
-        limits: FetchLimits,
-        suspects: Suspects,
-        flushed: Flushed,
-        throttle: Throttle,
-        clock: Clock,
-    ) -> None:
-        self._replica = replica
-        self._address = address
-        self._network = network
-        self._limits = limits
-        self._suspects = suspects
-        self._flushed = flushed
-        self._throttle = throttle
-        self._clock = clock
-        self._all: dict[tuple[int, bool], Fetcher] = {}
-        self._fetcher_of: dict[TopicPartition, Fetcher] = {}
+    def _pause(self, state: FetchState, seconds: float) -> None:
+        self._states.pause(state, self._now() + seconds)
 
-    def follow(self, follower: FollowedPartition) -> None:
-        self.forget(follower.topic_partition)
-        key = follower.leader_id, follower.log.config.flush_messages < NEVER_MS
-        fetcher = self._all.get(key)
-        if fetcher is None:
-            fetcher = self._all[key] = Fetcher(
-                follower.leader_id,
-                self._replica,
-                self._address,
-                self._network,
-                self._limits,
-                self._suspects,
-                self._flushed,
-                self._throttle,
-                self._clock,
-            )
-        self._fetcher_of[follower.topic_partition] = fetcher
-        fetcher.follow(follower)
+    def _hold_back(self) -> None:
+        """While the quota is spent, replicas under it that lag are not asked for."""
+        throttle = self._throttle
+        if not throttle.quota.is_spent(self._now()):
+            return
+        for state in self._states:
+            if not state.is_paused and throttle.covers(state.partition) and state.follower.lags:
+                self._session.name(state.partition)
+                self._pause(state, self._limits.backoff_s)
 
-    def forget(self, partition: TopicPartition) -> None:
-        """Not followed any more; what was asked for it and comes later is dropped."""
-        fetcher = self._fetcher_of.pop(partition, None)
-        if fetcher is not None:
-            fetcher.forget(partition)
-
-    def tell_start(self, partition: TopicPartition) -> None:
-        fetcher = self._fetcher_of.get(partition)
-        if fetcher is not None:
-            fetcher.tell_start(partition)
-
-    async def stop(self) -> None:
-        await asyncio.gather(*(fetcher.stop() for fetcher in self._all.values()))
+    def _count(self, state: FetchState, size: int) -> None:
+        if self._throttle.covers(state.partition):
+            self._throttle.quota.spend(self._now(), size)

@@ -100,7 +100,8 @@ class InSync:
         """Where this leadership began: a follower joins only beyond it, for what its predecessor
         committed may lie above the high watermark that is known here. Never changes."""
         self.high_watermark = high_watermark
-        """<= the log end of every replica in `maximal`. Never goes back; stands still under min ISR."""
+        """<= the log end of every replica in `maximal`. Never goes back, and stands still under
+        min ISR."""
         self.min_in_sync = min_in_sync
         """`min.insync.replicas`; counts as the number of replicas where those are fewer."""
         self.lag_s_max = lag_s_max

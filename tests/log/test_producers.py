@@ -7,7 +7,7 @@ import pytest
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import Appended, Origin, PartitionLog
 from ottla.log.producer_snapshots import decode_snapshot, encode_snapshot
-from ottla.log.producers import Verification
+from ottla.log.verification import VerificationGuard
 from ottla.wire.record_batch import build_marker
 from support.log_batches import NOW, append, batch
 
@@ -172,7 +172,7 @@ def test_snapshots_come_back_with_the_last_batch_of_each(open_orders: Open) -> N
         decode_snapshot(encode_snapshot(log.producers.states)[:-1] + b"!")
 
 
-def is_verified(log: PartitionLog, epoch: int, guard: Verification) -> bool:
+def is_verified(log: PartitionLog, epoch: int, guard: VerificationGuard) -> bool:
     try:
         log.producers.check_verified(1, epoch, guard)
     except KafkaError:
@@ -180,7 +180,9 @@ def is_verified(log: PartitionLog, epoch: int, guard: Verification) -> bool:
     return True
 
 
-def verify(log: PartitionLog, epoch: int, *, adds: bool, sequence: int = 0) -> Verification | None:
+def verify(
+    log: PartitionLog, epoch: int, *, adds: bool, sequence: int = 0
+) -> VerificationGuard | None:
     return log.producers.verify(1, epoch, sequence, adds=adds, now_ms=NOW)
 
 

@@ -16,8 +16,9 @@ from ottla.coordination.shard import Shard
 from ottla.errors import ErrorCode
 from ottla.log import partition_log, rebuilding, recovery
 from ottla.log.partition_log import PartitionLog
-from ottla.log.producers import ProducerStates, Verification
+from ottla.log.producers import ProducerStates
 from ottla.log.segment import Segment
+from ottla.log.verification import VerificationGuard
 from ottla.transactions import machine
 from ottla.transactions.coordinator import Coordinator
 from ottla.transactions.ledger import Ledger
@@ -87,7 +88,7 @@ def the_guard_is_taken_once(patch: pytest.MonkeyPatch) -> None:
         return codes
 
     patch.setattr(transaction_verification.TransactionVerifier, "ask", ask)
-    patch.setattr(Verification, "outlives_marker_of", lambda self, epoch: False)
+    patch.setattr(VerificationGuard, "outlives_marker_of", lambda self, epoch: False)
 
 
 def the_other_result_is_a_wrong_state(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ottla.broker.transport.pending_reply import Body, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
-from ottla.log.producers import Verification
+from ottla.log.verification import VerificationGuard
 from ottla.ports.network import LinkLost
 from ottla.replication.leader import Leader
 from ottla.replication.peers import Peers
@@ -201,7 +201,7 @@ class Asked(NamedTuple):
     """Under which leader the coordinator is asked about a partition, and the guard it gave."""
 
     leader: Leader
-    verification: Verification
+    verification: VerificationGuard
 
 
 class TransactionVerification:

@@ -46,7 +46,7 @@ class PartitionLog(DurableLog):
     @property
     def last_stable_offset(self) -> int:
         """Everything below is decided: what read_committed may see."""
-        unstable = self.producers.first_unstable_offset
+        unstable = self.producers.transactions.first_unstable_offset
         if unstable is None or unstable >= self.high_watermark:
             return self.high_watermark
         return unstable if unstable >= self.log_start_offset else self._first_batch_start()
@@ -234,7 +234,7 @@ class PartitionLog(DurableLog):
             return False
         self.high_watermark = offset
         self.changed()
-        self.producers.advance_high_watermark(offset)
+        self.producers.transactions.advance_high_watermark(offset)
         return True
 
     def truncate_to(self, offset: int, *, now_ms: int) -> None:
@@ -255,7 +255,7 @@ class PartitionLog(DurableLog):
         oldest_ms = now_ms - self.config.producer_expiration_ms
         rebuild_producers(self.producers, self.snapshots, self.segments, start, offset, oldest_ms)
         # The markers that were found again are replicated; nobody may be told of that any more.
-        self.producers.advance_high_watermark(self.high_watermark)
+        self.producers.transactions.advance_high_watermark(self.high_watermark)
 
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Drop everything and begin anew: a follower fell behind its leader's first offset."""

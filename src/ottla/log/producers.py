@@ -2,18 +2,16 @@
 
 Deciding (`check`) changes nothing; `apply` follows once the batch is in the log, in the same way
 whether it came from a client, a leader or recovery. Files of this state are in
-`producer_snapshots`. Verifications are the leader's alone, and in no file: who asks the
-coordinator about a transaction holds one until the first batch, or a marker, is in the log.
+`producer_snapshots`, which transactions hold back readers in `open_transactions`, those that the
+coordinator is asked about in `verification`.
 """
 
 from typing import NamedTuple
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.wire.record_batch import (
-    ABORT_MARKER,
-    NO_SEQUENCE,
-    BatchHeader,
-)
+from ottla.log.open_transactions import CompletedTransaction, OpenTransactions
+from ottla.log.verification import VerificationGuard, VerificationGuards
+from ottla.wire.record_batch import ABORT_MARKER, NO_SEQUENCE, BatchHeader
 
 BATCHES_KEPT = 5
 NO_TRANSACTION = -1
@@ -34,13 +32,6 @@ class Marker(NamedTuple):
     kind: int
     coordinator_epoch: int
     timestamp: int
-
-
-class CompletedTransaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-    last_offset: int  # of the marker
-    aborted: bool
 
 
 class ProducerState:
@@ -71,73 +62,35 @@ class ProducerState:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
 
-class Verification:
-    """The first batch of a transaction is on its way while the coordinator is asked about it
-    (Kafka: VerificationStateEntry; this object is the guard too).
-
-    A marker takes it away, for it may have ended the very transaction; so does the first batch.
-    But a marker of an older epoch ended one before: coordinators repeat markers, some come late.
-    From version 2 of transactions on a marker has the epoch after its transaction's: then one with
-    the epoch that is asked about ended one before, too.
-    """
-
-    __slots__ = ("adds", "epoch", "lowest_sequence", "since_ms")
-
-    def __init__(self, epoch: int, sequence: int, adds: bool, since_ms: int) -> None:
-        self.epoch = epoch
-        self.lowest_sequence = sequence
-        """Of those that wait: what comes after it may not be appended before it."""
-        self.adds = adds
-        """Asking adds the partition: the client speaks version 2."""
-        self.since_ms = since_ms
-
-    def also_for(self, epoch: int, sequence: int) -> None:
-        if epoch > self.epoch:
-            self.epoch, self.lowest_sequence = epoch, sequence
-        elif epoch == self.epoch:
-            self.lowest_sequence = min(self.lowest_sequence, sequence)
-
-    def outlives_marker_of(self, epoch: int) -> bool:
-        return epoch < self.epoch or (self.adds and epoch == self.epoch)
-
-
 def is_expired(state: ProducerState, oldest_ms: int) -> bool:
     return state.transaction_start == NO_TRANSACTION and state.last_timestamp <= oldest_ms
 
 
 class ProducerStates:
-    """States by producer id, and the transactions that hold back the last stable offset."""
+    """States by producer id, with the transactions that are open and those being verified."""
 
-    __slots__ = ("_ongoing", "_unreplicated", "_verifications", "end_offset", "states")
+    __slots__ = ("_guards", "end_offset", "states", "transactions")
 
     def __init__(self) -> None:
         self.states: dict[int, ProducerState] = {}
         self.end_offset = 0  # everything below has been applied
-        # Both by first offset, in rising order: transactions are begun at the log's end.
-        self._ongoing: dict[int, int] = {}  # → producer id
-        self._unreplicated: dict[int, int] = {}  # → offset of the marker, above the high watermark
-        self._verifications: dict[int, Verification] = {}  # by producer id
+        self.transactions = OpenTransactions()
+        self._guards = VerificationGuards()
 
     # --- verifying
 
     def verify(
         self, producer_id: int, epoch: int, sequence: int, *, adds: bool, now_ms: int
-    ) -> Verification | None:
+    ) -> VerificationGuard | None:
         """Begin to verify a transaction, or go on; None where it is open: that was verified."""
         state = self.states.get(producer_id)
         if state is not None and epoch < state.epoch:
             raise _old_epoch(producer_id, epoch, state)
         if self.has_ongoing_transaction(producer_id, epoch):
             return None
-        known = self._verifications.get(producer_id)
-        if known is None:
-            known = Verification(epoch, sequence, adds, now_ms)
-            self._verifications[producer_id] = known
-        else:
-            known.also_for(epoch, sequence)
-        return known
+        return self._guards.begin(producer_id, epoch, sequence, adds=adds, now_ms=now_ms)
 
-    def check_verified(self, producer_id: int, epoch: int, verification: Verification) -> None:
+    def check_verified(self, producer_id: int, epoch: int, guard: VerificationGuard) -> None:
         """The coordinator agreed. Refuse all the same where something has ended the transaction
         meanwhile, unless another batch of it was first."""
         if self.has_ongoing_transaction(producer_id, epoch):
@@ -145,11 +98,7 @@ class ProducerStates:
         state = self.states.get(producer_id)
         if state is not None and epoch < state.epoch:
             raise _old_epoch(producer_id, epoch, state)
-        if self._verifications.get(producer_id) is not verification:
-            raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE,
-                f"The transaction of producer {producer_id} has ended.",
-            )
+        self._guards.check(producer_id, guard)
 
     # --- deciding
 
@@ -171,8 +120,11 @@ class ProducerStates:
         state = self.states.get(header.producer_id)
         if state is not None:
             self._check_epoch(header, state)
-        if sequenced and self._verifications:
-            self._check_verified_sequence(header, state)
+        if sequenced and self._guards.by_producer:
+            is_unknown = state is None or not state.batches
+            self._guards.check_sequence(
+                header.producer_id, header.base_sequence, is_unknown=is_unknown
+            )
         if state is None:
             return
         if sequenced:
@@ -210,24 +162,6 @@ class ProducerStates:
         if header.producer_epoch < state.epoch:
             raise _old_epoch(header.producer_id, header.producer_epoch, state)
 
-    def _check_verified_sequence(self, header: BatchHeader, state: ProducerState | None) -> None:
-        verification = self._verifications.get(header.producer_id)
-        if verification is None:
-            return
-        first = header.base_sequence
-        is_unknown = state is None or not state.batches
-        if verification.adds and first != 0 and is_unknown:
-            raise KafkaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Producer {header.producer_id} begins with sequence {first} instead of 0.",
-            )
-        if first > verification.lowest_sequence:
-            raise KafkaError(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"Producer {header.producer_id} sends sequence {first} while "
-                f"{verification.lowest_sequence} is still verified.",
-            )
-
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         state = self.states.get(producer_id)
         return (
@@ -254,11 +188,11 @@ class ProducerStates:
         state.last_timestamp = header.max_timestamp
         if not header.is_transactional:
             return
-        if self._verifications:
-            self._verifications.pop(producer_id, None)
+        if self._guards.by_producer:
+            self._guards.by_producer.pop(producer_id, None)
         if state.transaction_start == NO_TRANSACTION:
             state.transaction_start = header.base_offset
-            self._ongoing[header.base_offset] = producer_id
+            self.transactions.begin(header.base_offset, producer_id)
 
     def apply_marker(self, header: BatchHeader, marker: Marker) -> CompletedTransaction | None:
         """A transaction ends here; None where it had written nothing to this partition."""
@@ -266,9 +200,7 @@ class ProducerStates:
         state = self.states.get(producer_id)
         if state is None:
             state = self.states[producer_id] = ProducerState()
-        verification = self._verifications.get(producer_id)
-        if verification is not None and not verification.outlives_marker_of(header.producer_epoch):
-            del self._verifications[producer_id]
+        self._guards.marker_came(producer_id, header.producer_epoch)
         start = state.transaction_start
         if state.epoch != header.producer_epoch:
             state.epoch = header.producer_epoch
@@ -282,39 +214,6 @@ class ProducerStates:
             producer_id, start, header.base_offset, marker.kind == ABORT_MARKER
         )
 
-    def last_stable_offset_after(self, completed: CompletedTransaction) -> int:
-        """What the txn index records: the next open transaction, or the offset past the marker."""
-        for first_offset, producer_id in self._ongoing.items():
-            if producer_id != completed.producer_id:
-                return first_offset
-        return completed.last_offset + 1
-
-    def complete(self, completed: CompletedTransaction) -> None:
-        """Until the marker is replicated the transaction still holds back the stable offset."""
-        if self._ongoing.pop(completed.first_offset, None) is not None:
-            self._unreplicated[completed.first_offset] = completed.last_offset
-
-    def advance_high_watermark(self, high_watermark: int) -> None:
-        if self._unreplicated:
-            self._unreplicated = {
-                first: last for first, last in self._unreplicated.items() if last >= high_watermark
-            }
-
-    # --- asking
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        ongoing = next(iter(self._ongoing), None)
-        if not self._unreplicated:
-            return ongoing
-        unreplicated = min(self._unreplicated)
-        return unreplicated if ongoing is None else min(ongoing, unreplicated)
-
-    @property
-    def first_undecided_offset(self) -> int | None:
-        """Where the oldest open transaction began; cleaning stops there."""
-        return next(iter(self._ongoing), None)
-
     # --- forgetting
 
     def expire(self, oldest_ms: int) -> None:
@@ -326,26 +225,21 @@ class ProducerStates:
         ]
         for producer_id in expired:
             del self.states[producer_id]
-        for producer_id, verification in list(self._verifications.items()):
-            if verification.since_ms <= oldest_ms:
-                del self._verifications[producer_id]
+        self._guards.expire(oldest_ms)
 
     def replace(self, states: dict[int, ProducerState], end_offset: int) -> None:
         """Take over a snapshot (or nothing) that holds up to `end_offset`."""
         self.states = states
         self.end_offset = end_offset
-        self._unreplicated = {}
-        self._verifications = {}
-        self._ongoing = dict(
-            sorted(
-                (state.transaction_start, producer_id)
-                for producer_id, state in states.items()
-                if state.transaction_start != NO_TRANSACTION
-            )
+        self._guards = VerificationGuards()
+        self.transactions = OpenTransactions(
+            (state.transaction_start, producer_id)
+            for producer_id, state in states.items()
+            if state.transaction_start != NO_TRANSACTION
         )
 
     def on_log_start(self, offset: int) -> None:
-        self.advance_high_watermark(offset)
+        self.transactions.advance_high_watermark(offset)
         self.end_offset = max(self.end_offset, offset)
 
 

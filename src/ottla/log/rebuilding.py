@@ -46,10 +46,10 @@ def apply_to_producers(
                 completed.producer_id,
                 completed.first_offset,
                 completed.last_offset,
-                producers.last_stable_offset_after(completed),
+                producers.transactions.last_stable_offset_after(completed),
             )
         )
-    producers.complete(completed)
+    producers.transactions.complete(completed)
 
 
 def rebuild_producers(

@@ -13,7 +13,7 @@ from typing import Any
 from ottla.errors import KafkaError
 from ottla.ids import LOST_DIRECTORY, Uuid
 from ottla.metadata.image import Delta, Image
-from ottla.node.active_controller import ActiveController
+from ottla.replication.controller_channel import ControllerChannel
 from ottla.replication.directories import Directories
 from ottla.replication.partitions import Partitions, Replica
 from ottla.wire.messages.assign_replicas_to_dirs import (
@@ -34,7 +34,7 @@ Told = dict[Uuid, dict[Uuid, list[int]]]
 class Assignments:
     def __init__(
         self,
-        controller: ActiveController,
+        controller: ControllerChannel,
         partitions: Partitions,
         directories: Directories,
         *,

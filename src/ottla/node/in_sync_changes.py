@@ -14,7 +14,7 @@ from collections.abc import Callable
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
 from ottla.metadata.image import Image
-from ottla.node.active_controller import ActiveController
+from ottla.replication.controller_channel import ControllerChannel
 from ottla.replication.leader import Leader
 from ottla.replication.partitions import Partitions, Replica
 from ottla.wire.messages.alter_partition import (
@@ -38,7 +38,7 @@ Proposals = dict[TopicPartition, tuple[Leader, frozenset[int]]]
 class InSyncChanges:
     def __init__(
         self,
-        controller: ActiveController,
+        controller: ControllerChannel,
         partitions: Callable[[], Partitions],
         node_id: int,
         broker_epoch: Callable[[], int],

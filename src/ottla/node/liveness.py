@@ -8,8 +8,8 @@ keeps its session: fencing is safe but not free.
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
-from ottla.controller.controller import Controller
 from ottla.errors import KafkaError
 from ottla.metadata.image import Image, Listener
 from ottla.ports.network import LinkLost, LinkRefused, Network
@@ -21,9 +21,20 @@ PROBES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
 PROBE_S_MAX = 0.5
 
 
+class FencingController(Protocol):
+    """The controller on this node, which fences while it is the active one."""
+
+    node_id: int
+
+    @property
+    def active(self) -> bool: ...
+
+    async def broker_lost(self, broker_id: int) -> None: ...
+
+
 class Liveness:
     def __init__(
-        self, controller: Controller, image: Callable[[], Image], network: Network
+        self, controller: FencingController, image: Callable[[], Image], network: Network
     ) -> None:
         self._controller = controller
         self._network = network

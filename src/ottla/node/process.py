@@ -39,12 +39,6 @@ def log_to_stderr(node_id: int) -> None:
     root.propagate = False
 
 
-def give_back_memory() -> None:
-    """Pages that were freed here and there: glibc gives back by itself only what lies on top."""
-    with suppress(OSError, AttributeError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _cap_malloc_arenas() -> None:
     """glibc gives every thread an arena of its own; ours only wait for the disk."""
     with suppress(OSError, AttributeError):  # another C library

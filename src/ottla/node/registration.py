@@ -10,7 +10,7 @@ from ottla.config.topology import Listener as Advertised
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.features import SUPPORTED
-from ottla.node.active_controller import ActiveController
+from ottla.replication.controller_channel import ControllerChannel
 from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.broker_registration import (
@@ -42,7 +42,7 @@ BEAT_S_MAX = 3.0
 class Registration:
     def __init__(
         self,
-        controller: ActiveController,
+        controller: ControllerChannel,
         *,
         node_id: int,
         interval_s: float,
@@ -184,7 +184,7 @@ class Registration:
 
 
 async def register_controller(
-    controller: ActiveController,
+    controller: ControllerChannel,
     node_id: int,
     listeners: Sequence[Advertised],
     incarnation_id: Uuid,

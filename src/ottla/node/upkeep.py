@@ -13,7 +13,7 @@ from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.log.directory import LogDirectory
 from ottla.log.partition_log import PartitionLog
-from ottla.node.process import give_back_memory
+from ottla.ports.memory import give_back_memory
 from ottla.ports.recurring import every
 
 if TYPE_CHECKING:

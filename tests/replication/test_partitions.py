@@ -17,7 +17,7 @@ from ottla.log.tail import TailCache
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import Record, frame
-from ottla.node.assignments import Assignments
+from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories
 from ottla.replication.partitions import Partitions
 from ottla.wire.records.metadata import (

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ottla.ids import LOST_DIRECTORY
-from ottla.node.assignments import Assignments
-from ottla.node.followers import Followers
+from ottla.replication.assignments import Assignments
+from ottla.replication.followers import Followers
 from ottla.replication.partitions import Partitions, Replica
 
 log = logging.getLogger(__name__)

@@ -24,13 +24,9 @@ from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node.active_controller import ActiveController
 from ottla.node.ailing import Ailing
-from ottla.node.assignments import Assignments
 from ottla.node.coordinators import Coordinators
-from ottla.node.directory_moves import DirectoryMoves
-from ottla.node.followers import Followers
 from ottla.node.formatting import Identity, identify
 from ottla.node.homes import LogDirectories
-from ottla.node.in_sync_changes import InSyncChanges
 from ottla.node.intervals import USUAL, Intervals
 from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.node.liveness import Liveness
@@ -50,9 +46,13 @@ from ottla.ports.network import TcpNetwork
 from ottla.ports.recurring import every
 from ottla.ports.threads import threads_behind_the_loop
 from ottla.quorum.driver import Quorum
+from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories
+from ottla.replication.directory_moves import DirectoryMoves
 from ottla.replication.fetcher import FetchingBroker, FetchLimits
 from ottla.replication.fetchers import Fetchers
+from ottla.replication.followers import Followers
+from ottla.replication.in_sync_changes import InSyncChanges
 from ottla.replication.partitions import Partitions
 from ottla.replication.peers import Peers
 from ottla.wire.messages.allocate_producer_ids import (

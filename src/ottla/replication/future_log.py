@@ -1,6 +1,6 @@
 """A log that is copied into another directory of the same node, batch by batch.
 
-Synchronous and without a clock; `node.directory_moves` says when. The copy follows the log as a
+Synchronous and without a clock; `directory_moves` says when. The copy follows the log as a
 replica follows its leader: where the log was cut, the copy is cut by leader epoch, too.
 """
 

@@ -15,7 +15,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.log.directory import FUTURE, NAME_MAX, LogDirectory
 from ottla.log.reading import Damage
-from ottla.node.assignments import Assignments
+from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories
 from ottla.replication.future_log import FutureLog
 from ottla.replication.partitions import Partitions, Replica

@@ -9,8 +9,8 @@ import pytest
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Image
-from ottla.node.in_sync_changes import PAUSE_S, InSyncChanges
 from ottla.replication.in_sync import InSync
+from ottla.replication.in_sync_changes import PAUSE_S, InSyncChanges
 from ottla.replication.leader import Leader
 from ottla.simulation.virtual_loop import run_virtually
 from ottla.wire.messages.alter_partition import (

@@ -30,8 +30,8 @@ from ottla.log.files import OpenFiles
 from ottla.log.flushing import FlushJob
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
+from ottla.log.upkeep import Upkeep, UpkeepIntervals
 from ottla.node.node import Node
-from ottla.node.upkeep import Upkeep, UpkeepIntervals
 from ottla.ports.disk import Sync, write_durably
 from support.log_batches import NOW, append, batch, values_from
 from support.nodes import alter_own, settings, until

@@ -12,8 +12,8 @@ from ottla.errors import OttlaError
 from ottla.ids import Uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
 from ottla.log.directory import LogDirectory
+from ottla.log.log_directories import LogDirectories
 from ottla.metadata.features import bootstrap_values
-from ottla.node.homes import LogDirectories
 from ottla.ports.chance import Chance, new_uuid
 from ottla.ports.disk import LocalDisk, Sync, write_durably
 from ottla.quorum.snapshots import build_snapshot, read_snapshot

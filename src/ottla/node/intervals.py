@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ottla.node.upkeep import UpkeepIntervals
+from ottla.log.upkeep import UpkeepIntervals
 
 
 class Intervals(NamedTuple):

@@ -17,6 +17,8 @@ from ottla.controller.controller import Controller
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import Uuid
 from ottla.log.directory import LogDirectory
+from ottla.log.log_directories import LogDirectories
+from ottla.log.upkeep import Upkeep
 from ottla.metadata.features import CORDONED_SINCE
 from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.metadata.publisher import Publisher
@@ -26,7 +28,6 @@ from ottla.node.active_controller import ActiveController
 from ottla.node.ailing import Ailing
 from ottla.node.coordinators import Coordinators
 from ottla.node.formatting import Identity, identify
-from ottla.node.homes import LogDirectories
 from ottla.node.intervals import USUAL, Intervals
 from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.node.liveness import Liveness
@@ -38,7 +39,6 @@ from ottla.node.membership import (
 )
 from ottla.node.registration import Registration, register_controller
 from ottla.node.stranded import Stranded
-from ottla.node.upkeep import Upkeep
 from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
 from ottla.ports.disk import LocalDisk, Sync, sync

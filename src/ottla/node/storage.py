@@ -13,8 +13,8 @@ from ottla.config.topology import EVERYWHERE, Topology
 from ottla.errors import OttlaError
 from ottla.ids import Uuid, parse_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
+from ottla.log.log_directories import LogDirectories
 from ottla.metadata.features import bootstrap_values
-from ottla.node.homes import LogDirectories
 from ottla.ports.chance import SYSTEM_CHANCE, new_uuid
 from ottla.ports.disk import LocalDisk, sync, write_durably
 from ottla.quorum.snapshots import build_snapshot

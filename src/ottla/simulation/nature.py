@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ottla.log.upkeep import UpkeepIntervals
 from ottla.node.intervals import Intervals
-from ottla.node.upkeep import UpkeepIntervals
 from ottla.ports.clock import Clock
 from ottla.ports.disk import Sync
 from ottla.simulation.hosts import Host

@@ -2,8 +2,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 SHELL := /bin/bash
-IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log metadata \
-	node ports quorum replication share transactions wire)
+IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log \
+	membership metadata node ports quorum replication share transactions wire)
 
 .DEFAULT_GOAL := help
 .PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean

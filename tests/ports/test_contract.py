@@ -20,6 +20,7 @@ TOWER = (
     "coordination",
     "groups",
     "log",
+    "membership",
     "metadata",
     "node",
     "quorum",

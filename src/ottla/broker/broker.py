@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ottla.broker.access import Access, Unrestricted
 from ottla.broker.fetching.replica_selector import RACK_AWARE
 from ottla.broker.fetching.sessions import FetchSessions
-from ottla.broker.suspects import Suspects
 from ottla.broker.topics_on_demand import TopicsOnDemand
 from ottla.broker.transport.addresses import Addresses
 from ottla.broker.transport.connection import UnreadReplies
@@ -19,6 +18,7 @@ from ottla.broker.waiting import Waiting
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, TopicPartition, Uuid
+from ottla.membership.suspects import Suspects
 from ottla.metadata.image import Image, Partition
 from ottla.metadata.publisher import Publisher
 from ottla.ports.chance import Chance
@@ -28,7 +28,6 @@ from ottla.wire.message import Message
 
 if TYPE_CHECKING:
     from ottla.broker.durability import Durability
-    from ottla.broker.presence import Presence
     from ottla.broker.producer_ids import ProducerIds
     from ottla.broker.share.shares import Shares
     from ottla.broker.share.states import StateKeeper
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.groups.share.coordinator import ShareCoordinator
     from ottla.log.directory import LogDirectory
+    from ottla.membership.presence import Presence
     from ottla.quorum.driver import Quorum
     from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
     from ottla.wire.envelope import Origin

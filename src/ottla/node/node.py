@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from ottla.broker.api import Listeners
 from ottla.broker.broker import Broker
 from ottla.broker.durability import Durability
-from ottla.broker.presence import Presence
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.transport.server import Server
 from ottla.broker.waiting import Waiting
@@ -19,26 +18,27 @@ from ottla.ids import Uuid
 from ottla.log.directory import LogDirectory
 from ottla.log.log_directories import LogDirectories
 from ottla.log.upkeep import Upkeep
+from ottla.membership.ailing import Ailing
+from ottla.membership.joining import ask_cluster_id, ask_voters, watch_voters
+from ottla.membership.liveness import Liveness
+from ottla.membership.presence import Presence
+from ottla.membership.registration import Registration, register_controller
+from ottla.membership.stranded import Stranded
 from ottla.metadata.features import CORDONED_SINCE
 from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node.active_controller import ActiveController
-from ottla.node.ailing import Ailing
 from ottla.node.coordinators import Coordinators
 from ottla.node.formatting import Identity, identify
 from ottla.node.intervals import USUAL, Intervals
-from ottla.node.joining import ask_cluster_id, ask_voters, watch_voters
-from ottla.node.liveness import Liveness
 from ottla.node.membership import (
     other_controllers,
     quorum_config,
     reachable,
     reachable_controller,
 )
-from ottla.node.registration import Registration, register_controller
-from ottla.node.stranded import Stranded
 from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
 from ottla.ports.disk import LocalDisk, Sync, sync

@@ -9,7 +9,7 @@ millisecond; one that is dead becomes a suspect, and the answer waits for the co
 import asyncio
 from collections.abc import Callable, Iterable
 
-from ottla.broker.suspects import Suspects
+from ottla.membership.suspects import Suspects
 from ottla.ports.network import LinkLost
 from ottla.replication.peers import Peers
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

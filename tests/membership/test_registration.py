@@ -4,8 +4,8 @@ import asyncio
 from typing import Any, cast
 
 from ottla.errors import ErrorCode, KafkaError
+from ottla.membership.registration import Registration
 from ottla.node.active_controller import ActiveController
-from ottla.node.registration import Registration
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatResponse
 

@@ -11,8 +11,8 @@ import pytest
 from ottla.ids import UNASSIGNED_DIRECTORY
 from ottla.log.health import DirectoryHealth
 from ottla.log.reading import Damage
+from ottla.membership.ailing import TURN_S, Ailing
 from ottla.metadata.image import Partition
-from ottla.node.ailing import TURN_S, Ailing
 from ottla.replication.partitions import Replica
 
 

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from ottla.broker.presence import Presence
-from ottla.broker.suspects import Suspects
+from ottla.membership.presence import Presence
+from ottla.membership.suspects import Suspects
 from ottla.metadata.image import Broker, Delta, Image
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Link, LinkLost

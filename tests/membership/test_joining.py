@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.test_format import ottla_format
-from ottla.node.joining import in_another_cluster
+from ottla.membership.joining import in_another_cluster
 from support.brokers import BrokerProcess
 from support.confluent import wait_until
 from support.homes import CLUSTER_ID, Home, free_port

@@ -99,7 +99,7 @@ def test_a_first_start_that_was_cut_short_is_made_up_for_by_the_next(
             node = Node(given)
             with pytest.raises(OttlaError, match="No space left on device"):
                 await node.start()
-            node.homes.unlock()
+            node.log_directories.unlock()
             for server in node.servers:
                 await server.close()
         again = Node(given)

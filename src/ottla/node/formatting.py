@@ -34,7 +34,7 @@ class Identity(NamedTuple):
 
 def identify(
     settings: Settings,
-    homes: LogDirectories,
+    directories: LogDirectories,
     controllers: Sequence[Listener],
     now_ms: int,
     sync: Sync,
@@ -47,7 +47,7 @@ def identify(
     `joined` is the cluster that a new node was told of.
     """
     topology = settings.topology
-    agreed = _agreed_cluster(topology.node_id, homes.identities)
+    agreed = _agreed_cluster(topology.node_id, directories.identities)
     is_new = agreed is None
     cluster_id = agreed or joined or new_cluster_id(topology.voters, chance)
 
@@ -57,23 +57,26 @@ def identify(
         write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         is_first = is_new and joined is None
         is_first_voter = is_first and topology.is_controller and not topology.voters
-        if is_first_voter and directory is homes.metadata:
+        if is_first_voter and directory is directories.metadata:
             key = ReplicaKey(topology.node_id, meta.directory_id)
             endpoints = tuple(Address(each.name, each.host, each.port) for each in controllers)
             format_dynamic(LocalDisk(sync), directory.path, (Voter(key, endpoints),), now_ms)
         # Last: what was only begun is begun again.
         write_meta_properties(directory.path, meta, now_ms, sync)
-        homes.identities[directory] = meta
+        directories.identities[directory] = meta
 
-    new = [one for one in homes.all if one not in homes.identities]
-    new.sort(key=lambda one: one is not homes.metadata)  # its voter is known by this very id
-    homes.each(new, make_ready)
-    me = homes.identities[homes.metadata].directory_id
+    new = [one for one in directories.all if one not in directories.identities]
+    new.sort(key=lambda one: one is not directories.metadata)  # its voter is known by this very id
+    directories.each(new, make_ready)
+    me = directories.identities[directories.metadata].directory_id
     if is_new:
-        _leave_properties(settings, homes.usable_logs()[0].path)
+        _leave_properties(settings, directories.usable_logs()[0].path)
     return Identity(
         cluster_id,
-        tuple(homes.identities[directory].directory_id for directory in homes.usable_logs()),
+        tuple(
+            directories.identities[directory].directory_id
+            for directory in directories.usable_logs()
+        ),
         me,
         _read_bootstrap(topology.metadata_dir),
     )

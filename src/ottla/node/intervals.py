@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ottla.log.upkeep import UpkeepIntervals
+from ottla.log.maintenance import MaintenanceIntervals
 
 
 class Intervals(NamedTuple):
@@ -14,7 +14,7 @@ class Intervals(NamedTuple):
     """Over disks that are full or damaged, and leaders that the controller does not hear."""
     quorum_fetch_wait_s: float = 0.5
     """At the leader of the metadata log, for something new."""
-    upkeep: UpkeepIntervals = UpkeepIntervals()
+    maintenance: MaintenanceIntervals = MaintenanceIntervals()
 
 
 USUAL = Intervals()

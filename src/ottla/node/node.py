@@ -17,13 +17,13 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import Uuid
 from ottla.log.directory import LogDirectory
 from ottla.log.log_directories import LogDirectories
-from ottla.log.upkeep import Upkeep
-from ottla.membership.ailing import Ailing
+from ottla.log.maintenance import LogMaintenance
+from ottla.membership.isolated_leaders import IsolatedLeaders
 from ottla.membership.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.membership.liveness import Liveness
+from ottla.membership.offline_replicas import OfflineReplicas
 from ottla.membership.presence import Presence
 from ottla.membership.registration import Registration, register_controller
-from ottla.membership.stranded import Stranded
 from ottla.metadata.features import CORDONED_SINCE
 from ottla.metadata.image import Delta, Image, ResourceType
 from ottla.metadata.publisher import Publisher
@@ -33,7 +33,7 @@ from ottla.node.active_controller import ActiveController
 from ottla.node.coordinators import Coordinators
 from ottla.node.formatting import Identity, identify
 from ottla.node.intervals import USUAL, Intervals
-from ottla.node.membership import (
+from ottla.node.quorum_config import (
     other_controllers,
     quorum_config,
     reachable,
@@ -87,7 +87,7 @@ class Node:
         self.network = TcpNetwork()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []
-        self.homes = LogDirectories(self.topology, sync, chance)
+        self.log_directories = LogDirectories(self.topology, sync, chance)
         self.directories: list[LogDirectory] = []  # those of log.dirs that can be used
         self._keeping_time: asyncio.Task[None] | None = None
 
@@ -96,7 +96,7 @@ class Node:
     async def start(self) -> None:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
-        self.homes.lock()
+        self.log_directories.lock()
         controllers = await self._bind(self.topology.controller_listeners, Listeners.CONTROLLER)
         listeners = await self._bind(self.topology.listeners, Listeners.BROKER)
         self.advertised = list(map(reachable, fill_ports(self.topology.advertised, listeners)))
@@ -106,14 +106,14 @@ class Node:
         joined = await self._ask_cluster_id()
         identity = identify(
             settled,
-            self.homes,
+            self.log_directories,
             controllers,
             self.clock.wall_ms(),
             self.sync,
             self.chance,
             joined,
         )
-        self.directories = self.homes.usable_logs()
+        self.directories = self.log_directories.usable_logs()
         await self._start_quorum(identity, controllers)
         await self._serve(Listeners.CONTROLLER)
         self._make_broker(identity)
@@ -126,7 +126,7 @@ class Node:
         """Only of a new node: a directory that was formatted knows. A broker waits for an answer,
         a voter may be one of the first."""
         topology = self.topology
-        if self.homes.identities:
+        if self.log_directories.identities:
             return None
         if not topology.is_controller:
             voters = [(voter.host, voter.port) for voter in topology.voters]
@@ -147,7 +147,7 @@ class Node:
             self.network,
             voters,
             identity.cluster_id,
-            [one.path for one in self.homes.identities],
+            [one.path for one in self.log_directories.identities],
             lambda: self.quorum.leader_id is not None,
         )
         if error is not None and not self.quorum.failure.done():
@@ -229,7 +229,7 @@ class Node:
         broker.waiting = Waiting(broker.now)
         broker.durability = Durability(self.threads, broker.waiting.moved, broker.spawn)
         broker.producer_ids = ProducerIds(self._producer_id_block)
-        broker.directories = self.homes.logs
+        broker.directories = self.log_directories.logs
         logs = Directories(
             self.directories,
             identity.directory_ids,
@@ -274,13 +274,13 @@ class Node:
             self.clock,
         )
         followers = Followers(self.partitions, self.fetchers)
-        self.ailing = Ailing(
+        self.offline_replicas = OfflineReplicas(
             self.partitions,
             followers,
             self.assignments,
             broker.now,
             broker.now_ms,
-            self._signs_of_ailment,
+            self._signs_of_failure,
         )
         self.directory_moves = broker.directory_moves = DirectoryMoves(
             self.partitions,
@@ -291,16 +291,16 @@ class Node:
             now_ms=broker.now_ms,
             spawn=broker.spawn,
         )
-        self.upkeep = Upkeep(
+        self.maintenance = LogMaintenance(
             self.directories,
             settings,
             self.threads,
             broker.now_ms,
             self.fetchers.tell_start,
-            self.intervals.upkeep,
+            self.intervals.maintenance,
         )
 
-    def _signs_of_ailment(self) -> object:
+    def _signs_of_failure(self) -> object:
         healths = [directory.health for directory in self.directories]
         return self.partitions.changes, [(one.full, one.changes.damages) for one in healths]
 
@@ -337,7 +337,7 @@ class Node:
         await self._serve(Listeners.BROKER)
         self.directory_moves.resume()
         self.assignments.loaded()
-        self.upkeep.start()
+        self.maintenance.start()
         self._watch()
 
     async def _know_of_own_registration(self) -> None:
@@ -355,11 +355,11 @@ class Node:
     def _open_logs(self) -> None:
         self.partitions.configure(self.publisher.image)
         now_ms = self.broker.now_ms()
-        self.homes.each(
+        self.log_directories.each(
             self.directories,
             lambda directory: directory.open_all(self.partitions.log_config, now_ms=now_ms),
         )
-        self.logs.some_unread = self.homes.usable_logs() != self.homes.logs
+        self.logs.some_unread = self.log_directories.usable_logs() != self.log_directories.logs
 
     def _cordoned_directories(self) -> list[Uuid] | None:
         """None where the cluster does not know yet what that is."""
@@ -371,7 +371,7 @@ class Node:
         self.coordinators.resize(image)
         self.broker.suspects.image_changed(image, delta, self.broker.now())
         self.partitions.apply(image, delta)
-        self.upkeep.make_directories()
+        self.maintenance.make_directories()
         self.broker.settings = self.partitions.settings
         self.assignments.image_changed(image, delta)
         own = (ResourceType.BROKER, str(self.topology.node_id))  # what is cordoned, perhaps
@@ -389,19 +389,21 @@ class Node:
         settings = self.settings
         session_s = settings.int("broker.session.timeout.ms") / 1000
         silent_s = self.registration.controller_silent_s
-        stranded = Stranded(self.partitions, silent_s, session_s, self.broker.now)
+        isolated = IsolatedLeaders(self.partitions, silent_s, session_s, self.broker.now)
         watch_s = self.intervals.replica_watch_s
         lag_s = settings.int("replica.lag.time.max.ms") / 1000
         for interval_s, look, what in (
             (lag_s / 2, self.partitions.tick, "the watch over followers"),
-            (watch_s, self.ailing.look, "the watch over replicas"),
-            (watch_s, stranded.look, "the watch over leaders that nobody hears"),
+            (watch_s, self.offline_replicas.look, "the watch over replicas"),
+            (watch_s, isolated.look, "the watch over leaders that nobody hears"),
         ):
             self.broker.spawn(every(interval_s, look, what))
 
     def _previous_epoch(self) -> int:
         """The epoch of a clean stop, if all directories agree that there was one."""
-        epochs = {directory.previous_broker_epoch for directory in self.homes.usable_logs()}
+        epochs = {
+            directory.previous_broker_epoch for directory in self.log_directories.usable_logs()
+        }
         epoch = epochs.pop() if len(epochs) == 1 else None
         return -1 if epoch is None else epoch
 
@@ -424,7 +426,7 @@ class Node:
             await self.registration.leave()
         for server in self.servers:
             await server.close()
-        await self.upkeep.stop()
+        await self.maintenance.stop()
         await self.coordinators.stop()
         await self.fetchers.stop()
         self.peers.close()
@@ -439,7 +441,7 @@ class Node:
                 directory.close(epoch)
             except KafkaError as error:  # a full disk, say: the others are closed all the same
                 log.error("no clean stop, the next start recovers: %s", error.message)
-        self.homes.unlock()
+        self.log_directories.unlock()
         self.threads.shutdown()
         self.readers.shutdown()
 

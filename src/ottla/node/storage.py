@@ -40,25 +40,25 @@ class Format(NamedTuple):
 
 def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[Path]:
     """Those that were formatted; OttlaError where that cannot be, before anything is written."""
-    homes = LogDirectories(topology, sync, SYSTEM_CHANCE)
-    homes.lock()
+    directories = LogDirectories(topology, sync, SYSTEM_CHANCE)
+    directories.lock()
     try:
-        return list(_formatted(homes, topology, wanted, now_ms))
+        return list(_formatted(directories, topology, wanted, now_ms))
     finally:
-        homes.unlock()
-        for directory in homes.all:
+        directories.unlock()
+        for directory in directories.all:
             (directory.path / ".lock").unlink(missing_ok=True)
 
 
 def _formatted(
-    homes: LogDirectories, topology: Topology, wanted: Format, now_ms: int
+    directories: LogDirectories, topology: Topology, wanted: Format, now_ms: int
 ) -> Iterator[Path]:
-    _check(homes, topology, wanted)
+    _check(directories, topology, wanted)
     own = next((one for one in wanted.controllers if one.node_id == topology.node_id), None)
-    for directory in homes.all:
-        if directory in homes.identities:
+    for directory in directories.all:
+        if directory in directories.identities:
             continue
-        is_metadata = directory is homes.metadata
+        is_metadata = directory is directories.metadata
         directory_id = (
             own.directory_id if own is not None and is_metadata else new_uuid(SYSTEM_CHANCE)
         )
@@ -73,8 +73,8 @@ def _formatted(
         yield directory.path
 
 
-def _check(homes: LogDirectories, topology: Topology, wanted: Format) -> None:
-    for directory, meta in homes.identities.items():
+def _check(directories: LogDirectories, topology: Topology, wanted: Format) -> None:
+    for directory, meta in directories.identities.items():
         if (meta.cluster_id, meta.node_id) != (wanted.cluster_id, topology.node_id):
             raise OttlaError(
                 f"{directory.path} belongs to node {meta.node_id} of cluster {meta.cluster_id}."

@@ -42,8 +42,8 @@ class Leader:
         "deposed",
         "epoch",
         "in_sync",
+        "isolated",
         "log",
-        "stranded",
         "topic_id",
         "topic_partition",
         "watchers",
@@ -59,7 +59,7 @@ class Leader:
         self.in_sync = in_sync
         self.watchers: dict[Watcher, None] = {}  # in the order in which they came
         self.deposed = False
-        self.stranded = False  # nobody has been heard of for long: nothing can be committed
+        self.isolated = False  # nobody has been heard of for long: nothing can be committed
         self._moved = moved
         self._proposed = proposed
 
@@ -74,7 +74,7 @@ class Leader:
         proven: Accepted | None = None,
     ) -> Appended:
         in_sync = self.in_sync
-        if acks == ALL and self.stranded:
+        if acks == ALL and self.isolated:
             raise KafkaError(
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
                 f"The leader of {self.topic_partition} is cut off; another may have been elected.",
@@ -130,9 +130,9 @@ class Leader:
         if self.watchers:
             self._moved(self)
 
-    def strand(self, stranded: bool) -> None:
-        if stranded != self.stranded:
-            self.stranded = stranded
+    def isolate(self, isolated: bool) -> None:
+        if isolated != self.isolated:
+            self.isolated = isolated
             if self.watchers:
                 self._moved(self)
 

@@ -17,7 +17,7 @@ from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, Delta, Image, Reso
 from ottla.metadata.image import Partition as State
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader, Watched
-from ottla.replication.standby import ReadableFollower
+from ottla.replication.readable_follower import ReadableFollower
 from ottla.replication.throttles import Throttles
 
 log = logging.getLogger(__name__)

@@ -290,7 +290,7 @@ class ClusterWorld:
         member.life.alive = False
         member.host.up = not power
         self.loop.sockets.died(member.life, silently=power)
-        member.node.homes.unlock()
+        member.node.log_directories.unlock()
         self._graveyard.append(member.node)
         member.node = None
         if power:

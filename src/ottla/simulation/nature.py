@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ottla.log.upkeep import UpkeepIntervals
+from ottla.log.maintenance import MaintenanceIntervals
 from ottla.node.intervals import Intervals
 from ottla.ports.clock import Clock
 from ottla.ports.disk import Sync
@@ -21,7 +21,7 @@ LESS_OFTEN = Intervals(
     controller_retry_s=0.1,
     metadata_catch_up_s=0.05,
     replica_watch_s=1.0,
-    upkeep=UpkeepIntervals(flush_check_s=1.0, checkpoint_s=8.0),
+    maintenance=MaintenanceIntervals(flush_check_s=1.0, checkpoint_s=8.0),
 )
 """How long nodes wait before they look again, where nothing is to be seen mostly: a third of all
 steps were these."""

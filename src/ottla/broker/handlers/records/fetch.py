@@ -17,7 +17,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import NO_EPOCH, Leader
-from ottla.replication.standby import ReadableFollower
+from ottla.replication.readable_follower import ReadableFollower
 from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 

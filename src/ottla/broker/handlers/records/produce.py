@@ -263,7 +263,7 @@ class ProduceOperation:
     def is_stranded(self) -> bool:
         """Cut off, it cannot say who leads now: without it the client asks somebody else."""
         return self.request.acks == ALL and any(
-            outcome.leader is not None and outcome.leader.stranded for outcome in self.outcomes()
+            outcome.leader is not None and outcome.leader.isolated for outcome in self.outcomes()
         )
 
     def unsafe(self) -> bool:

@@ -26,7 +26,7 @@ GIVEN_BACK_BYTES = 4 * 1024 * 1024
 """When so much was let go of, its memory is given back; less is soon taken again."""
 
 
-class UpkeepIntervals(NamedTuple):
+class MaintenanceIntervals(NamedTuple):
     """Others are options."""
 
     flush_check_s: float = 0.2
@@ -35,10 +35,10 @@ class UpkeepIntervals(NamedTuple):
     checkpoint_s: float = 5.0
 
 
-USUAL = UpkeepIntervals()
+USUAL = MaintenanceIntervals()
 
 
-class Upkeep:
+class LogMaintenance:
     def __init__(
         self,
         directories: list[LogDirectory],
@@ -46,7 +46,7 @@ class Upkeep:
         threads: Executor,
         now_ms: Callable[[], int],
         start_moved: Callable[[TopicPartition], None] = lambda partition: None,
-        intervals: UpkeepIntervals = USUAL,
+        intervals: MaintenanceIntervals = USUAL,
     ) -> None:
         """`start_moved` is called where retention dropped the beginning of a log."""
         self._directories = directories
@@ -77,7 +77,7 @@ class Upkeep:
             (expiry_s, self._expire_producers),
             (self._settings.int("log.cleaner.backoff.ms") / 1000, self._compact),
         ):
-            what = f"upkeep ({work.__name__.strip('_')})"
+            what = f"maintenance ({work.__name__.strip('_')})"
             task = asyncio.get_running_loop().create_task(every(interval_s, work, what))
             self._tasks.append(task)
 

@@ -21,7 +21,7 @@ TURN_S = 1.5
 the other, and the last one finds itself alone in sync and stays."""
 
 
-class Ailing:
+class OfflineReplicas:
     def __init__(
         self,
         partitions: Partitions,
@@ -31,7 +31,7 @@ class Ailing:
         now_ms: Callable[[], int],
         signs: Callable[[], object],
     ) -> None:
-        """Where nobody ails, `signs` are the same as long as nobody begins to."""
+        """Where no replica has failed, `signs` are the same as long as none does."""
         self._partitions = partitions
         self._followers = followers
         self._assignments = assignments
@@ -53,7 +53,7 @@ class Ailing:
         back = self._back()
         self._assignments.tell_of([*changed, *back])
         well = not (changed or back) and all(
-            replica.lost is None and ailment(replica) is None for replica in self._partitions
+            replica.lost is None and failure_of(replica) is None for replica in self._partitions
         )
         self._healthy_signs = signs if well else None
 
@@ -71,7 +71,7 @@ class Ailing:
     def _treat(self, replica: Replica) -> bool:
         """Whether it began or ceased to take part."""
         if replica.lost is None:
-            why = ailment(replica)
+            why = failure_of(replica)
             if why is None or not self._may_step_back(replica):
                 return False
             replica.lost = why
@@ -79,7 +79,7 @@ class Ailing:
             return True
         if replica.log.damage is not None and not self._mend(replica):
             return False
-        if ailment(replica) is not None:
+        if failure_of(replica) is not None:
             return False
         replica.lost = None
         log.warning("%s takes part again", replica.topic_partition)
@@ -130,7 +130,7 @@ class Ailing:
         self._full_since = {path: self._full_since.get(path, now) for path in full}
 
 
-def ailment(replica: Replica) -> str | None:
+def failure_of(replica: Replica) -> str | None:
     if replica.log.damage is not None:
         return str(replica.log.damage)
     if replica.log.health.full:

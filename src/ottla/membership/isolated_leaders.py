@@ -13,7 +13,7 @@ from ottla.replication.partitions import Partitions
 log = logging.getLogger(__name__)
 
 
-class Stranded:
+class IsolatedLeaders:
     def __init__(
         self,
         partitions: Partitions,
@@ -38,4 +38,4 @@ class Stranded:
         for replica in self._partitions:
             if replica.leader is not None:
                 in_sync = replica.leader.in_sync
-                replica.leader.strand(self._is_alone and in_sync.is_silent(now, self._session_s))
+                replica.leader.isolate(self._is_alone and in_sync.is_silent(now, self._session_s))

@@ -11,7 +11,7 @@ import pytest
 from ottla.ids import UNASSIGNED_DIRECTORY
 from ottla.log.health import DirectoryHealth
 from ottla.log.reading import Damage
-from ottla.membership.ailing import TURN_S, Ailing
+from ottla.membership.offline_replicas import TURN_S, OfflineReplicas
 from ottla.metadata.image import Partition
 from ottla.replication.partitions import Replica
 
@@ -32,7 +32,7 @@ class World:
         )
         self.replica: Any = SimpleNamespace(topic_partition="orders-0", log=self.log, lost=None)
         self.has(leader=1, isr=(1, 2, 3))
-        self.ailing = Ailing(
+        self.offline_replicas = OfflineReplicas(
             cast(Any, self),
             cast(Any, self),
             cast(Any, self),
@@ -49,7 +49,7 @@ class World:
 
     def look_after(self, seconds: float) -> str | None:
         self.now += seconds
-        self.ailing.look()
+        self.offline_replicas.look()
         lost: str | None = self.replica.lost
         return lost
 

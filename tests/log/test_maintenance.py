@@ -28,9 +28,9 @@ from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
 from ottla.log.flushing import FlushJob
+from ottla.log.maintenance import LogMaintenance, MaintenanceIntervals
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache
-from ottla.log.upkeep import Upkeep, UpkeepIntervals
 from ottla.node.node import Node
 from ottla.ports.disk import Sync, write_durably
 from support.log_batches import NOW, append, batch, values_from
@@ -64,12 +64,12 @@ def test_checkpoints_that_fall_together_leave_the_directory_whole(
 
     async def run() -> None:
         with ThreadPoolExecutor(4) as threads:
-            several = Upkeep(
+            several = LogMaintenance(
                 [directory],
                 Settings({}),
                 threads,
                 lambda: 0,
-                intervals=UpkeepIntervals(checkpoint_s=0.001),
+                intervals=MaintenanceIntervals(checkpoint_s=0.001),
             )
             several.start()
             several.start()  # a flush ends with a checkpoint, whenever that is
@@ -88,7 +88,7 @@ def test_a_topic_that_is_deleted_while_it_is_flushed_is_no_failing_disk(tmp_path
     log = directory.create(orders, b"i" * 16, LogConfig(), now_ms=NOW)
     append(log, b"x")
 
-    class Deleting(Upkeep):
+    class Deleting(LogMaintenance):
         async def _in_thread(self, job: Callable[[], None]) -> None:
             directory.delete(orders, now_ms=NOW)
             await super()._in_thread(job)
@@ -107,7 +107,7 @@ def test_a_topic_made_anew_while_the_old_one_is_flushed_has_nothing_of_it(tmp_pa
     old = directory.create(orders, b"i" * 16, LogConfig(), now_ms=NOW)
     append(old, b"x", producer_id=7, producer_epoch=0, base_sequence=0)
 
-    class MakingAnew(Upkeep):
+    class MakingAnew(LogMaintenance):
         async def _in_thread(self, job: Callable[[], None]) -> None:
             directory.delete(orders, now_ms=NOW)
             new = directory.create(orders, b"j" * 16, LogConfig(), now_ms=NOW)
@@ -135,8 +135,8 @@ def test_retention_leaves_a_topic_alone_that_was_made_anew_meanwhile(tmp_path: P
 
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
-            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW + 5000)
-            retention = asyncio.ensure_future(upkeep._retain())
+            maintenance = LogMaintenance([directory], Settings({}), threads, lambda: NOW + 5000)
+            retention = asyncio.ensure_future(maintenance._retain())
             await asyncio.sleep(0)  # the first has had its turn
             directory.delete(second, now_ms=NOW)
             append(directory.create(second, b"j" * 16, config, now_ms=NOW), b"new")
@@ -162,11 +162,11 @@ def test_producers_are_forgotten_after_the_time_that_is_set_meanwhile(tmp_path: 
             leader_epoch=0,
             now_ms=now_ms,
         )
-        await node.upkeep._expire_producers()
+        await node.maintenance._expire_producers()
         assert set(log.producers.states) == {7}
         await alter_own(node, "producer.id.expiration.ms", "1000")
         await until(lambda: log.config.producer_expiration_ms == 1000)
-        await node.upkeep._expire_producers()
+        await node.maintenance._expire_producers()
         assert not log.producers.states
         await node.stop()
         again = Node(settings(tmp_path))
@@ -192,12 +192,12 @@ def test_a_cut_is_written_down_without_waiting_for_the_next_checkpoint(tmp_path:
 
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
-            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW)
-            await upkeep._checkpoint()
+            maintenance = LogMaintenance([directory], Settings({}), threads, lambda: NOW)
+            await maintenance._checkpoint()
             assert written() == [3, 2]
             log.truncate_to(1, now_ms=NOW)
             append(log, b"B")
-            await upkeep._flush_overdue()
+            await maintenance._flush_overdue()
 
     asyncio.run(run())
     assert written() == [1, 1]
@@ -230,11 +230,11 @@ def flush_rounds(directory: LogDirectory, *steps: Callable[[], object], step_ms:
     async def run() -> None:
         nonlocal now_ms
         with ThreadPoolExecutor(1) as threads:
-            upkeep = Upkeep([directory], Settings({}), threads, lambda: now_ms)
+            maintenance = LogMaintenance([directory], Settings({}), threads, lambda: now_ms)
             for step in steps:
                 now_ms += step_ms
                 step()
-                await upkeep._flush_overdue()
+                await maintenance._flush_overdue()
 
     asyncio.run(run())
 
@@ -294,11 +294,11 @@ def test_a_flush_that_could_not_begin_is_tried_again(
 
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
-            upkeep = Upkeep([directory], Settings({}), threads, lambda: NOW)
+            maintenance = LogMaintenance([directory], Settings({}), threads, lambda: NOW)
             append(log, b"x")
             with pytest.raises(OSError, match="no room"):
-                await upkeep._flush_overdue()
-            await upkeep._flush_overdue()
+                await maintenance._flush_overdue()
+            await maintenance._flush_overdue()
 
     asyncio.run(run())
     assert log.recovery_point == 1

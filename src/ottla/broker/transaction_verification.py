@@ -292,10 +292,9 @@ class TransactionVerification:
         for topic in self._request.topic_data:
             for data in topic.partition_data:
                 try:
-                    if self._version >= 13:
-                        leader = partitions.leader_by_id(topic.topic_id, data.index)
-                    else:
-                        leader = partitions.leader(topic.name, data.index)
+                    leader = partitions.leader_of(
+                        topic.name, topic.topic_id, data.index, self._version
+                    )
                     header = read_header(data.records or b"")
                 except KafkaError:
                     continue  # the append says why it cannot be

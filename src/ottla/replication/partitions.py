@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 K = TypeVar("K")
 
+TOPIC_IDS_SINCE = 13
+"""From this version on Produce and Fetch give a topic's id instead of its name (KIP-516)."""
+
 
 class Logs(Protocol):
     """The log directories of this node."""
@@ -113,6 +116,12 @@ class Partitions:
         if found is None:
             raise self._absent(self.image.topics_by_name.get(topic), topic, partition)
         return found
+
+    def leader_of(self, name: str, topic_id: Uuid, partition: int, version: int) -> Leader:
+        """As a Produce or Fetch request of this version names it."""
+        if version >= TOPIC_IDS_SINCE:
+            return self.leader_by_id(topic_id, partition)
+        return self.leader(name, partition)
 
     def leader(self, topic: str, partition: int) -> Leader:
         """What produce and fetch ask for, so the usual case comes first."""

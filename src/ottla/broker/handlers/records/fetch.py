@@ -252,10 +252,7 @@ class FetchOperation:
         partitions = self.broker.partitions
         source: Leader | ReadableFollower
         try:
-            if self.version >= 13:
-                source = partitions.leader_by_id(topic_id, partition)
-            else:
-                source = partitions.leader(name, partition)
+            source = partitions.leader_of(name, topic_id, partition, self.version)
         except KafkaError:
             standby = partitions.standby(name, topic_id, partition)
             if standby is None or self.replica >= 0 or self.version < FIRST_WITH_RACKS:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.long_checks import LongChecks, Place, Verdicts, is_large
+from ottla.broker.long_checks import LongChecks, Verdicts, is_large
 from ottla.broker.transaction_verification import Codes, TransactionVerification
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
@@ -79,19 +79,24 @@ def serve(
 ) -> Body | PendingReply | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
     must_wait = must_ask(request, context, broker)
-    takes_long = not must_wait and is_large(request) and long_checks(request, broker).are_needed
+    takes_long = (
+        not must_wait
+        and is_large(request)
+        and long_checks(request, context.api_version, broker).are_needed
+    )
     if not must_wait and not takes_long:
         return append(request, context, broker, {})
     kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
     request, _ = decode(ProduceRequest, context.api_version, kept, position)
     if takes_long:
         go_on = partial(admit, request, context, broker)
-        return long_checks(request, broker).then(broker, go_on)
+        return long_checks(request, context.api_version, broker).then(broker, go_on)
     return admit(request, context, broker, {})
 
 
-def long_checks(request: ProduceRequest, broker: "Broker") -> LongChecks:
-    return LongChecks(request, partial(leader_of, broker), broker.now_ms())
+def long_checks(request: ProduceRequest, version: int, broker: "Broker") -> LongChecks:
+    leader_of = broker.partitions.leader_of
+    return LongChecks(request, lambda place: leader_of(*place, version), broker.now_ms())
 
 
 def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker") -> bool:
@@ -109,13 +114,6 @@ def admit(
         return append(request, context, broker, {}, proven)
     verification = TransactionVerification(request, context.api_version, broker)
     return verification.then(lambda codes: append(request, context, broker, codes, proven))
-
-
-def leader_of(broker: "Broker", place: Place) -> Leader:
-    name, topic_id, index = place
-    if name:
-        return broker.partitions.leader(name, index)
-    return broker.partitions.leader_by_id(topic_id, index)
 
 
 def append(
@@ -225,9 +223,7 @@ class ProduceOperation:
     def _leader(self, topic: TopicProduceData, data: PartitionProduceData) -> Leader:
         partitions = self.broker.partitions
         try:
-            if self.version >= 13:
-                return partitions.leader_by_id(topic.topic_id, data.index)
-            return partitions.leader(topic.name, data.index)
+            return partitions.leader_of(topic.name, topic.topic_id, data.index, self.version)
         except KafkaError as error:
             if error.code not in _UNKNOWN:  # what is wrong with the request itself comes first
                 self._check_batch(data)

@@ -17,7 +17,7 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 	@echo "Installing into .venv; the largest part is PySpark, some 400 MB:"
 	@$(PYTHON) -m venv .venv
 	@set -o pipefail; $(BIN)/pip install --disable-pip-version-check --progress-bar off -c constraints.txt \
-		-e '.[dev,pipelines]' | sed -unE '/^ *(Downloading|Building|Installing)/ { s,https?://[^ ]*/,,; s/^(.{100}).*/\1…/; p }'
+		-e '.[dev,pipelines,security]' | sed -unE '/^ *(Downloading|Building|Installing)/ { s,https?://[^ ]*/,,; s/^(.{100}).*/\1…/; p }'
 	@$(BIN)/python -m compileall -q src  # a start must not compile, whatever PYTHONDONTWRITEBYTECODE says
 # Spark's connector and our classes for it; where Java is still to come, the first run fetches them.
 	@echo "Fetching Spark's Kafka connector, and compiling a few classes for it:"

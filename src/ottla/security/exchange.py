@@ -1,0 +1,31 @@
+"""What one mechanism's side of the server is to the machine around it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+
+class Computation(NamedTuple):
+    """Work for a thread; `then` takes what it gives and has the answer, or raises."""
+
+    run: Callable[[], Any]
+    then: Callable[[Any], bytes]
+
+
+class Exchange(Protocol):
+    """From the handshake to a user, or to an `AuthenticationFailed`."""
+
+    @property
+    def user(self) -> str: ...
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    @property
+    def is_by_token(self) -> bool:
+        """A delegation token's bearer may not ask for more tokens."""
+
+    @property
+    def expires_ms(self) -> int | None:
+        """When what it proved itself with ends."""
+
+    def step(self, message: bytes) -> bytes | Computation: ...

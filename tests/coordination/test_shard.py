@@ -22,7 +22,7 @@ from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.clock import Clock
-from ottla.simulation.virtual_loop import VirtualLoop, run_virtually
+from ottla.simulation.engine.virtual_loop import VirtualLoop, run_virtually
 from ottla.wire.message import Message
 from ottla.wire.record_batch import read_header
 from ottla.wire.records.groups import OffsetCommitKey, OffsetCommitValue

@@ -12,7 +12,7 @@ from ottla.metadata.image import Image
 from ottla.replication.in_sync import InSync
 from ottla.replication.in_sync_changes import PAUSE_S, InSyncChanges
 from ottla.replication.leader import Leader
-from ottla.simulation.virtual_loop import run_virtually
+from ottla.simulation.engine.virtual_loop import run_virtually
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,

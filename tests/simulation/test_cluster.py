@@ -9,9 +9,9 @@ from random import SystemRandom
 import pytest
 
 from ottla.replication.fetcher import Fetcher
-from ottla.simulation.cluster_world import COPIED, ClusterWorld
+from ottla.simulation.cluster.world import COPIED, ClusterWorld
 from ottla.simulation.lives import World, living
-from ottla.simulation.quorum_world import Violation
+from ottla.simulation.quorum.world import Violation
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
 from simulation.group_mutants import MUTANTS as GROUP_MUTANTS

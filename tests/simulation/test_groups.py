@@ -7,9 +7,9 @@ from random import SystemRandom
 
 import pytest
 
-from ottla.simulation.group_world import KINDS, GroupWorld
+from ottla.simulation.groups.streams_member import StreamsMember
+from ottla.simulation.groups.world import KINDS, GroupWorld
 from ottla.simulation.lives import SECONDS, World, living
-from ottla.simulation.streams_member import StreamsMember
 from simulation.group_mutants import MUTANTS, STREAMS_MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))

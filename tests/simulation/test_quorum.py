@@ -6,7 +6,7 @@ from random import SystemRandom
 
 import pytest
 
-from ottla.simulation.quorum_world import QuorumWorld
+from ottla.simulation.quorum.world import QuorumWorld
 from simulation.mutants import MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_SEEDS", "200"))

@@ -7,7 +7,7 @@ from random import SystemRandom
 import pytest
 
 from ottla.simulation.lives import SECONDS, World, living
-from ottla.simulation.transaction_world import TransactionWorld
+from ottla.simulation.transactions.world import TransactionWorld
 from simulation.transaction_mutants import MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))

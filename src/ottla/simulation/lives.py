@@ -100,8 +100,8 @@ def _live_apart(kind: World, seed: int, seconds: float | None) -> Life:
 
 
 def live_in_cluster(seed: int, seconds: float) -> Life:
-    from ottla.simulation.cluster_world import ClusterWorld
-    from ottla.simulation.quorum_world import Violation
+    from ottla.simulation.cluster.world import ClusterWorld
+    from ottla.simulation.quorum.world import Violation
 
     world = ClusterWorld(seed)
     trouble = ""
@@ -119,7 +119,7 @@ def live_in_cluster(seed: int, seconds: float) -> Life:
 
 
 def live_in_quorum(seed: int, seconds: float) -> Life:
-    from ottla.simulation.quorum_world import QuorumWorld, Violation
+    from ottla.simulation.quorum.world import QuorumWorld, Violation
 
     world = QuorumWorld.from_seed(seed)
     trouble = ""
@@ -138,7 +138,7 @@ def live_in_quorum(seed: int, seconds: float) -> Life:
 
 
 def live_in_group(seed: int, seconds: float) -> Life:
-    from ottla.simulation.group_world import GroupWorld, Violation
+    from ottla.simulation.groups.world import GroupWorld, Violation
 
     world = GroupWorld(seed)
     trouble = ""
@@ -151,7 +151,7 @@ def live_in_group(seed: int, seconds: float) -> Life:
 
 
 def live_in_transactions(seed: int, seconds: float) -> Life:
-    from ottla.simulation.transaction_world import TransactionWorld, Violation
+    from ottla.simulation.transactions.world import TransactionWorld, Violation
 
     world = TransactionWorld(seed)
     trouble = ""

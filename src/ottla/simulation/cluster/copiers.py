@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
-from ottla.simulation import copies
-from ottla.simulation.clients import ALL, PRODUCE, READ_UNCOMMITTED, Client, Cluster, Means
-from ottla.simulation.copies import Copies, Deed
-from ottla.simulation.transaction_client import FENCED, TRY_AGAIN, Refused, code_of
+from ottla.simulation.cluster import copies
+from ottla.simulation.cluster.clients import ALL, PRODUCE, READ_UNCOMMITTED, Client, Cluster, Means
+from ottla.simulation.cluster.copies import Copies, Deed
+from ottla.simulation.transactions.client import FENCED, TRY_AGAIN, Refused, code_of
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.consumer_group_heartbeat import (

@@ -7,8 +7,8 @@ from ottla.quorum import events
 from ottla.quorum.roles import Candidate, Leader
 
 if TYPE_CHECKING:
-    from ottla.simulation.quorum_node import QuorumNode
-    from ottla.simulation.quorum_world import QuorumWorld
+    from ottla.simulation.quorum.node import QuorumNode
+    from ottla.simulation.quorum.world import QuorumWorld
 
 
 class QuorumInvariants:
@@ -24,7 +24,7 @@ class QuorumInvariants:
         self.snapshots_loaded = 0
 
     def violated(self, what: str) -> NoReturn:
-        from ottla.simulation.quorum_world import Violation
+        from ottla.simulation.quorum.world import Violation
 
         raise Violation(self.world.explain(what))
 

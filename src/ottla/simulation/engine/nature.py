@@ -11,7 +11,7 @@ from ottla.log.maintenance import MaintenanceIntervals
 from ottla.node.intervals import Intervals
 from ottla.ports.clock import Clock
 from ottla.ports.disk import Sync
-from ottla.simulation.hosts import Host
+from ottla.simulation.engine.hosts import Host
 
 EPOCH_S = 1_700_000_000.0
 """When every world begins, as the wall clocks tell it."""

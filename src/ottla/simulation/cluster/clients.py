@@ -15,7 +15,7 @@ from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition, Uuid
 from ottla.ports.network import LinkLost, TcpNetwork
 from ottla.replication.peers import Peers
-from ottla.simulation.cluster_invariants import ClusterInvariants, Teller
+from ottla.simulation.cluster.invariants import ClusterInvariants, Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.fetch import (

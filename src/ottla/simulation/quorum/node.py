@@ -16,10 +16,10 @@ from ottla.quorum.replica import Replica
 from ottla.quorum.roles import Leader
 from ottla.quorum.snapshots import SnapshotId, build_snapshot, read_snapshot
 from ottla.quorum.store import Store
-from ottla.simulation.disk import HostileDisk, HostileFile
+from ottla.simulation.engine.disk import HostileDisk, HostileFile
 
 if TYPE_CHECKING:
-    from ottla.simulation.quorum_world import QuorumWorld
+    from ottla.simulation.quorum.world import QuorumWorld
 
 LOG_DIR = Path("/data")
 SEGMENT_BYTES = 4096

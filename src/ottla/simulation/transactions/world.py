@@ -21,16 +21,16 @@ from typing import Any, NoReturn
 
 from ottla.coordination.records import decode_entry
 from ottla.ids import TopicPartition
-from ottla.simulation.transaction_broker import (
+from ottla.simulation.engine.virtual_loop import run_virtually
+from ottla.simulation.transactions.broker import (
     NOTICED_WITHIN_S,
     OFFSETS,
     STATE,
     SimulatedBroker,
     image_of,
 )
-from ottla.simulation.transaction_client import Client, Deed
-from ottla.simulation.transaction_partition import SimulatedPartition
-from ottla.simulation.virtual_loop import run_virtually
+from ottla.simulation.transactions.client import Client, Deed
+from ottla.simulation.transactions.partition import SimulatedPartition
 from ottla.transactions.ledger import Ledger
 from ottla.transactions.states import State
 from ottla.wire.message import Message

@@ -8,7 +8,7 @@ from ottla.groups.classic.heartbeats import heartbeat as classic_heartbeat
 from ottla.groups.classic.joining import join
 from ottla.groups.classic.syncing import sync
 from ottla.groups.outcome import Caller
-from ottla.simulation.group_members import (
+from ottla.simulation.groups.members import (
     GONE,
     GROUP,
     HEARTBEAT_S,

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Image
-from ottla.simulation import mayfly
-from ottla.simulation.traps import SPAN_S, Traps
+from ottla.simulation.cluster import mayfly
+from ottla.simulation.cluster.traps import SPAN_S, Traps
 
 if TYPE_CHECKING:
-    from ottla.simulation.cluster_world import ClusterWorld, Member
+    from ottla.simulation.cluster.world import ClusterWorld, Member
 
 HOUR_S = 3600.0
 FIRST_ACKNOWLEDGED = 4  # before anything goes wrong

@@ -5,7 +5,7 @@ from typing import Any
 from ottla.errors import KafkaError
 from ottla.groups.outcome import Caller
 from ottla.groups.streams.heartbeats import Beat, heartbeat
-from ottla.simulation.group_members import (
+from ottla.simulation.groups.members import (
     GONE,
     GROUP,
     HEARTBEAT_S,

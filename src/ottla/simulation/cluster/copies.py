@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
-from ottla.simulation.clients import READ_COMMITTED, Means, Reader
-from ottla.simulation.cluster_invariants import Teller
+from ottla.simulation.cluster.clients import READ_COMMITTED, Means, Reader
+from ottla.simulation.cluster.invariants import Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.fetch import PartitionData
 from ottla.wire.record_batch import iterate_batches, iterate_records

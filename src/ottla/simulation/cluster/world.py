@@ -27,18 +27,18 @@ from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
-from ottla.simulation import copiers, copies, mayfly
-from ottla.simulation.clients import Client, Cluster, Consumer, Means, Producer
-from ottla.simulation.cluster_faults import Faults
-from ottla.simulation.cluster_invariants import ClusterInvariants
-from ottla.simulation.copiers import Copier
-from ottla.simulation.copies import Copies, CopyReader
-from ottla.simulation.hosts import LIFE, Host, Life
-from ottla.simulation.loop import VirtualLoop
-from ottla.simulation.mayfly import Graves, Mayfly
-from ottla.simulation.nature import LESS_OFTEN, Synced, clock_of
-from ottla.simulation.power import cut_power
-from ottla.simulation.quorum_world import Violation
+from ottla.simulation.cluster import copiers, copies, mayfly
+from ottla.simulation.cluster.clients import Client, Cluster, Consumer, Means, Producer
+from ottla.simulation.cluster.copiers import Copier
+from ottla.simulation.cluster.copies import Copies, CopyReader
+from ottla.simulation.cluster.faults import Faults
+from ottla.simulation.cluster.invariants import ClusterInvariants
+from ottla.simulation.cluster.mayfly import Graves, Mayfly
+from ottla.simulation.engine.hosts import LIFE, Host, Life
+from ottla.simulation.engine.loop import VirtualLoop
+from ottla.simulation.engine.nature import LESS_OFTEN, Synced, clock_of
+from ottla.simulation.engine.power import cut_power
+from ottla.simulation.quorum.world import Violation
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import (

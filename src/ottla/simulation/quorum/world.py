@@ -10,11 +10,11 @@ from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.store import format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
-from ottla.simulation.clock import Clock
-from ottla.simulation.disk import HostileDisk
-from ottla.simulation.network import Network, Weather
-from ottla.simulation.quorum_invariants import QuorumInvariants
-from ottla.simulation.quorum_node import LOG_DIR, QuorumNode
+from ottla.simulation.engine.clock import Clock
+from ottla.simulation.engine.disk import HostileDisk
+from ottla.simulation.engine.network import Network, Weather
+from ottla.simulation.quorum.invariants import QuorumInvariants
+from ottla.simulation.quorum.node import LOG_DIR, QuorumNode
 
 HEALED_WITHIN = 30.0
 """Virtual seconds after the last fault within which everything must be agreed on again."""

@@ -9,8 +9,8 @@ import asyncio
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.network import LinkLost
 from ottla.replication.partitions import Replica
-from ottla.simulation.clients import ALL, Client
-from ottla.simulation.cluster_invariants import Teller
+from ottla.simulation.cluster.clients import ALL, Client
+from ottla.simulation.cluster.invariants import Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.create_topics import (
     CreatableTopic,

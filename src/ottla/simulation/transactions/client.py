@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition
-from ottla.simulation.transaction_broker import OFFSETS, STATE
-from ottla.simulation.transaction_partition import WALL_MS
+from ottla.simulation.transactions.broker import OFFSETS, STATE
+from ottla.simulation.transactions.partition import WALL_MS
 from ottla.wire.message import Message
 from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.wire.messages.add_partitions_to_txn import (
@@ -32,7 +32,7 @@ from ottla.wire.messages.txn_offset_commit import (
 from ottla.wire.record_batch import NewRecord, build_batch
 
 if TYPE_CHECKING:
-    from ottla.simulation.transaction_world import TransactionWorld
+    from ottla.simulation.transactions.world import TransactionWorld
 
 REQUEST_TIMEOUT_S = 2.5
 RETRY_S = 0.05

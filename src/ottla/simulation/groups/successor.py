@@ -7,8 +7,8 @@ from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
 from ottla.groups.streams.group import StreamsGroup
-from ottla.simulation.group_members import GROUP
-from ottla.simulation.group_shard import GroupLog
+from ottla.simulation.groups.members import GROUP
+from ottla.simulation.groups.shard import GroupLog
 from ottla.wire.record_batch import iterate_batches, iterate_records
 
 IN_RECORDS: dict[type, tuple[str, ...]] = {

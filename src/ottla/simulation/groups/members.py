@@ -20,7 +20,7 @@ from ottla.wire.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from ottla.simulation.group_world import GroupWorld
+    from ottla.simulation.groups.world import GroupWorld
 
 GROUP, TOPIC = "g", "t"
 SIDE_TOPIC = "u"  # nobody reads it; offsets of it are committed in transactions, and it is deleted

@@ -14,8 +14,8 @@ from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
-from ottla.simulation.hosts import LIFE, NATURE, Life
-from ottla.simulation.sockets import Connector, Listening
+from ottla.simulation.engine.hosts import LIFE, NATURE, Life
+from ottla.simulation.engine.sockets import Connector, Listening
 
 T = TypeVar("T")
 STEP_S = 1e-6

@@ -13,8 +13,8 @@ from ottla.metadata.image import Partition as State
 
 if TYPE_CHECKING:
     from ottla.replication.partitions import Replica
-    from ottla.simulation.cluster_faults import Faults
-    from ottla.simulation.cluster_world import ClusterWorld, Member
+    from ottla.simulation.cluster.faults import Faults
+    from ottla.simulation.cluster.world import ClusterWorld, Member
 
 TOPIC = "story"
 SPAN_S = 13.0

@@ -25,10 +25,12 @@ from ottla.groups.machine import Groups
 from ottla.groups.offsets.removal import topics_deleted
 from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image, Partition, Topic
-from ottla.simulation.clock import LoopClock
-from ottla.simulation.group_classic_member import ClassicMember
-from ottla.simulation.group_consumer_member import ConsumerMember
-from ottla.simulation.group_members import (
+from ottla.simulation.engine.clock import LoopClock
+from ottla.simulation.engine.network import CALM, Network, Weather
+from ottla.simulation.engine.virtual_loop import run_virtually
+from ottla.simulation.groups.classic_member import ClassicMember
+from ottla.simulation.groups.consumer_member import ConsumerMember
+from ottla.simulation.groups.members import (
     GROUP,
     SESSION_MS,
     SIDE_TOPIC,
@@ -37,12 +39,10 @@ from ottla.simulation.group_members import (
     commit_from_outside,
     topic_id_of,
 )
-from ottla.simulation.group_onlooker import Onlooker
-from ottla.simulation.group_shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
-from ottla.simulation.group_successor import forgotten_by_a_successor
-from ottla.simulation.network import CALM, Network, Weather
-from ottla.simulation.streams_member import SUBTOPOLOGY, StreamsMember
-from ottla.simulation.virtual_loop import run_virtually
+from ottla.simulation.groups.onlooker import Onlooker
+from ottla.simulation.groups.shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
+from ottla.simulation.groups.streams_member import SUBTOPOLOGY, StreamsMember
+from ottla.simulation.groups.successor import forgotten_by_a_successor
 from ottla.wire.records.groups import (
     ConsumerGroupMetadataKey,
     GroupMetadataKey,

@@ -31,7 +31,7 @@ from ottla.ports.clock import Clock
 from ottla.ports.network import LinkLost
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.leader import Leader
-from ottla.simulation.transaction_partition import WALL_MS, SimulatedPartition
+from ottla.simulation.transactions.partition import WALL_MS, SimulatedPartition
 from ottla.transactions.coordinator import Coordinator, Limits
 from ottla.wire.codec import decode, encode
 from ottla.wire.message import Message
@@ -39,7 +39,7 @@ from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
-    from ottla.simulation.transaction_world import TransactionWorld
+    from ottla.simulation.transactions.world import TransactionWorld
 
 logger = logging.getLogger(__name__)
 

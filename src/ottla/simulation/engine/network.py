@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from ottla.simulation.clock import Agenda
+from ottla.simulation.engine.clock import Agenda
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ottla.simulation.hosts import LIFE, Life
+from ottla.simulation.engine.hosts import LIFE, Life
 
 if TYPE_CHECKING:
-    from ottla.simulation.loop import VirtualLoop
+    from ottla.simulation.engine.loop import VirtualLoop
 
 RETRANSMIT_S = 0.2
 CONNECT_AGAIN_S = 1.0  # after a first packet that was lost, as Linux does it

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from ottla.errors import KafkaError
 from ottla.groups.classic.group import ClassicGroup, State
 from ottla.groups.offsets.fetching import NO_OFFSET, fetch
-from ottla.simulation.group_classic_member import given_in
-from ottla.simulation.group_members import GROUP, TOPIC
+from ottla.simulation.groups.classic_member import given_in
+from ottla.simulation.groups.members import GROUP, TOPIC
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -14,7 +14,7 @@ from ottla.wire.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.simulation.group_world import GroupWorld
+    from ottla.simulation.groups.world import GroupWorld
 
 LOOKS_EVERY_S = 0.15
 

@@ -1,0 +1,1 @@
+"""One group: its members, and its coordinators one after another."""

@@ -1,0 +1,1 @@
+"""Two brokers, transactional producers and readers of committed records."""

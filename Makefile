@@ -36,7 +36,7 @@ check: install lint ## Lint, and what runs inside one process: a minute and a ha
 	$(BIN)/python -m pytest $(IN_PROCESS) -m "not long and not java" -n 2 --dist loadfile $(ARGS)
 
 test: install lint ## Run every check and the tests
-	# A thousand lives of clusters have both cores first. Tests of real processes wait more than they
+	# A thousand simulated clusters have both cores first. Tests of real processes wait more than they
 	# compute: three at a time, and the other simulations, which only compute, get what they leave of the
 	# cores. What fails beside others is tried once more, and named.
 	@outcome=0; set -x; \

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ottla.cli.app import app
-from ottla.simulation.lives import World
+from ottla.simulation.runs import World
 
 
 @pytest.mark.parametrize("world", list(World))
@@ -16,4 +16,4 @@ def test_a_seed_is_replayed_and_told_in_a_line(world: World) -> None:
     assert first.exit_code == 0, first.output
     assert first.stdout.startswith("7\t")
     assert first.stdout == again.stdout
-    assert not logging.root.manager.disable  # a life is quiet, what comes after it is not
+    assert not logging.root.manager.disable  # a run is quiet, what comes after it is not

@@ -10,8 +10,8 @@ import pytest
 
 from ottla.replication.fetcher import Fetcher
 from ottla.simulation.cluster.world import COPIED, ClusterWorld
-from ottla.simulation.lives import World, living
-from ottla.simulation.quorum.world import Violation
+from ottla.simulation.engine.violation import Violation
+from ottla.simulation.runs import World, run_seeds
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
 from simulation.counting_mutants import COUNTING_MUTANTS
 from simulation.group_mutants import MUTANTS as GROUP_MUTANTS
@@ -60,10 +60,10 @@ def put_back(mutant: Mutant) -> None:
 @pytest.mark.timeout(1200)
 def test_no_seed_breaks_an_invariant() -> None:
     facts = []
-    with living(World.CLUSTER, range(SEEDS)) as lives:
-        for life in lives:
-            assert not life.trouble, life.trouble
-            facts.append(life.facts)
+    with run_seeds(World.CLUSTER, range(SEEDS)) as runs:
+        for run in runs:
+            assert not run.trouble, run.trouble
+            facts.append(run.facts)
     assert min(one["elections"] for one in facts) >= FEWEST_ELECTIONS
     assert min(one["acknowledged"] for one in facts) >= FEWEST_ACKNOWLEDGED
     assert min(one["logs cut"] for one in facts) >= 1
@@ -133,7 +133,7 @@ def test_a_mutant_of_coordinators_is_found_by_what_is_copied(name: str) -> None:
 
 
 def find(name: str, mutant: Mutant, seeds: list[int]) -> None:
-    with living(World.CLUSTER, seeds, prepare=partial(put_back, mutant)) as lives:
-        tried = next((n for n, life in enumerate(lives, 1) if life.trouble), None)
+    with run_seeds(World.CLUSTER, seeds, prepare=partial(put_back, mutant)) as runs:
+        tried = next((n for n, run in enumerate(runs, 1) if run.trouble), None)
     assert tried is not None, f"{len(seeds)} seeds did not find it"
     print(f"{name} was found after {tried} seeds")

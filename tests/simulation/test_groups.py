@@ -9,7 +9,7 @@ import pytest
 
 from ottla.simulation.groups.streams_member import StreamsMember
 from ottla.simulation.groups.world import KINDS, GroupWorld
-from ottla.simulation.lives import SECONDS, World, living
+from ottla.simulation.runs import SECONDS, World, run_seeds
 from simulation.group_mutants import MUTANTS, STREAMS_MUTANTS, Mutant
 
 SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
@@ -18,11 +18,11 @@ MUTANT_SEEDS = 1000
 
 @pytest.mark.timeout(600)
 def test_no_seed_breaks_an_invariant() -> None:
-    with living(World.GROUPS, range(SEEDS)) as lives:
+    with run_seeds(World.GROUPS, range(SEEDS)) as runs:
         facts = []
-        for life in lives:
-            assert not life.trouble, life.trouble
-            facts.append(life.facts)
+        for run in runs:
+            assert not run.trouble, run.trouble
+            facts.append(run.facts)
     assert sum(one["moves"] for one in facts) >= SEEDS
     assert min(one["commits"] for one in facts) >= 20
 

@@ -6,7 +6,7 @@ from random import SystemRandom
 
 import pytest
 
-from ottla.simulation.lives import SECONDS, World, living
+from ottla.simulation.runs import SECONDS, World, run_seeds
 from ottla.simulation.transactions.world import TransactionWorld
 from simulation.transaction_mutants import MUTANTS, Mutant
 
@@ -16,11 +16,11 @@ MUTANT_SEEDS = 1000
 
 @pytest.mark.timeout(900)
 def test_no_seed_breaks_an_invariant() -> None:
-    with living(World.TRANSACTIONS, range(SEEDS)) as lives:
+    with run_seeds(World.TRANSACTIONS, range(SEEDS)) as runs:
         facts = []
-        for life in lives:
-            assert not life.trouble, life.trouble
-            facts.append(life.facts)
+        for run in runs:
+            assert not run.trouble, run.trouble
+            facts.append(run.facts)
     assert min(one["committed"] for one in facts) >= 1
     assert min(one["moves"] for one in facts) >= 1
     assert sum(one["committed"] for one in facts) >= 10 * SEEDS

@@ -1,11 +1,11 @@
-"""`ottla simulate`: lives through faults in virtual time; the same seed, the same story."""
+"""`ottla simulate`: runs through faults in virtual time; the same seed, the same story."""
 
 from typing import Annotated
 
 import typer
 
 from ottla.cli.output import out, print_table, progress
-from ottla.simulation.lives import Life, World, living
+from ottla.simulation.runs import Run, World, run_seeds
 
 
 def simulate(
@@ -20,21 +20,21 @@ def simulate(
     story: Annotated[bool, typer.Option("--story", help="Tell what happened.")] = False,
 ) -> None:
     """Run a part of a cluster, or all of it, in virtual time through crashes and bad networks."""
-    lives: list[Life] = []
-    with living(world, range(seed, seed + seeds), seconds) as found, progress(seeds) as bar:
+    runs: list[Run] = []
+    with run_seeds(world, range(seed, seed + seeds), seconds) as found, progress(seeds) as bar:
         task = bar.add_task("simulating", total=seeds)
-        for life in found:
-            lives.append(life)
+        for run in found:
+            runs.append(run)
             bar.advance(task)
-    for life in lives:
-        if life.trouble or story:
-            out.print(life.trouble or life.story, soft_wrap=True, markup=False)
-    names = list(lives[0].facts)
+    for run in runs:
+        if run.trouble or story:
+            out.print(run.trouble or run.story, soft_wrap=True, markup=False)
+    names = list(runs[0].facts)
     if seeds <= 20:
-        rows = [(life.seed, *life.facts.values(), int(bool(life.trouble))) for life in lives]
+        rows = [(run.seed, *run.facts.values(), int(bool(run.trouble))) for run in runs]
     else:
-        totals = [sum(life.facts[name] for life in lives) for name in names]
-        rows = [(len(lives), *totals, sum(bool(life.trouble) for life in lives))]
+        totals = [sum(run.facts[name] for run in runs) for name in names]
+        rows = [(len(runs), *totals, sum(bool(run.trouble) for run in runs))]
     print_table(["seed" if seeds <= 20 else "seeds", *names, "broken"], rows)
-    if any(life.trouble for life in lives):
+    if any(run.trouble for run in runs):
         raise typer.Exit(1)

@@ -131,7 +131,7 @@ class Copier(Client):
         self.name = name
         self.copies = found
         self.target = target
-        self.calmed = asyncio.Event()  # whoever lives then lives on
+        self.calmed = asyncio.Event()  # who runs then is not stopped any more
         self.asked_at: dict[str, float] = {}  # for an epoch, by member
 
     async def run(self) -> None:

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Image
-from ottla.simulation.cluster import mayfly
-from ottla.simulation.cluster.traps import SPAN_S, Traps
+from ottla.simulation.cluster import recreated_topic
+from ottla.simulation.cluster.targeted_faults import SPAN_S, TargetedFaults
 
 if TYPE_CHECKING:
     from ottla.simulation.cluster.world import ClusterWorld, Member
 
 HOUR_S = 3600.0
 FIRST_ACKNOWLEDGED = 4  # before anything goes wrong
-FIRST_TRAP_TRIES = 8
+FIRST_TARGETED_TRIES = 8
 QUIET_S = 6.0  # longer than a session: nobody is suspected any more
 
 
@@ -23,7 +23,7 @@ class Faults:
         self.rng = world.rng
         self.waits_for_acknowledgement = False
         self.waits_for_election = False
-        self.traps = Traps(world, self)
+        self.targeted = TargetedFaults(world, self)
         self._next_in = 0.0
 
     def begin(self, after: float) -> None:
@@ -37,15 +37,15 @@ class Faults:
             return
         self._leave_alone_with_clients(leader)
         # Ten seconds later it has found the others again, and has cut.
-        self.world.loop.call_later(10.0, self._lay_trap, FIRST_TRAP_TRIES)
+        self.world.loop.call_later(10.0, self._aim_first, FIRST_TARGETED_TRIES)
 
-    def _lay_trap(self, tries: int) -> None:
-        """In every life one, as soon as all are in sync."""
+    def _aim_first(self, tries: int) -> None:
+        """In every run one, as soon as all are in sync."""
         whole = all(map(self.is_whole, self.world.members.values()))
         if not whole and tries > 1:
-            self.world.loop.call_later(0.5, self._lay_trap, tries - 1)
+            self.world.loop.call_later(0.5, self._aim_first, tries - 1)
             return
-        self.traps.lay()
+        self.targeted.aim()
         self.world.loop.call_later(SPAN_S if whole else 0.0, self._next)
 
     def _leave_alone_with_clients(self, member: "Member") -> None:
@@ -59,7 +59,7 @@ class Faults:
         faults = [
             (2, self._kill_leader),
             (3, self._lie_in_wait),
-            (1, self._set_trap),
+            (1, self._aim),
             (1, self.world.move_leads),
             (2, self._kill),
             (5, self._cut_power),
@@ -79,7 +79,7 @@ class Faults:
     # --- processes and hosts
 
     def _running(self) -> "list[Member]":
-        return [m for m in self.world.members.values() if m.life.alive and not m.life.paused]
+        return [m for m in self.world.members.values() if m.process.alive and not m.process.paused]
 
     def _may_lose_one(self) -> bool:
         """Mostly a majority is left, for without one nothing happens."""
@@ -107,29 +107,29 @@ class Faults:
         self.strike_anyway(member, away, power=power)
 
     def strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
-        if not member.life.alive:
+        if not member.process.alive:
             return
-        if member.life.paused:
-            self.world.loop.resume(member.life)
+        if member.process.paused:
+            self.world.loop.resume(member.process)
         self.world.kill(member, power=power)
 
         def revive() -> None:
-            if not member.life.alive:
+            if not member.process.alive:
                 self.world.tell(f"node {member.id} starts again")
                 self.world.start(member)
 
         self.world.loop.call_later(away, revive)
 
-    def _set_trap(self) -> None:
-        self._calm_down(SPAN_S, self.traps.lay)
+    def _aim(self) -> None:
+        self._calm_down(SPAN_S, self.targeted.aim)
 
     def _calm_down(self, seconds: float, then: Callable[[], None]) -> None:
         """Nothing happens until nobody is suspected any more, and for so long after that."""
         self.waits_for_acknowledgement = self.waits_for_election = False
         self.world.loop.sockets.cut.clear()
         for member in self.world.members.values():
-            if member.life.paused:
-                self.world.loop.resume(member.life)
+            if member.process.paused:
+                self.world.loop.resume(member.process)
         self._next_in = QUIET_S + seconds
         self.world.loop.call_later(QUIET_S, then)
 
@@ -149,7 +149,7 @@ class Faults:
         self.waits_for_acknowledgement = True
 
     def acknowledged(self, where: TopicPartition) -> None:
-        self.traps.acknowledged(where)
+        self.targeted.acknowledged(where)
         if not self.waits_for_acknowledgement or self.world.calm:
             return
         self.waits_for_acknowledgement = False
@@ -173,7 +173,7 @@ class Faults:
             self._leave_alone_with_clients(member)
 
     def _strike_if_alive(self, member: "Member") -> None:
-        if member.life.alive:
+        if member.process.alive:
             self.strike(member, away=self.rng.choice((0.1, 3.0)) * self.rng.random())
 
     def _leader(self) -> "Member | None":
@@ -198,7 +198,7 @@ class Faults:
         """A host whose node is dead already may lose it too: that costs what was not synced."""
         anybody = self.rng.choice(list(self.world.members.values()))
         member = anybody if self.rng.random() < 0.4 else self._leader() or anybody
-        if member.life.alive:
+        if member.process.alive:
             self._kill(member, power=True)
         elif all(self.is_whole(m) for m in self.world.members.values() if m is not member):
             self.world.lose_unsynced(member)
@@ -206,13 +206,13 @@ class Faults:
     def _black_out(self) -> None:
         """All hosts lose power at once, and come back one by one."""
         for member in self.world.members.values():
-            if member.life.alive:
+            if member.process.alive:
                 self.strike_anyway(member, 0.1 + 3 * self.rng.random(), power=True)
             else:
                 self.world.lose_unsynced(member)
 
     def is_whole(self, member: "Member") -> bool:
-        """In sync in this life: it has all that was acknowledged, whatever an earlier one lost."""
+        """In sync since it started: it has all that was acknowledged, whatever was lost before."""
         newest = self.newest_image()
         if newest is None or "story" not in newest.topics_by_name or member.node is None:
             return False
@@ -224,7 +224,7 @@ class Faults:
             and all(
                 member.id in partition.isr
                 for topic in newest.topics_by_name.values()
-                if topic.name != mayfly.TOPIC
+                if topic.name != recreated_topic.TOPIC
                 for partition in topic.partitions.values()
             )
         )
@@ -246,16 +246,16 @@ class Faults:
         self.stop(self.rng.choice(self._running()), seconds)
 
     def stop(self, member: "Member", seconds: float) -> None:
-        life = member.life
-        if not life.alive or life.paused:
+        process = member.process
+        if not process.alive or process.paused:
             return
         self.world.tell(f"node {member.id} stands still for {seconds:.1f} s")
-        life.paused = True
+        process.paused = True
 
         def resume() -> None:
-            if life.paused:
+            if process.paused:
                 self.world.tell(f"node {member.id} goes on")
-                self.world.loop.resume(life)
+                self.world.loop.resume(process)
 
         self.world.loop.call_later(seconds, resume)
 

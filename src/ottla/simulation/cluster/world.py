@@ -27,18 +27,18 @@ from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
-from ottla.simulation.cluster import copiers, copies, mayfly
+from ottla.simulation.cluster import copiers, copies, recreated_topic
 from ottla.simulation.cluster.clients import Client, Cluster, Consumer, Means, Producer
 from ottla.simulation.cluster.copiers import Copier
 from ottla.simulation.cluster.copies import Copies, CopyReader
 from ottla.simulation.cluster.faults import Faults
 from ottla.simulation.cluster.invariants import ClusterInvariants
-from ottla.simulation.cluster.mayfly import Graves, Mayfly
-from ottla.simulation.engine.hosts import LIFE, Host, Life
-from ottla.simulation.engine.loop import VirtualLoop
-from ottla.simulation.engine.nature import LESS_OFTEN, Synced, clock_of
+from ottla.simulation.cluster.recreated_topic import RecreatedTopicInvariants, TopicRecreator
+from ottla.simulation.engine.environment import LESS_OFTEN, Synced, clock_of
+from ottla.simulation.engine.host_loop import HostLoop
+from ottla.simulation.engine.hosts import PROCESS, Host, Process
 from ottla.simulation.engine.power import cut_power
-from ottla.simulation.quorum.world import Violation
+from ottla.simulation.engine.violation import Violation
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import (
@@ -55,14 +55,14 @@ TOPIC = "story"
 PARTITIONS = 2
 STORY_LINES = 120
 ALL_BYTES = 1 << 24
-STEPS_MAX = 100_000  # four times as many as there are in a life
+STEPS_MAX = 100_000  # four times as many as there are in a run
 HEAL_S = 15.0
 WRITING_S = 10.0  # of that
 PACE_S = 1.2
 COPIED = 5
-"""In every fifth life a group copies what is written, in transactions."""
+"""In every fifth run a group copies what is written, in transactions."""
 LIARS = 0.3
-"""The share of lives in which a disk forgets records that it said were safe."""
+"""The share of runs in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")
 
 SETTINGS = {
@@ -81,12 +81,12 @@ SETTINGS = {
 """Kafka's time-outs, shorter, so that more happens in a minute; and less idle talk."""
 
 
-NATURE_CONTEXT = Context()
+ENVIRONMENT_CONTEXT = Context()
 """Faults that are set off by a node's step are not part of that node."""
 
 
 class Member:
-    """A node with its host, from life to life."""
+    """A node with its host, from process to process."""
 
     def __init__(self, node_id: int, port: int, settings: Settings, path: Path) -> None:
         self.id = node_id
@@ -95,9 +95,9 @@ class Member:
         self.settings = settings
         self.path = path
         self.host = Host(node_id)
-        self.life = Life(self.host, alive=False)
+        self.process = Process(self.host, alive=False)
         self.node: Node | None = None
-        self.lost_something = False  # in this life or the one before it, until it is in sync
+        self.lost_something = False  # in this process or the one before it, until it is in sync
 
 
 class ClusterWorld:
@@ -107,13 +107,13 @@ class ClusterWorld:
         self.rng = Random(seed)
         self.chance = Random(seed + 2)  # of nodes: their draws move nothing else
         self.story: list[str] = []
-        self.loop = VirtualLoop(  # type: ignore[abstract]  # it has what nodes use
+        self.loop = HostLoop(  # type: ignore[abstract]  # it has what nodes use
             Random(seed + 1), self._task_failed
         )
         self.loop.after_step = self._look
         self.synced = Synced()
         self.invariants = ClusterInvariants(self)
-        self.graves = Graves(self)
+        self.recreated = RecreatedTopicInvariants(self)
         self.root = Path(mkdtemp(prefix="ottla-world-", dir=MEMORY if MEMORY.is_dir() else None))
         drawn = {"log.flush.interval.ms": "2500"} if self.rng.random() < 0.5 else {}
         if synced:
@@ -123,11 +123,11 @@ class ClusterWorld:
             drawn |= copiers.SETTINGS
         self.members = {n: self._member(n, nodes, drawn) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
-        self.client_life = Life(Host(CLIENTS))
+        self.client_process = Process(Host(CLIENTS))
         self.calm = False
         self.faults = Faults(self)
         self._violation: Violation | None = None
-        self._graveyard: list[Node] = []
+        self._dead_nodes: list[Node] = []
 
     def _member(self, node_id: int, nodes: int, drawn: dict[str, str]) -> Member:
         port = 9000 + node_id
@@ -164,12 +164,12 @@ class ClusterWorld:
             self.loop.sockets.hosts[member.port] = member.host
             self.loop.sockets.hosts[member.controller_port] = member.host
             self.start(member)
-        self._as_client(self._live())
+        self._as_client(self._run_clients())
         self.faults.begin(after=2.0)
         self._until(seconds)
         self.heal()
         for client in self.clients:
-            if isinstance(client, Producer | Mayfly):
+            if isinstance(client, Producer | TopicRecreator):
                 self.loop.call_later(WRITING_S, client.stop)
             elif isinstance(client, Copier):
                 client.calmed.set()
@@ -207,7 +207,7 @@ class ClusterWorld:
             if len({bytes(log.read(0, ALL_BYTES, upto=end).fetch_cold()) for log in logs}) > 1:
                 self.violated(f"the replicas of {where} differ at the end, before {end}")
 
-    async def _live(self) -> None:
+    async def _run_clients(self) -> None:
         """Make the topic, then let clients write and read until the end."""
         ports = {member.id: member.port for member in self.members.values()}
         await self._create_topic(Cluster(ports, TOPIC, Random(self.rng.random())))
@@ -216,7 +216,7 @@ class ClusterWorld:
                 self.clients.append(Producer(f"{name}{n}", n, PACE_S, self._client(ports)))
             self.clients.append(Consumer(n, self._client(ports)))
         if self.copies is None:
-            self.clients.append(Mayfly(self._client(ports, mayfly.TOPIC)))
+            self.clients.append(TopicRecreator(self._client(ports, recreated_topic.TOPIC)))
         else:
             await self._copy(ports, self.copies)
         for client in self.clients:
@@ -232,7 +232,7 @@ class ClusterWorld:
 
     def _client(self, ports: dict[int, int], topic: str = TOPIC) -> Means:
         rng = Random(self.rng.random())
-        wall_ms = clock_of(self.client_life.host, self.loop.time).wall_ms
+        wall_ms = clock_of(self.client_process.host, self.loop.time).wall_ms
         return Means(self, self.invariants, Cluster(ports, topic, rng), rng, wall_ms)
 
     async def _create_topic(self, cluster: Cluster) -> None:
@@ -268,7 +268,7 @@ class ClusterWorld:
 
     def start(self, member: Member) -> None:
         member.host.up = True
-        member.life = Life(member.host)
+        member.process = Process(member.host)
         member.node = node = Node(
             member.settings,
             clock=clock_of(member.host, self.loop.time),
@@ -277,7 +277,7 @@ class ClusterWorld:
             intervals=LESS_OFTEN,
         )
         self.invariants.restarted(member.id)
-        self._spawn(member.life, self._start(member, node))
+        self._spawn(member.process, self._start(member, node))
 
     async def _start(self, member: Member, node: Node) -> None:
         await node.start()
@@ -287,11 +287,11 @@ class ClusterWorld:
         """As by SIGKILL, or with the whole host: then unsynced bytes are lost or torn."""
         assert member.node is not None
         self.tell(f"node {member.id} {'loses power' if power else 'is killed'}")
-        member.life.alive = False
+        member.process.alive = False
         member.host.up = not power
-        self.loop.sockets.died(member.life, silently=power)
+        self.loop.sockets.died(member.process, silently=power)
         member.node.log_directories.unlock()
-        self._graveyard.append(member.node)
+        self._dead_nodes.append(member.node)
         member.node = None
         if power:
             self._cut_power(member)
@@ -329,20 +329,20 @@ class ClusterWorld:
         self.loop.sockets.cut.clear()
         self.loop.sockets.slow = 0.0
         for member in self.members.values():
-            if member.life.paused:
-                self.loop.resume(member.life)
-            if not member.life.alive:
+            if member.process.paused:
+                self.loop.resume(member.process)
+            if not member.process.alive:
                 self.start(member)
 
     def elected(self, node_id: int) -> None:
-        NATURE_CONTEXT.run(self.faults.elected, node_id)
+        ENVIRONMENT_CONTEXT.run(self.faults.elected, node_id)
 
     def acknowledged_at(self, where: TopicPartition) -> None:
-        NATURE_CONTEXT.run(self.faults.acknowledged, where)
+        ENVIRONMENT_CONTEXT.run(self.faults.acknowledged, where)
 
-    def _spawn(self, life: Life, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, process: Process, work: Coroutine[Any, Any, None]) -> None:
         context = copy_context()
-        context.run(LIFE.set, life)
+        context.run(PROCESS.set, process)
         context.run(self._create_task, work)
 
     def _create_task(self, work: Coroutine[Any, Any, None]) -> None:
@@ -356,17 +356,17 @@ class ClusterWorld:
         self.loop.create_task(work).add_done_callback(ended)
 
     def _as_client(self, work: Coroutine[Any, Any, None]) -> None:
-        self._spawn(self.client_life, work)
+        self._spawn(self.client_process, work)
 
     # --- after every step
 
-    def _look(self, life: Life) -> None:
+    def _look(self, process: Process) -> None:
         """Only at the node whose step it was: no other can have changed."""
         if self._violation is not None:
             raise self._violation
         if self.loop.steps > STEPS_MAX:
             self.violated(f"after {STEPS_MAX} steps somebody is still busy")
-        member = self.members.get(life.host.id)
+        member = self.members.get(process.host.id)
         node = None if member is None else member.node
         if member is None or node is None or "partitions" not in node.__dict__:
             return
@@ -374,12 +374,12 @@ class ClusterWorld:
         try:
             if TOPIC in tables:
                 self.invariants.look_at(member.id, tables[TOPIC])
-            if mayfly.TOPIC in tables:
-                self.graves.look_at(member.id, tables[mayfly.TOPIC])
+            if recreated_topic.TOPIC in tables:
+                self.recreated.look_at(member.id, tables[recreated_topic.TOPIC])
         except KafkaError as error:
             self.violated(f"a log of node {member.id} cannot be read: {error}")
-        if self.faults.traps.watch is not None:
-            self.faults.traps.look_at(member)
+        if self.faults.targeted.watch is not None:
+            self.faults.targeted.look_at(member)
 
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -1,7 +1,7 @@
 """The machines of a simulated cluster: what runs on which, whose clock is wrong, who is dead.
 
-A life is one run of a node. Everything that the event loop does, it does in the context of a life;
-a killed one is simply never called again, as no process notices its own SIGKILL.
+A process is a node from its start to its end. Everything that the event loop does, it does in the
+context of one; a killed one is simply never called again, as nobody notices its own SIGKILL.
 """
 
 from contextvars import ContextVar
@@ -23,7 +23,7 @@ class Host:
 
 
 @dataclass(eq=False)
-class Life:
+class Process:
     """One process on a host."""
 
     host: Host
@@ -33,7 +33,7 @@ class Life:
     """As by SIGSTOP: its kernel goes on to accept and acknowledge, nothing of it runs."""
 
 
-NATURE = Life(Host(-1))
+ENVIRONMENT = Process(Host(-1))
 """What is not any node's doing."""
 
-LIFE: ContextVar[Life] = ContextVar("life", default=NATURE)
+PROCESS: ContextVar[Process] = ContextVar("process", default=ENVIRONMENT)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from random import Random
 
-from ottla.simulation.engine.nature import Synced
+from ottla.simulation.engine.environment import Synced
 
 SECTOR = 512
 APPENDED = (".log",)

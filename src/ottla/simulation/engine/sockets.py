@@ -13,10 +13,10 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ottla.simulation.engine.hosts import LIFE, Life
+from ottla.simulation.engine.hosts import PROCESS, Process
 
 if TYPE_CHECKING:
-    from ottla.simulation.engine.loop import VirtualLoop
+    from ottla.simulation.engine.host_loop import HostLoop
 
 RETRANSMIT_S = 0.2
 CONNECT_AGAIN_S = 1.0  # after a first packet that was lost, as Linux does it
@@ -30,7 +30,7 @@ class Listening:
     def __init__(self, connector: "Connector", port: int, factory: Callable[[], Any]) -> None:
         self.port = port
         self.factory = factory
-        self.life = LIFE.get()
+        self.process = PROCESS.get()
         self.context = copy_context()
         self.serving = False
         self._connector = connector
@@ -50,7 +50,7 @@ class Listening:
 
 
 class Connector:
-    def __init__(self, loop: "VirtualLoop", rng: Random) -> None:
+    def __init__(self, loop: "HostLoop", rng: Random) -> None:
         self.cut: set[tuple[int, ...]] = set()
         """Hosts: (from, to); or (from, to, port) for connections to one port alone."""
         self.slow: float = 0.0  # the chance of a delay that is a hundred times longer
@@ -66,10 +66,10 @@ class Connector:
 
     def bind(self, factory: Callable[[], Any], port: int) -> Listening:
         listening = self.listeners[port] = Listening(self, port, factory)
-        self.hosts[port] = listening.life.host
+        self.hosts[port] = listening.process.host
         return listening
 
-    def is_cut(self, source: Life, target: Life, port: int) -> bool:
+    def is_cut(self, source: Process, target: Process, port: int) -> bool:
         cut = self.cut
         if not cut:
             return False
@@ -77,16 +77,16 @@ class Connector:
         return (here, there) in cut or (here, there, port) in cut
 
     async def connect(self, factory: Callable[[], Any], port: int) -> tuple["Wire", Any]:
-        life, host = LIFE.get(), self.hosts[port]
+        process, host = PROCESS.get(), self.hosts[port]
         while True:
             await asyncio.sleep(2 * self.delay())
-            here, there = life.host.id, host.id
+            here, there = process.host.id, host.id
             ways = {(here, there), (there, here), (here, there, port), (there, here, port)}
             if host.up and not ways & self.cut:
                 break
             await asyncio.sleep(CONNECT_AGAIN_S)
         listening = self.listeners.get(port)
-        if listening is None or not listening.serving or not listening.life.alive:
+        if listening is None or not listening.serving or not listening.process.alive:
             raise ConnectionRefusedError(111, f"nobody listens on {port}")
         near = Wire(self._loop, self, port, copy_context())
         far = Wire(self._loop, self, port, listening.context)
@@ -99,12 +99,12 @@ class Connector:
         protocol.connection_made(near)
         return near, protocol
 
-    def died(self, life: Life, *, silently: bool) -> None:
+    def died(self, process: Process, *, silently: bool) -> None:
         """The kernel closes what the process had open; a host without power says nothing."""
-        for port in [port for port, each in self.listeners.items() if each.life is life]:
+        for port in [port for port, each in self.listeners.items() if each.process is process]:
             del self.listeners[port]
         for end in self._ends:
-            if end.life is life and not end.over:
+            if end.process is process and not end.over:
                 end.over = True
                 if not silently:
                     end.peer.broken_later()
@@ -116,13 +116,11 @@ class Wire(asyncio.Transport):
     peer: "Wire"
     protocol: Any
 
-    def __init__(
-        self, loop: "VirtualLoop", connector: Connector, port: int, context: Context
-    ) -> None:
+    def __init__(self, loop: "HostLoop", connector: Connector, port: int, context: Context) -> None:
         super().__init__()
         self.port = port
         self.context = context
-        self.life: Life = context.get(LIFE, LIFE.get())
+        self.process: Process = context.get(PROCESS, PROCESS.get())
         self.over = False
         self._loop = loop
         self._connector = connector
@@ -180,7 +178,7 @@ class Wire(asyncio.Transport):
     def _send(self, data: bytes | None) -> None:
         peer = self.peer
         if peer.over:
-            if peer.life.host.up and not peer.life.alive:
+            if peer.process.host.up and not peer.process.alive:
                 self.broken_later()  # the kernel there does not know the connection
             return
         due = self._loop.now + self._connector.delay()
@@ -198,7 +196,7 @@ class Wire(asyncio.Transport):
         self._pumping = False
         if self._lost or self.protocol is None or not self._reading or not self._arriving:
             return
-        if self._connector.is_cut(self.peer.life, self.life, self.port):
+        if self._connector.is_cut(self.peer.process, self.process, self.port):
             self._pump_at(self._loop.now + RETRANSMIT_S)
             return
         due, data = self._arriving[0]
@@ -233,7 +231,7 @@ class Wire(asyncio.Transport):
         self._loop.call_later(self._connector.delay(), self._reset, context=self.context)
 
     def _reset(self) -> None:
-        if self._connector.is_cut(self.peer.life, self.life, self.port):
+        if self._connector.is_cut(self.peer.process, self.process, self.port):
             self._loop.call_later(RETRANSMIT_S, self._reset, context=self.context)
         elif not self._lost:
             self.over = True

@@ -23,7 +23,7 @@ class ConsumerMember(GroupMember):
     """The consumer protocol: gives up when told, reports what it owns."""
 
     def first_id(self) -> str:
-        return f"m{self.number}.{self.lives}"
+        return f"m{self.number}.{self.incarnations}"
 
     def act(self) -> None:
         joins = self.epoch == 0

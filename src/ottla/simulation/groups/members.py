@@ -52,7 +52,7 @@ class GroupMember(ABC):
     def __init__(self, world: "GroupWorld", number: int) -> None:
         self.world = world
         self.number = number
-        self.lives = 0
+        self.incarnations = 0
         self.alive = False
         self.id = ""
         self.epoch = 0
@@ -65,7 +65,7 @@ class GroupMember(ABC):
 
     def start(self) -> None:
         self.alive = True
-        self.lives += 1
+        self.incarnations += 1
         self.id, self.epoch, self.owned = self.first_id(), 0, set()
         self._plan(self.world.rng.random(), self.act)
         self._plan(self.world.rng.random(), self.commit)
@@ -98,12 +98,12 @@ class GroupMember(ABC):
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._awaited += 1
-        awaited, life, network = self._awaited, self.lives, self.world.network
+        awaited, incarnation, network = self._awaited, self.incarnations, self.world.network
 
         def arrive(reply: object) -> None:
             if self.world.clock.now < self.frozen_until:
                 self.world.clock.at(self.frozen_until, lambda: arrive(reply))
-            elif self.alive and self.lives == life and self._awaited == awaited:
+            elif self.alive and self.incarnations == incarnation and self._awaited == awaited:
                 self._awaited += 1
                 if isinstance(reply, KafkaError) and reply.code in ELSEWHERE:
                     self._coordinator = self.world.coordinator
@@ -128,12 +128,12 @@ class GroupMember(ABC):
         self._plan(patience_s, lambda: arrive(KafkaError(ErrorCode.REQUEST_TIMED_OUT)))
 
     def _plan(self, delay: float, action: Callable[[], None]) -> None:
-        life, clock = self.lives, self.world.clock
+        incarnation, clock = self.incarnations, self.world.clock
 
         def act() -> None:
             if clock.now < self.frozen_until:
                 clock.at(self.frozen_until, act)
-            elif self.alive and self.lives == life:
+            elif self.alive and self.incarnations == incarnation:
                 action()
 
         clock.after(delay, act)

@@ -27,7 +27,7 @@ class StreamsMember(GroupMember):
     """It owns the partitions whose tasks it has; two members share a process now and then."""
 
     def first_id(self) -> str:
-        return f"s{self.number}.{self.lives}"
+        return f"s{self.number}.{self.incarnations}"
 
     def act(self) -> None:
         request = StreamsGroupHeartbeatRequest(

@@ -27,6 +27,7 @@ from ottla.groups.streams.group import StreamsGroup
 from ottla.metadata.image import Image, Partition, Topic
 from ottla.simulation.engine.clock import LoopClock
 from ottla.simulation.engine.network import CALM, Network, Weather
+from ottla.simulation.engine.violation import Violation
 from ottla.simulation.engine.virtual_loop import run_virtually
 from ottla.simulation.groups.classic_member import ClassicMember
 from ottla.simulation.groups.consumer_member import ConsumerMember
@@ -75,10 +76,6 @@ KINDS: list[list[type[GroupMember]]] = [
     [StreamsMember],
 ]
 """Which protocols a world's members speak, by its seed."""
-
-
-class Violation(AssertionError):
-    """An invariant does not hold; the story says how it came to that."""
 
 
 class WatchedGroups(Groups):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ottla.quorum import events
 from ottla.quorum.roles import Candidate, Leader
+from ottla.simulation.engine.violation import Violation
 
 if TYPE_CHECKING:
     from ottla.simulation.quorum.node import QuorumNode
@@ -24,8 +25,6 @@ class QuorumInvariants:
         self.snapshots_loaded = 0
 
     def violated(self, what: str) -> NoReturn:
-        from ottla.simulation.quorum.world import Violation
-
         raise Violation(self.world.explain(what))
 
     def alone(self, node: "QuorumNode") -> None:
@@ -60,14 +59,14 @@ class QuorumInvariants:
         began = isinstance(member.role, Candidate)
         if began and member.epoch > self.isolated.get(node.id, member.epoch):
             self.violated(f"node {node.id} is alone and begins epoch {member.epoch}")
-        life = node.id, node.incarnation
-        moved = member.high_watermark > self.watermarks.get(life, member.high_watermark)
+        incarnation = node.id, node.incarnation
+        moved = member.high_watermark > self.watermarks.get(incarnation, member.high_watermark)
         last_epoch = member.log.epochs.epoch_for(member.high_watermark - 1)
         if moved and isinstance(member.role, Leader) and last_epoch != member.epoch:
             self.violated(f"node {node.id} commits records of epoch {last_epoch} by counting")
-        if member.high_watermark < self.watermarks.get(life, 0):
+        if member.high_watermark < self.watermarks.get(incarnation, 0):
             self.violated(f"the high watermark of node {node.id} went back")
-        self.watermarks[life] = member.high_watermark
+        self.watermarks[incarnation] = member.high_watermark
         log = member.log
         if not log.start_offset <= log.flushed <= log.end_offset == node.store.log.end_offset:
             what = log.start_offset, log.flushed, log.end_offset, node.store.log.end_offset

@@ -13,6 +13,7 @@ from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
 from ottla.simulation.engine.clock import Clock
 from ottla.simulation.engine.disk import HostileDisk
 from ottla.simulation.engine.network import Network, Weather
+from ottla.simulation.engine.violation import Violation
 from ottla.simulation.quorum.invariants import QuorumInvariants
 from ottla.simulation.quorum.node import LOG_DIR, QuorumNode
 
@@ -37,10 +38,6 @@ class Faults:
 
 PEACE = Faults(0, 0, 0, 0, 0, 0, 0, 0)
 CALM_SECONDS = 2.0
-
-
-class Violation(AssertionError):
-    """An invariant does not hold; the story says how it came to that."""
 
 
 class QuorumWorld:

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from ottla.coordination.records import decode_entry
 from ottla.ids import TopicPartition
+from ottla.simulation.engine.violation import Violation
 from ottla.simulation.engine.virtual_loop import run_virtually
 from ottla.simulation.transactions.broker import (
     NOTICED_WITHIN_S,
@@ -49,10 +50,6 @@ LATE_S = 4.0
 UNDER_WAY_S = 0.1
 
 
-class Violation(AssertionError):
-    """An invariant does not hold; the story says how it came to that."""
-
-
 class TransactionWorld:
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -70,13 +67,14 @@ class TransactionWorld:
         self.brokers: dict[int, SimulatedBroker] = {}
         self.seen: dict[TopicPartition, list[str]] = {place: [] for place in self.places}
         self._read_to = dict.fromkeys(self.places, 0)
-        self._living: dict[str, tuple[Client, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[Client, asyncio.Task[None]]] = {}
         self._zombies: list[asyncio.Task[None]] = []
         self._storm = False
         self._hasty = ""
         self._broken = ""
         self._last_producer_id = 999
         self._deed_numbers: Counter[str] = Counter()
+        self._incarnations: Counter[str] = Counter()
         self._asked_at: dict[str, dict[int, float]] = {name: {} for name in NAMES}
 
     def rng_of(self, name: str) -> Random:
@@ -222,7 +220,7 @@ class TransactionWorld:
         if dice() < 0.3 * seconds:
             self._storm = not self._storm
         if dice() < 0.2 * seconds:
-            self._living[self.rng.choice(NAMES)][0].slow = self.rng.choice((0.1, 1.0, 40.0))
+            self._running[self.rng.choice(NAMES)][0].slow = self.rng.choice((0.1, 1.0, 40.0))
 
     def _move(self, partition: SimulatedPartition) -> None:
         old = self.brokers[partition.broker_id]
@@ -253,7 +251,7 @@ class TransactionWorld:
 
     def _lose_client(self, name: str) -> None:
         """Its successor starts; the old one is dead, or it only seemed so."""
-        _, task = self._living[name]
+        _, task = self._running[name]
         if self.rng.random() < 0.5:
             task.cancel()
         else:
@@ -262,10 +260,11 @@ class TransactionWorld:
         self._start_client(name)
 
     def _start_client(self, name: str) -> None:
-        number = self._deed_numbers[f"{name}'s lives"] = self._deed_numbers[f"{name}'s lives"] + 1
+        self._incarnations[name] += 1
+        number = self._incarnations[name]
         client = Client(self, name, number, self.rng_of(f"{name}/{number}"))
         task = asyncio.get_running_loop().create_task(client.live())
-        self._living[name] = client, task
+        self._running[name] = client, task
 
     # --- looking
 
@@ -284,7 +283,7 @@ class TransactionWorld:
             if stable > start:
                 self.seen[place] += partition.committed_values(start, stable)
                 self._read_to[place] = stable
-        for name, (_, task) in self._living.items():
+        for name, (_, task) in self._running.items():
             if task.done() and not self.healed:
                 task.result()  # a fault of the client itself is told
                 self._start_client(name)
@@ -293,7 +292,7 @@ class TransactionWorld:
         self.tell("all faults end")
         self.healed, self._storm = True, False
         if self.rng.random() < 0.5:  # one leaves for good, whatever it was about to do
-            self._living[self.rng.choice(NAMES)][1].cancel()
+            self._running[self.rng.choice(NAMES)][1].cancel()
         for node_id, broker in list(self.brokers.items()):
             if not broker.alive:
                 self._revive(node_id)
@@ -307,7 +306,7 @@ class TransactionWorld:
         self.violated(f"transactions hang: {stuck}, {self._undecided()}")
 
     def _is_settled(self) -> bool:
-        tasks = [*(task for _, task in self._living.values()), *self._zombies]
+        tasks = [*(task for _, task in self._running.values()), *self._zombies]
         logs = [self.partitions[place].log for place in (OFFSETS, *self.places)]
         stable = all(log.last_stable_offset == log.log_end_offset for log in logs)
         return stable and all(task.done() for task in tasks) and not self._undecided()

@@ -14,7 +14,7 @@ from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
-from ottla.simulation.engine.hosts import LIFE, NATURE, Life
+from ottla.simulation.engine.hosts import ENVIRONMENT, PROCESS, Process
 from ottla.simulation.engine.sockets import Connector, Listening
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ TASKS_MAX = 4000
 class Step:
     """What is to be done, at once or at a moment: asyncio's handles, as far as they are used."""
 
-    __slots__ = ("_when", "args", "callback", "context", "is_cancelled", "life")
-    life: Life
+    __slots__ = ("_when", "args", "callback", "context", "is_cancelled", "process")
+    process: Process
 
     def __init__(
         self, callback: Callable[..., object], args: Any, context: Context | None, when: float
@@ -35,9 +35,9 @@ class Step:
         self.callback = callback
         self.args = args
         if context is None:
-            self.context, self.life = copy_context(), LIFE.get()
+            self.context, self.process = copy_context(), PROCESS.get()
         else:
-            self.context, self.life = context, context.get(LIFE, NATURE)
+            self.context, self.process = context, context.get(PROCESS, ENVIRONMENT)
         self.is_cancelled = False
         self._when = when
 
@@ -51,11 +51,11 @@ class Step:
         return self._when
 
 
-class VirtualLoop(asyncio.AbstractEventLoop):
+class HostLoop(asyncio.AbstractEventLoop):
     def __init__(self, rng: Random, failed: Callable[[dict[str, Any]], None]) -> None:
         self.now = 0.0
         self.steps = 0
-        self.after_step: Callable[[Life], None] = lambda life: None
+        self.after_step: Callable[[Process], None] = lambda process: None
         self.sockets = Connector(self, rng)
         self._rng = rng
         self._failed = failed
@@ -88,11 +88,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             while agenda and agenda[0][0] <= self.now:
                 ready.append(heappop(agenda)[2])
             step = ready.popleft()
-            life = step.life
-            if step.is_cancelled or not life.alive:
+            process = step.process
+            if step.is_cancelled or not process.alive:
                 continue
-            if life.paused:
-                life.held.append(step)
+            if process.paused:
+                process.held.append(step)
                 continue
             self.now += STEP_S
             self.steps += 1
@@ -102,12 +102,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 raise
             except BaseException as error:
                 self._failed({"message": f"{step.callback} failed", "exception": error})
-            after_step(life)
+            after_step(process)
 
-    def resume(self, life: Life) -> None:
+    def resume(self, process: Process) -> None:
         """As by SIGCONT: what came meanwhile is done now."""
-        life.paused = False
-        held, life.held = life.held, []
+        process.paused = False
+        held, process.held = process.held, []
         for step in held:
             assert isinstance(step, Step)
             self._ready.append(step)

@@ -1,8 +1,8 @@
 """The worst moments, waited for: a replica is about to count, a lead changes hands.
 
-A trap lets a small misfortune happen, waits for what follows from it, and strikes just then. All of
-it is what hosts, networks and operators do: one connection stalls while others go on, a process
-dies or stands still, a disk is replaced, somebody moves a lead.
+A targeted fault lets a small misfortune happen, waits for what follows from it, and strikes just
+then. All of it is what hosts, networks and operators do: one connection stalls while others go on,
+a process dies or stands still, a disk is replaced, somebody moves a lead.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TOPIC = "story"
 SPAN_S = 13.0
-"""So long after it was laid a trap is over."""
+"""So long after it was aimed one is over."""
 DELAY_S = 0.9
 """Of a leader's word: its follower is back and registered by then, and nobody is suspected."""
 OUTDATED_S = 5.0
@@ -42,7 +42,7 @@ class Growth(NamedTuple):
 Ending = Callable[[Growth], None]
 
 
-class Traps:
+class TargetedFaults:
     def __init__(self, world: "ClusterWorld", faults: "Faults") -> None:
         self.world = world
         self.faults = faults
@@ -50,12 +50,12 @@ class Traps:
         self.watch: Watch | None = None
         self._mourned: TopicPartition | None = None
 
-    def lay(self) -> None:
+    def aim(self) -> None:
         """One of them, if all replicas are in sync."""
         if self.world.calm or not all(map(self.faults.is_whole, self.world.members.values())):
             return
-        traps = ((5, self._grow), (3, self._succeed), (3, self._move), (1, self.faults.fall))
-        (chosen,) = self.rng.choices([each for _, each in traps], [weight for weight, _ in traps])
+        kinds = ((5, self._grow), (3, self._succeed), (3, self._move), (1, self.faults.fall))
+        (chosen,) = self.rng.choices([each for _, each in kinds], [weight for weight, _ in kinds])
         chosen()
 
     def _wait(self, watch: Watch, seconds: float) -> None:
@@ -110,7 +110,7 @@ class Traps:
             return
         self._mourned = None
         for member in self.world.members.values():
-            if member.life.alive and self.faults.leads(member, where):
+            if member.process.alive and self.faults.leads(member, where):
                 self.faults.strike_anyway(member, 2.5, power=False)
                 self._wait(lambda heir: self._grows(heir, self._strand_heir), SPAN_S)
                 return
@@ -125,7 +125,7 @@ class Traps:
             joining, third = (m for m in self.world.members.values() if m is not member)
             if joining.id not in new:
                 joining, third = third, joining
-            if joining.id in new and joining.life.alive:
+            if joining.id in new and joining.process.alive:
                 ending(Growth(replica.topic_partition, member, joining, third))
                 return True
         return False
@@ -189,7 +189,7 @@ class Traps:
         alone = self.rng.random() < 0.75
 
         def strike() -> None:
-            if self.faults.is_whole(third) and not third.life.paused:
+            if self.faults.is_whole(third) and not third.process.paused:
                 self.faults.strike_anyway(leader, 1.0, power=False)
                 if alone:
                     self.faults.stop(third, STANDSTILL_S)

@@ -1,4 +1,4 @@
-"""One life in one of the worlds, by its seed; many of them in several processes."""
+"""One run in one of the worlds, by its seed; many of them in several processes."""
 
 import gc
 import logging
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import NamedTuple
+
+from ottla.simulation.engine.violation import Violation
 
 
 class World(StrEnum):
@@ -18,11 +20,11 @@ class World(StrEnum):
 SECONDS = {World.CLUSTER: 45.0, World.QUORUM: 60.0, World.GROUPS: 40.0, World.TRANSACTIONS: 20.0}
 """Virtual seconds of faults, where nothing else is said. Those of clusters are mended after that
 for another fifteen."""
-LIVES_PER_COLLECTION = 10
-"""Of garbage: most of what a life makes goes by itself, the rest is some megabytes."""
+RUNS_PER_COLLECTION = 10
+"""Of garbage: most of what a run makes goes by itself, the rest is some megabytes."""
 
 
-class Life(NamedTuple):
+class Run(NamedTuple):
     """What came of one seed."""
 
     seed: int
@@ -31,23 +33,23 @@ class Life(NamedTuple):
     story: str
 
 
-def live(kind: World, seed: int, seconds: float | None = None) -> Life:
+def run_seed(kind: World, seed: int, seconds: float | None = None) -> Run:
     span = SECONDS[kind] if seconds is None else seconds
     with _quiet():
         match kind:
             case World.CLUSTER:
-                return live_in_cluster(seed, span)
+                return run_cluster(seed, span)
             case World.QUORUM:
-                return live_in_quorum(seed, span)
+                return run_quorum(seed, span)
             case World.GROUPS:
-                return live_in_group(seed, span)
+                return run_group(seed, span)
             case World.TRANSACTIONS:
-                return live_in_transactions(seed, span)
+                return run_transactions(seed, span)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What nodes complain of is what a life is about: its story tells it."""
+    """What nodes complain of is what a run is about: its story tells it."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -57,19 +59,19 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def living(
+def run_seeds(
     kind: World,
     seeds: Sequence[int],
     seconds: float | None = None,
     prepare: Callable[[], None] | None = None,
-) -> Iterator[Iterator[Life]]:
-    """The lives of these seeds in their order, as they come; a process for each core.
+) -> Iterator[Iterator[Run]]:
+    """The runs of these seeds in their order, as they come; a process for each core.
 
     `prepare` is called in each of the processes first.
     """
     count = len(seeds)
     if count == 1 and prepare is None:
-        yield iter([live(kind, seeds[0], seconds)])
+        yield iter([run_seed(kind, seeds[0], seconds)])
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -80,7 +82,7 @@ def living(
     )
     try:
         chunk = 1 if prepare else 1 + count // 200
-        yield pool.map(_live_apart, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
+        yield pool.map(_run_apart, [kind] * count, seeds, [seconds] * count, chunksize=chunk)
     finally:
         pool.shutdown(cancel_futures=True)  # whoever found what was searched for needs no more
 
@@ -91,17 +93,16 @@ def _begin(prepare: Callable[[], None] | None) -> None:
         prepare()
 
 
-def _live_apart(kind: World, seed: int, seconds: float | None) -> Life:
-    """Garbage is looked for between lives: what is left of one must not end within another."""
-    life = live(kind, seed, seconds)
-    if seed % LIVES_PER_COLLECTION == 0:
+def _run_apart(kind: World, seed: int, seconds: float | None) -> Run:
+    """Garbage is looked for between runs: what is left of one must not end within another."""
+    run = run_seed(kind, seed, seconds)
+    if seed % RUNS_PER_COLLECTION == 0:
         gc.collect()
-    return life
+    return run
 
 
-def live_in_cluster(seed: int, seconds: float) -> Life:
+def run_cluster(seed: int, seconds: float) -> Run:
     from ottla.simulation.cluster.world import ClusterWorld
-    from ottla.simulation.quorum.world import Violation
 
     world = ClusterWorld(seed)
     trouble = ""
@@ -115,11 +116,11 @@ def live_in_cluster(seed: int, seconds: float) -> Life:
         "logs cut": world.invariants.truncations,
         "copied": 0 if world.copies is None else world.copies.committed,
     }
-    return Life(seed, facts, trouble, "\n".join(world.story))
+    return Run(seed, facts, trouble, "\n".join(world.story))
 
 
-def live_in_quorum(seed: int, seconds: float) -> Life:
-    from ottla.simulation.quorum.world import QuorumWorld, Violation
+def run_quorum(seed: int, seconds: float) -> Run:
+    from ottla.simulation.quorum.world import QuorumWorld
 
     world = QuorumWorld.from_seed(seed)
     trouble = ""
@@ -134,11 +135,11 @@ def live_in_quorum(seed: int, seconds: float) -> Life:
         "logs cut": kept.truncations,
         "snapshots loaded": kept.snapshots_loaded,
     }
-    return Life(seed, facts, trouble, "\n".join(world.story))
+    return Run(seed, facts, trouble, "\n".join(world.story))
 
 
-def live_in_group(seed: int, seconds: float) -> Life:
-    from ottla.simulation.groups.world import GroupWorld, Violation
+def run_group(seed: int, seconds: float) -> Run:
+    from ottla.simulation.groups.world import GroupWorld
 
     world = GroupWorld(seed)
     trouble = ""
@@ -147,11 +148,11 @@ def live_in_group(seed: int, seconds: float) -> Life:
     except Violation as violation:
         trouble = str(violation)
     facts = {"moves": world.moves, "commits": world.commits}
-    return Life(seed, facts, trouble, "\n".join(world.story))
+    return Run(seed, facts, trouble, "\n".join(world.story))
 
 
-def live_in_transactions(seed: int, seconds: float) -> Life:
-    from ottla.simulation.transactions.world import TransactionWorld, Violation
+def run_transactions(seed: int, seconds: float) -> Run:
+    from ottla.simulation.transactions.world import TransactionWorld
 
     world = TransactionWorld(seed)
     trouble = ""
@@ -165,4 +166,4 @@ def live_in_transactions(seed: int, seconds: float) -> Life:
         "logs cut": sum(partition.cuts for partition in world.partitions.values()),
         "zombies": world.zombies,
     }
-    return Life(seed, facts, trouble, "\n".join(world.story))
+    return Run(seed, facts, trouble, "\n".join(world.story))

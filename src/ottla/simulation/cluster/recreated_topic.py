@@ -26,23 +26,23 @@ from ottla.wire.messages.produce import (
 )
 from ottla.wire.record_batch import NewRecord, build_batch, iterate_batches, iterate_records
 
-TOPIC = "mayfly"
+TOPIC = "recreated"
 CREATE, DELETE, PRODUCE = 7, 5, 13
 READ_BYTES = 1 << 20
-LIFE_S_MAX = 10.0
+EXISTS_S_MAX = 10.0
 
 
-class Mayfly(Client):
+class TopicRecreator(Client):
     """Makes the topic, writes its id into it, deletes it, again and again."""
 
     async def run(self) -> None:
         while not self.stopped:
             try:
-                await self._live()
+                await self._recreate()
             except (LinkLost, MalformedMessage):
                 await self.pause()
 
-    async def _live(self) -> None:
+    async def _recreate(self) -> None:
         topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=3)
         await self.cluster.ask_any(
             CreateTopicsRequest(topics=[topic]), CREATE, CreateTopicsResponse
@@ -51,7 +51,7 @@ class Mayfly(Client):
             return await self.pause()
         for _ in range(self.rng.randint(1, 3)):
             await self._write()
-        await asyncio.sleep(LIFE_S_MAX * self.rng.random())
+        await asyncio.sleep(EXISTS_S_MAX * self.rng.random())
         await self.cluster.ask_any(
             DeleteTopicsRequest(topic_names=[TOPIC], timeout_ms=1000), DELETE, DeleteTopicsResponse
         )
@@ -68,7 +68,7 @@ class Mayfly(Client):
         await self.cluster.ask_leader(0, request, PRODUCE, ProduceResponse)
 
 
-class Graves:
+class RecreatedTopicInvariants:
     """Looks into every replica of the topic for records of its predecessors."""
 
     def __init__(self, world: Teller) -> None:

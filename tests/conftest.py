@@ -1,4 +1,7 @@
-"""Which broker the tests from outside meet: `--broker kafka` asks the original, our oracle."""
+"""Which broker the tests from outside meet: `--broker kafka` asks the original, our oracle.
+
+And what every run is given: an end, and the names of what passed only at a second try.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,8 @@ settings.register_profile("ottla", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("ottla")
 
 from support.brokers import BrokerProcess, Kind, running  # noqa: E402
+from support.defects import Defects  # noqa: E402
+from support.hang_guard import HangGuard  # noqa: E402
 from support.homes import Home  # noqa: E402
 
 
@@ -24,6 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the broker that tests/clients, tests/conformance and tests/interop meet",
     )
     parser.addoption("--kills", type=int, default=5, help="how often tests/faults kill the broker")
+    parser.addoption("--defects", metavar="FILE", help="where defects are listed, run after run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(HangGuard(config))
+    if not hasattr(config, "workerinput"):  # who distributes the tests tells of them
+        config.pluginmanager.register(Defects(config.getoption("--defects")))
 
 
 @pytest.fixture(scope="session")

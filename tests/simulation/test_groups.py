@@ -1,6 +1,5 @@
 """Groups under seeds: members come, die and miss answers, the coordinator moves, all ends well."""
 
-import logging
 import os
 from collections.abc import Callable
 from random import SystemRandom
@@ -28,7 +27,6 @@ def test_no_seed_breaks_an_invariant() -> None:
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    logging.disable(logging.CRITICAL)
     assert GroupWorld(8).run(20.0).story == GroupWorld(8).run(20.0).story
 
 
@@ -52,7 +50,6 @@ def test_a_mutant_of_streams_groups_is_found(
 
 
 def _find(draw_seed: Callable[[], int]) -> None:
-    logging.disable(logging.CRITICAL)
     for number in range(1, MUTANT_SEEDS + 1):
         try:
             GroupWorld(draw_seed()).run(SECONDS[World.GROUPS])

@@ -1,6 +1,5 @@
 """The quorum under seeds: a thousand stories that end well, and known bugs that do not."""
 
-import logging
 import os
 from random import SystemRandom
 
@@ -18,7 +17,6 @@ FEWEST_ACKNOWLEDGED = 20
 
 def live_through(seed: int) -> tuple[int, int, int]:
     """Elections, acknowledged values and cut logs of a run that keeps all invariants."""
-    logging.disable(logging.WARNING)
     lived = QuorumWorld.from_seed(seed).run(VIRTUAL_SECONDS)
     return len(lived.invariants.leaders), len(lived.acknowledged), lived.invariants.truncations
 
@@ -32,7 +30,6 @@ def test_no_seed_breaks_an_invariant() -> None:
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    logging.disable(logging.WARNING)
     assert QuorumWorld.from_seed(7).run(5.0).story == QuorumWorld.from_seed(7).run(5.0).story
 
 
@@ -40,7 +37,6 @@ def test_the_same_seed_tells_the_same_story() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    logging.disable(logging.CRITICAL)
     mutant(monkeypatch)
     draw = SystemRandom()
     for _ in range(MUTANT_SEEDS):

@@ -1,6 +1,5 @@
 """Transactions under seeds: stories that end well, and known bugs that do not."""
 
-import logging
 import os
 from random import SystemRandom
 
@@ -29,14 +28,12 @@ def test_no_seed_breaks_an_invariant() -> None:
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    logging.disable(logging.CRITICAL)
     assert TransactionWorld(8).run(10.0).story == TransactionWorld(8).run(10.0).story
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    logging.disable(logging.CRITICAL)
     mutant(monkeypatch)
     draw = SystemRandom()
     for number in range(1, MUTANT_SEEDS + 1):

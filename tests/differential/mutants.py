@@ -29,8 +29,8 @@ class Mutant(NamedTuple):
 
 MARKERS_END_EVERY_VERIFICATION = Mutant(
     "transactions",
-    "ottla.log.producers",
-    ((" and not verification.outlives_marker_of(header.producer_epoch)", ""),),
+    "ottla.log.verification",
+    ((" and not guard.outlives_marker_of(epoch)", ""),),
 )
 
 MUTANTS = {
@@ -111,8 +111,8 @@ MUTANTS = {
     ),
     "a_partition_takes_any_first_sequence": Mutant(
         "transactions",
-        "ottla.log.producers",
-        (("if verification.adds and first != 0 and is_unknown:", "if False:"),),
+        "ottla.log.verification",
+        (("if guard.adds and first != 0 and is_unknown:", "if False:"),),
     ),
     "transactions_are_listed_whatever_the_pattern": Mutant(
         "transactions",

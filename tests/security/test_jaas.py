@@ -19,9 +19,9 @@ def test_a_line_means_what_it_means_to_java(question: list[str], answer: str) ->
     line = b64decode(question[1]).decode()
     if answer.startswith("!"):
         with pytest.raises(OttlaError):
-            parse_line(line)
+            parse_line(line, "sasl.jaas.config")
     else:
-        assert shown(parse_line(line)) == answer
+        assert shown(parse_line(line, "sasl.jaas.config")) == answer
 
 
 def test_a_file_has_sections_for_listeners() -> None:

@@ -39,8 +39,8 @@ class _Token(NamedTuple):
     is_sign: bool = False  # one of `=;{}`, outside quotes
 
 
-def parse_line(text: str, option: str = "sasl.jaas.config") -> Login:
-    """The one login of a `….sasl.jaas.config`."""
+def parse_line(text: str, option: str) -> Login:
+    """The one login of a `….sasl.jaas.config`; `option` is its whole name, for errors."""
     tokens = list(_tokens(text, option))
     logins, rest = _logins(tokens, option)
     if rest or len(logins) != 1:

@@ -8,6 +8,7 @@ Differences are shrunk and told; the first of each kind in full, the others by t
 """
 
 import argparse
+import contextlib
 import sys
 import threading
 import time
@@ -22,10 +23,13 @@ from differential.areas import NAMES, area
 from differential.brokers import restartable, serving
 from differential.campaign import run_slice, show, totals
 from differential.comparing import NOTHING, Difference, Sides, compare, sides
+from differential.nodes import COUNT, clustered
 from differential.recording import record
 from differential.report import report
+from differential.running import Broker
 from differential.shrinking import shrink
-from differential.steps import Area, Restart, Sequence
+from differential.steps import Area, Kill, Restart, Sequence
+from support.brokers import Kind
 
 ROUND = 1000
 """Sequences per pair of brokers: then new ones, without the past of all those before."""
@@ -62,6 +66,13 @@ def main() -> int:
     parser.add_argument("--mode", choices=("patient", "impatient"))
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--restarts", action="store_true", help="one in the middle of each")
+    parser.add_argument(
+        "--nodes",
+        type=int,
+        choices=(1, COUNT),
+        default=1,
+        help="3: a coordinator is killed in each",
+    )
     parser.add_argument("--kinds", type=int, default=20, help="stop after so many kinds")
     parser.add_argument(
         "--past", default=NOTHING, help="a pattern: go past differences of such kinds"
@@ -74,7 +85,7 @@ def main() -> int:
     if asked.action == "totals":
         print(*totals(asked.log), sep="\n")
         return 0
-    if asked.restarts:
+    if asked.restarts or asked.nodes > 1:
         asked.mode = "patient"
     return max([act(area(name), asked) for name in asked.area or NAMES])
 
@@ -118,11 +129,18 @@ def record_area(one: Area, workers: int) -> None:
 
 
 def judge_round(one: Area, seeds: list[int], findings: Findings, asked: argparse.Namespace) -> None:
-    start = restartable if asked.restarts else serving
-    with start("kafka", one.settings) as kafka, start("ottla", one.settings) as ottla:
+    with start("kafka", one, asked) as kafka, start("ottla", one, asked) as ottla:
         both = sides(one, kafka, ottla)
         with ThreadPoolExecutor(asked.workers) as pool:
             list(pool.map(lambda seed: judge_seed(one, both, seed, findings, asked), seeds))
+
+
+def start(
+    kind: Kind, one: Area, asked: argparse.Namespace
+) -> contextlib.AbstractContextManager[Broker]:
+    if asked.nodes > 1:
+        return clustered(kind, one)
+    return (restartable if asked.restarts else serving)(kind, one.settings)
 
 
 def judge_seed(
@@ -132,8 +150,8 @@ def judge_seed(
         return
     for mode in [asked.mode] if asked.mode else one.modes:
         sequence = one.sequence(seed)
-        if asked.restarts:
-            sequence = with_restart(sequence)
+        if asked.restarts or asked.nodes > 1:
+            sequence = interrupted(sequence, Restart() if asked.restarts else Kill())
         found = compare(both, sequence, mode, asked.past)
         if found is None or not findings.add(found):
             continue
@@ -145,11 +163,11 @@ def judge_seed(
         print(report(found) + "\n", flush=True)
 
 
-def with_restart(sequence: Sequence) -> Sequence:
-    """The brokers stop and start somewhere between the first and the last quarter."""
+def interrupted(sequence: Sequence, by: Restart | Kill) -> Sequence:
+    """Somewhere between the first and the last quarter."""
     moves, quarter = sequence.moves, len(sequence.moves) // 4
     at = Random(sequence.seed).randint(quarter, len(moves) - quarter)
-    return replace(sequence, moves=(*moves[:at], Restart(), *moves[at:]))
+    return replace(sequence, moves=(*moves[:at], by, *moves[at:]))
 
 
 if __name__ == "__main__":

@@ -53,8 +53,12 @@ class Rendezvous:
     that have begun are there the broker is stopped and started. Who comes meanwhile begins when
     all of those have ended."""
 
-    def __init__(self, restart: Callable[[], None]) -> None:
+    def __init__(
+        self, restart: Callable[[], None], heal: Callable[[], None] = lambda: None
+    ) -> None:
+        """What is done when all wait, and when all of those have ended."""
         self.restart = restart
+        self.heal = heal
         self.changed = threading.Condition()
         self.running = self.waiting = self.restarts = 0
         self.is_closed = False
@@ -67,7 +71,9 @@ class Rendezvous:
     def __exit__(self, *_: object) -> None:
         with self.changed:
             self.running -= 1
-            self.is_closed = self.is_closed and self.running > 0
+            if self.is_closed and not self.running:
+                self.heal()
+                self.is_closed = False
             self._restart_if_all_wait()
             self.changed.notify_all()
 
@@ -127,9 +133,8 @@ def start_anew(broker: BrokerProcess) -> None:
     warm_up(broker.bootstrap)
 
 
-def warm_up(bootstrap: str) -> None:
+def warm_up(bootstrap: str, node_of: Callable[[Message], str] | None = None) -> None:
     """Nobody is told that a coordinator is still loading: that says nothing about answers."""
-    link = Link(bootstrap, "warm-up")
     deadline = time.monotonic() + READY_S
     finding = [
         (FindCoordinatorRequest(key_type=kind, coordinator_keys=["warm-up"]), 4)
@@ -147,7 +152,8 @@ def warm_up(bootstrap: str) -> None:
         ),
     ]
     for request, version, response in asked:
+        link = Link(bootstrap if node_of is None else node_of(request), "warm-up")
         while is_retriable(link.ask(request, version, response, READY_S)):
             assert time.monotonic() < deadline, f"{type(request).__name__} is never answered"
             time.sleep(0.02)
-    link.close()
+        link.close()

@@ -82,17 +82,25 @@ class Plan:
 
 
 def run_slice(one: Area, log: Path, seconds: float, seeds_max: int) -> Slice:
-    """As many seeds as the time allows, then what was noted, judged again."""
+    """Of an area, with brokers of its own."""
     first = next_seed(log, one.name)
-    end, began = min(first + SEEDS_MAX, FIRST_SEED + seeds_max), time.monotonic()
+    end = min(first + SEEDS_MAX, FIRST_SEED + seeds_max)
     if first >= end:
         return Slice(one.name, first, first, 0, today())
     with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
-        plan = Plan(one.name, kafka.bootstrap, ottla.bootstrap, end, began + seconds)
-        reached, suspects = ask_all(plan, first)
-        spent = time.monotonic() - began
-        done = Slice(one.name, first, reached, round(spent), today(), len(suspects))
-        confirm(one, sides(one, kafka, ottla), suspects, done)
+        return ask_slice(one, kafka, ottla, log, seconds, end)
+
+
+def ask_slice(
+    one: Area, kafka: Broker, ottla: Broker, log: Path, seconds: float, end: int
+) -> Slice:
+    """As many seeds as the time allows, then what was noted, judged again."""
+    first, began = next_seed(log, one.name), time.monotonic()
+    plan = Plan(one.name, kafka.bootstrap, ottla.bootstrap, end, began + seconds)
+    reached, suspects = ask_all(plan, first)
+    spent = time.monotonic() - began
+    done = Slice(one.name, first, reached, round(spent), today(), len(suspects))
+    confirm(one, sides(one, kafka, ottla), suspects, done)
     keep(log, done)
     return done
 
@@ -159,7 +167,7 @@ def ask_some(
         sequence = one.sequence(mine)
         for mode in one.modes:
             kafka, ottla = both.kafka(sequence, MODES[mode]), both.ottla(sequence, MODES[mode])
-            difference = first_difference(sequence, mode, kafka, ottla)
+            difference = first_difference(sequence, mode, kafka, ottla, in_a_crowd=True)
             if difference is not None and not is_only_hurry(both, difference):
                 found.put(Suspect(mine, mode, difference.kind))
 

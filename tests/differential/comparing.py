@@ -107,6 +107,7 @@ def first_difference(
     kafka: list[Comparable],
     ottla: list[Comparable],
     past: str = NOTHING,
+    in_a_crowd: bool = False,
 ) -> Difference | None:
     """A step of which Kafka's answer is None, because it varies, does not count."""
     for number, step in enumerate(sequence.moves):
@@ -117,7 +118,7 @@ def first_difference(
             for leaf in differences(kafka[number], ottla[number])
             if mode == "patient" or not is_a_matter_of_time(leaf)
         ]
-        lines = [(leaf, line_of(step, leaf, kafka[number])) for leaf in leaves]
+        lines = [(leaf, line_of(step, leaf, kafka[number], in_a_crowd)) for leaf in leaves]
         if left := tuple(leaf for leaf, line in lines if line is None):
             found = Difference(sequence, mode, number, left, kafka, ottla)
             if not re.search(past, found.kind):

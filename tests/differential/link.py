@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -136,8 +136,8 @@ class Links:
     """Connections to one broker that one run after another uses: to open one costs Kafka more than
     most requests."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, connect: Callable[[str], Link]) -> None:
+        self.connect = connect
         self.lock = threading.Lock()
         self.free: list[tuple[float, Link]] = []
 
@@ -145,7 +145,7 @@ class Links:
         with self.lock:
             since, link = self.free.pop() if self.free else (0.0, None)
         if link is None or time.monotonic() - since > IDLE_S_MAX:
-            return Link(self.bootstrap, client_id)
+            return self.connect(client_id)
         link.client_id = client_id.encode()
         return link
 

@@ -9,14 +9,14 @@ between two runs has none. Where Ottla is known to differ, the answers end befor
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zlib import crc32
 
 from differential.comparable import Comparable, text
 from differential.comparing import KAFKA_AGAIN, Difference, Runner, Sides, first_difference, steady
 from differential.running import patient
-from differential.steps import Area, Sequence
+from differential.steps import Area, Sequence, Step
 
 FOLDER = Path(__file__).with_name("recorded")
 BYTES_MAX = 220_000
@@ -81,7 +81,7 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     opened = size = 0
     with ThreadPoolExecutor(workers) as pool:
         drawn = [area.sequence(seed) for seed in (*area.also, *range(area.seeds_in_tests))]
-        for one in pool.map(lambda sequence: look(both, sequence), drawn):
+        for one in pool.map(lambda sequence: look(area, both, sequence), drawn):
             known = len(values.lines)
             row = [None if answer is None else values.number(answer) for answer in one.answers]
             line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
@@ -99,23 +99,36 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     return len(seeds), opened
 
 
-def look(both: Sides, sequence: Sequence) -> Recorded:
+def look(area: Area, both: Sides, sequence: Sequence) -> Recorded:
     """Where Ottla differs Kafka is asked more often: its answer may be one of several."""
-    answers = steady(both.kafka(sequence, patient), both.kafka(sequence, patient))
+    answers = asked_again(area, both, sequence, both.kafka(sequence, patient), 1)
+    if area.kafka_varies:
+        answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN // 2)
     found = differs(sequence, answers, both.ottla)
     if found is not None:
-        for _ in range(KAFKA_AGAIN):
-            answers = steady(answers, both.kafka(sequence, patient))
+        answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN)
         found = differs(sequence, answers, both.ottla)
     kept = answers if found is None else answers[: found.at]
     said = None if found is None else found.kind
     return Recorded(sequence.seed, fingerprint(sequence), kept, said)
 
 
+def asked_again(
+    area: Area, both: Sides, sequence: Sequence, answers: list[Comparable], times: int
+) -> list[Comparable]:
+    """What stays the same; only the beginning of it where all that follows may hang on a coin."""
+    for _ in range(times):
+        answers = steady(answers, both.kafka(sequence, patient)[: len(answers)])
+    steps = enumerate(zip(sequence.moves, answers, strict=False))
+    varied = (n for n, (move, said) in steps if isinstance(move, Step) and said is None)
+    return answers[: next(varied, len(answers))] if area.kafka_varies else answers
+
+
 def differs(sequence: Sequence, kafka: list[Comparable], ottla: Runner) -> Difference | None:
     """The first difference that is there twice."""
+    asked = replace(sequence, moves=sequence.moves[: len(kafka)])
     for _ in range(2):
-        found = first_difference(sequence, "patient", kafka, ottla(sequence, patient))
+        found = first_difference(asked, "patient", kafka, ottla(asked, patient))
         if found is None:
             return None
     return found

@@ -3,16 +3,17 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 from differential.comparable import Comparable, Comparer, leaves, text
 from differential.link import SILENT, Answer, Link, Links, codes
-from differential.steps import RETRIABLE, Area, Pause, Restart, Sequence, Step, Topic
-from differential.symbols import Bindings, Name, resolve
+from differential.steps import RETRIABLE, Area, Kill, Pause, Restart, Sequence, Step, Topic
+from differential.symbols import Bindings, Name
 from differential.worlds import Worlds, effects, is_led
 from ottla.wire.message import Message
 
-ANSWER_S = 6.0
+ANSWER_S = 15.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
 BLOCKED_S = 0.02
 """For a step that others have to release: long enough that the broker has it before they ask."""
@@ -22,7 +23,7 @@ SETTLED_S = 0.02
 SETTLED_TIMES = 3
 
 NOT_ASKED = "not asked"
-CUT_OFF = "cut off by a restart"
+CUT_OFF = "cut off by a restart or a kill"
 
 Patience = Callable[[int], bool]
 """Whether the step of this number waits out what is retriable."""
@@ -49,12 +50,20 @@ class Restarting(Protocol):
 class Broker:
     """One broker as runs know it: where it is, and what they leave there for each other."""
 
-    def __init__(self, bootstrap: str, restarting: Restarting | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        restarting: Restarting | None = None,
+        connect: Callable[[str], Link] | None = None,
+        replicas: list[int] | None = None,
+    ) -> None:
+        """`connect` and `replicas` where it is several nodes: a connection to whichever is to be
+        asked, and where partitions are."""
         self.bootstrap = bootstrap
         self.restarting = restarting
         """Where runs have it stopped and started."""
-        self.links = Links(bootstrap)
-        self.worlds = Worlds(bootstrap)
+        self.links = Links(connect or partial(Link, bootstrap))
+        self.worlds = Worlds(bootstrap, replicas)
 
     @contextlib.contextmanager
     def world(self, area: Area, sequence: Sequence) -> Iterator[Bindings]:
@@ -127,7 +136,7 @@ class Run:
             if isinstance(move, Pause):
                 time.sleep(move.milliseconds / 1000)
                 self.lasting = True
-            elif isinstance(move, Restart):
+            elif isinstance(move, Restart | Kill):
                 self.start_anew()
             elif move.observes and number < last and not self.patience(number):
                 self.told[number] = NOT_ASKED
@@ -152,7 +161,7 @@ class Run:
         self.release(step.connection)
         self.lasting |= step.api in self.area.lasting
         link = self.link(step.connection)
-        request = resolve(step.request, self.bindings)
+        request = step.filled(self.bindings)
         if step.blocks:
             link.send(request, step.version, step.response)
             self.blocked[step.connection] = (number, step, request)

@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 
-from differential.symbols import told
+from differential.symbols import Bindings, Filling, filling, told
 from ottla.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -42,6 +43,15 @@ class Step:
     def api(self) -> str:
         return type(self.request).__name__.removesuffix("Request")
 
+    def filled(self, bindings: Bindings) -> Message:
+        """The request as one side is asked it."""
+        request: Message = self.request if self.fill is None else self.fill(bindings)
+        return request
+
+    @cached_property
+    def fill(self) -> Filling | None:
+        return filling(self.request)
+
     @property
     def response(self) -> type[Message]:
         module = sys.modules[type(self.request).__module__]
@@ -74,6 +84,16 @@ class Restart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Kill:
+    """The node that coordinates, one of several, is killed; the others go on."""
+
+    connection: str = ""
+
+    def __str__(self) -> str:
+        return "(the coordinator is killed)"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Topic:
     """A topic that is there before the first step; `topic_id(name)` is its id."""
 
@@ -84,7 +104,7 @@ class Topic:
     """Made only for sequences that speak of it."""
 
 
-Move = Step | Pause | Restart
+Move = Step | Pause | Restart | Kill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +137,9 @@ class Area:
     """How many sequences a campaign asks at a time."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
+    kafka_varies: bool = False
+    """Its answers hang on time, or on ids that it draws: a recording asks it more often, and ends
+    where it has varied."""
     also: tuple[int, ...] = ()
     """Seeds beyond those that once found something: they are recorded first."""
     shares_topics: bool = False

@@ -7,7 +7,9 @@ was refused or dropped, stands for its `otherwise`, the same on both sides.
 
 import string
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ottla.wire.message import Message
@@ -35,6 +37,9 @@ class Bindings:
         values = self.told.setdefault(key, [])
         if value not in NOT_TOLD and (not values or values[-1] != value):
             values.append(value)
+
+
+Filling = Callable[[Bindings], Any]
 
 
 class Symbol(Protocol):
@@ -106,14 +111,36 @@ def topic_id(name: str) -> Ref:
 
 def resolve(value: Any, bindings: Bindings) -> Any:
     """The same value with every symbol inside replaced."""
+    fill = filling(value)
+    return value if fill is None else fill(bindings)
+
+
+def filling(value: Any) -> Filling | None:
+    """What puts one side's values into a drawn one; None where there is no symbol inside."""
     if isinstance(value, Name | Ref | Made):
-        return value.value(bindings)
+        return value.value
     if isinstance(value, Message):
-        inside = {name: resolve(getattr(value, name), bindings) for name in value.__struct_fields__}
-        return type(value)(**inside)
+        named = [(name, filling(getattr(value, name))) for name in value.__struct_fields__]
+        fields = [(name, fill) for name, fill in named if fill is not None]
+        return partial(filled_message, value, fields) if fields else None
     if isinstance(value, list):
-        return [resolve(each, bindings) for each in value]
-    return value
+        fills = [filling(each) for each in value]
+        return partial(filled_list, value, fills) if any(fills) else None
+    return None
+
+
+def filled_message(
+    drawn: Message, fields: list[tuple[str, Filling]], bindings: Bindings
+) -> Message:
+    filled = copy(drawn)
+    for name, fill in fields:
+        setattr(filled, name, fill(bindings))
+    return filled
+
+
+def filled_list(drawn: list[Any], fills: list[Filling | None], bindings: Bindings) -> list[Any]:
+    pairs = zip(drawn, fills, strict=True)
+    return [each if fill is None else fill(bindings) for each, fill in pairs]
 
 
 def told(value: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from differential.allowed import line_of
 from differential.brokers import Rendezvous
 from differential.campaign import FIRST_SEED, Slice, Suspect, keep, next_seed, totals
 from differential.comparable import Comparable, Comparer, differences
@@ -16,6 +17,7 @@ from ottla.errors import ErrorCode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from ottla.wire.messages.produce import ProduceRequest
 
 AREA = Area(name="made-up", draw=lambda random: [])
 NONE = {"error_code": "NONE"}
@@ -165,6 +167,31 @@ def test_runs_that_share_a_broker_wait_for_one_restart() -> None:
         before, after = told[:at].count("before"), told[:at].count("after")
         assert said != "after" or "restart" in told[:at]
         assert said != "restart" or before > after
+
+
+def test_what_was_killed_comes_back_before_others_begin() -> None:
+    told: list[str] = []
+    rendezvous = Rendezvous(lambda: told.append("kill"), lambda: told.append("heal"))
+
+    def run(_: int) -> None:
+        with rendezvous:
+            told.append("begin")
+            rendezvous.wait()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(run, range(9)))
+    assert told.count("heal") == told.count("kill") >= 3
+    is_dead = False
+    for said in told:
+        assert said != "begin" or not is_dead
+        is_dead = said == "kill" or (is_dead and said != "heal")
+
+
+def test_where_all_ask_at_once_an_answer_may_be_meant_for_another() -> None:
+    asked = Step(request=ProduceRequest(), version=9)
+    leaf = ("error_code", "TRANSACTION_ABORTABLE", "INVALID_TXN_STATE")
+    assert line_of(asked, leaf, {}, in_a_crowd=True) is not None
+    assert line_of(asked, leaf, {}) is None
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from ottla.wire.messages.create_partitions import (
     CreatePartitionsResponse,
 )
 from ottla.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
@@ -56,8 +57,10 @@ def new_prefix() -> str:
 class Worlds:
     """Of one broker."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, replicas: list[int] | None = None) -> None:
         self.bootstrap = bootstrap
+        self.replicas = replicas
+        """Of every partition, where there are several nodes."""
         self.lock = threading.Lock()
         self.ready: dict[Topics, list[Bindings]] = {}
         self.done: list[str] = []
@@ -104,19 +107,23 @@ class Worlds:
         link.ask(request, 6, DeleteTopicsResponse, WORLD_S)
         link.close()
 
+    def creatable(self, prefix: str, topic: Topic) -> CreatableTopic:
+        places = range(topic.partitions) if self.replicas else ()
+        return CreatableTopic(
+            name=prefix + topic.name,
+            num_partitions=-1 if self.replicas else topic.partitions,
+            replication_factor=-1 if self.replicas else 1,
+            assignments=[
+                CreatableReplicaAssignment(partition_index=n, broker_ids=self.replicas or [])
+                for n in places
+            ],
+            configs=[CreatableTopicConfig(name=n, value=v) for n, v in topic.configs.items()],
+        )
+
     def made(self, topics: Topics, count: int) -> list[Bindings]:
         worlds = {(one := Bindings(new_prefix())).prefix: one for _ in range(count)}
         link = Link(self.bootstrap, "world")
-        wanted = [
-            CreatableTopic(
-                name=prefix + topic.name,
-                num_partitions=topic.partitions,
-                replication_factor=1,
-                configs=[CreatableTopicConfig(name=n, value=v) for n, v in topic.configs.items()],
-            )
-            for prefix in worlds
-            for topic in topics
-        ]
+        wanted = [self.creatable(prefix, topic) for prefix in worlds for topic in topics]
         request = CreateTopicsRequest(topics=wanted, timeout_ms=10_000)
         reply = link.ask(request, 7, CreateTopicsResponse, WORLD_S)
         assert isinstance(reply, CreateTopicsResponse), reply

@@ -410,4 +410,5 @@ AREA = Area(
     },
     shares_topics=True,
     modes=("patient",),
+    kafka_varies=True,
 )

@@ -503,4 +503,5 @@ AREA = Area(
     modes=("patient",),
     keeps_connections=False,  # who goes releases what it had acquired
     seeds_in_tests=60,
+    kafka_varies=True,
 )

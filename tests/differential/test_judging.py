@@ -11,7 +11,7 @@ from differential.comparable import Comparable, Comparer, differences
 from differential.comparing import Sides, compare
 from differential.running import Patience
 from differential.shrinking import shrink
-from differential.steps import Area, Pause, Restart, Sequence, Step
+from differential.steps import Area, Move, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
 from ottla.errors import ErrorCode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
@@ -32,7 +32,7 @@ def sequence(*generations: int) -> Sequence:
     return Sequence(area="made-up", seed=0, moves=moves)
 
 
-def generation(move: Step | Pause | Restart) -> int:
+def generation(move: Move) -> int:
     assert isinstance(move, Step)
     assert isinstance(move.request, HeartbeatRequest)
     return move.request.generation_id

@@ -1,10 +1,15 @@
 """What the person at the terminal sees, as text. No Spark: progress is told as Spark would."""
 
+import importlib
 import io
+from types import SimpleNamespace
 
+import pytest
 from rich.console import Console
 
 from ottla.pipelines import App, json
+from ottla.pipelines.lifecycle.handle import interactive
+from ottla.pipelines.lifecycle.pictures import notebook_view
 from ottla.pipelines.lifecycle.progress import Recorder
 from ottla.pipelines.lifecycle.status import Status
 from ottla.pipelines.lifecycle.views import Lines, catch_up_line, render
@@ -84,3 +89,15 @@ def test_rows_that_were_dropped_for_want_of_a_key_are_told() -> None:
     console = Console(width=140, file=io.StringIO(), record=True)
     console.print(render(found))
     assert "no key" in console.export_text()
+
+
+def test_a_process_that_runs_notebooks_is_none_and_a_kernel_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ipython = importlib.import_module("IPython")
+    importlib.import_module("ipykernel")  # as whoever starts kernels does
+    assert notebook_view() is None
+    assert not interactive()
+    monkeypatch.setattr(ipython, "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    assert notebook_view() is not None
+    assert interactive()

@@ -143,4 +143,6 @@ class Running:
 
 def interactive() -> bool:
     """Whether a person types into this process: then it must be able to end at any time."""
-    return hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    from ottla.pipelines.lifecycle.pictures import in_notebook
+
+    return hasattr(sys, "ps1") or in_notebook()

@@ -70,9 +70,14 @@ class NotebookView:
 
 def notebook_view() -> "NotebookView | None":
     """A view for the notebook that this process belongs to, if it does."""
-    if "ipykernel" not in sys.modules:
-        return None
-    return NotebookView(importlib.import_module("IPython.display"))
+    return NotebookView(importlib.import_module("IPython.display")) if in_notebook() else None
+
+
+def in_notebook() -> bool:
+    """Whether this process is a notebook's kernel. Who runs notebooks has loaded ipykernel, too."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None
 
 
 def status_html(status: Status) -> str:

@@ -37,7 +37,7 @@ from ottla.pipelines.lifecycle.brokers import create, describe
 from ottla.pipelines.lifecycle.progress import Listener, Recorder
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic, topic_names, wanted
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 from ottla.testing.node import Node
 
 JOBS = ("filter", "count", "join", "window")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ottla import testing
     from ottla.pipelines.api.app import App
     from ottla.pipelines.engine.batch import read
-    from ottla.pipelines.runtime.spark import spark_session
+    from ottla.pipelines.runtime.sessions import spark_session
     from ottla.testing.node import Node
 
 __all__ = ["App", "Node", "__version__", "read", "spark_session", "testing"]
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> object:
 
         return App
     if name == "spark_session":
-        from ottla.pipelines.runtime.spark import spark_session
+        from ottla.pipelines.runtime.sessions import spark_session
 
         return spark_session
     if name == "read":

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 
 
 @pytest.fixture(scope="session", autouse=True)

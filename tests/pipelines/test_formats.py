@@ -13,7 +13,7 @@ from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.row_format import Kept, Row
 from ottla.pipelines.planning.signatures import plain
 from ottla.pipelines.planning.stages import may_fail
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.where import here
 
 PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ottla.pipelines.engine.joins import STREAM, TABLE
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 
 HISTORIES = 300
 HEADERS = "array<struct<key: string, value: binary>>"

@@ -9,7 +9,7 @@ import pytest
 from pyspark import cloudpickle
 
 from ottla.pipelines import App, DefinitionError, hopping, json, session, sliding, tumbling
-from ottla.pipelines.engine.sessions import Session, Sessions
+from ottla.pipelines.engine.session_windows import Session, Sessions
 from ottla.pipelines.planning.explain import explain
 from ottla.pipelines.planning.manifest import compare, describe
 from ottla.pipelines.planning.plan import make_plan

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from ottla.pipelines import App
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 
 ROWS = 5
 BATCH = 1 << 40  # Java gets smaller numbers as an Integer

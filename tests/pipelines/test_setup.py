@@ -10,9 +10,9 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.lifecycle.state import Generations
-from ottla.pipelines.runtime import jars
+from ottla.pipelines.runtime import jars, sessions
 from ottla.pipelines.runtime.java import find_java
-from ottla.pipelines.runtime.spark import SparkSettings, configuration
+from ottla.pipelines.runtime.sessions import SparkSettings, configuration
 from ottla.pipelines.runtime.storage import LocalStorage
 
 
@@ -76,8 +76,8 @@ def test_a_cached_jar_whose_bytes_changed_is_fetched_again(
 
 
 def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ottla.pipelines.runtime.spark.connector_jars", lambda: (Path("/a.jar"),))
-    monkeypatch.setattr("ottla.pipelines.runtime.spark.compiled_jar", lambda: Path("/ours.jar"))
+    monkeypatch.setattr(sessions, "connector_jars", lambda: (Path("/a.jar"),))
+    monkeypatch.setattr(sessions, "compiled_jar", lambda: Path("/ours.jar"))
     chosen = configuration(SparkSettings(parallelism=3, master="spark://host:7077"))
     assert chosen["spark.sql.shuffle.partitions"] == "3"
     assert chosen["spark.sql.adaptive.enabled"] == "false"
@@ -104,7 +104,7 @@ def test_a_frame_in_the_file_starts_spark_with_the_page_and_the_log_of_the_run(
         asked.append(settings)
         raise OttlaError("enough seen")
 
-    monkeypatch.setattr("ottla.pipelines.runtime.spark.session", session)
+    monkeypatch.setattr(sessions, "session", session)
     said = RunOptions(ui=True, state=tmp_path, conf={"spark.x": "run"})
     monkeypatch.setattr("ottla.pipelines.engine.choosing._prepared", said)
     of_app = {"spark.x": "app", "spark.y": "app"}

@@ -7,7 +7,7 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.pipelines.lifecycle.state import Generations
 from ottla.pipelines.planning.manifest import Manifest
-from ottla.pipelines.runtime.spark import session
+from ottla.pipelines.runtime.sessions import session
 from ottla.pipelines.runtime.storage import HadoopStorage, LocalStorage, Storage, open_storage
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ottla.pipelines import App, json, sliding, tumbling
 from ottla.pipelines.formats import values
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(600)]

@@ -67,7 +67,7 @@ def test_a_day_of_a_zone_is_one_window_however_long_it_is(
     from pyspark.sql import functions as F
 
     from ottla.pipelines.engine.zoned import windows as sql_of
-    from ottla.pipelines.runtime.spark import session
+    from ottla.pipelines.runtime.sessions import session
 
     spark = session()
     for seed, zone in enumerate(ZONES):

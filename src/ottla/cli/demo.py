@@ -80,7 +80,7 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
     need_extra()
     from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.lifecycle.showcase import run_showcase
-    from ottla.pipelines.runtime.spark import stop as stop_spark
+    from ottla.pipelines.runtime.sessions import stop as stop_spark
 
     find_java()  # says what to install before anything has started
     for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script

@@ -82,7 +82,7 @@ def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[App
     from ottla.pipelines.lifecycle.application_file import load_app
     from ottla.pipelines.lifecycle.brokers import describe
     from ottla.pipelines.lifecycle.state import Generations
-    from ottla.pipelines.runtime.spark import session
+    from ottla.pipelines.runtime.sessions import session
     from ottla.pipelines.runtime.storage import open_storage, state_folder
 
     definition = aimed(load_app(file).definition(), target)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.engine.options import RunOptions
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

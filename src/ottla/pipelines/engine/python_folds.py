@@ -15,7 +15,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from ottla.pipelines.engine.keyed import ONE_ROW
-from ottla.pipelines.engine.sessions import Session, Sessions
+from ottla.pipelines.engine.session_windows import Session, Sessions
 from ottla.pipelines.runtime.failures import UserCodeError, told_in_a_line
 
 Fields = dict[str, Any]

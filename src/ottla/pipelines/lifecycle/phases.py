@@ -26,7 +26,7 @@ from ottla.pipelines.lifecycle.watching import Watcher
 from ottla.pipelines.planning.plan import Plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.failures import cause
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from ottla.pipelines.lifecycle.upgrading import (
 )
 from ottla.pipelines.planning.plan import Plan, renamed
 from ottla.pipelines.planning.topics import Cluster, topic_names, wanted
-from ottla.pipelines.runtime import spark as sessions
+from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.storage import HadoopPath, open_storage
 
 if TYPE_CHECKING:

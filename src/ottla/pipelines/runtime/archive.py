@@ -1,7 +1,7 @@
 """Run as a program: makes the class-data archive that halves Spark's start.
 
 It starts a session as an application would, runs a small query so that the usual classes are
-loaded, and lets the JVM write them down as it exits. Started by `spark.make_archive_in_background`.
+loaded, and lets the JVM write them down as it exits. Started in the background by `sessions`.
 """
 
 import os
@@ -24,7 +24,7 @@ def main(target: Path, lock: Path) -> None:
 
 
 def _exercise() -> None:
-    from ottla.pipelines.runtime import spark as sessions
+    from ottla.pipelines.runtime import sessions
 
     spark = sessions.session(sessions.SparkSettings(name="class-data archive", ui=True))
     with tempfile.TemporaryDirectory(prefix="ottla-archive-") as folder:

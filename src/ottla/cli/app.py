@@ -16,6 +16,7 @@ from ottla.cli import (
     log,
     pipeline,
     produce,
+    registry,
     simulate,
     table,
     topic,
@@ -46,6 +47,7 @@ app.command()(simulate.simulate)
 app.command("run")(run_application)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(table.app, name="table")
+app.add_typer(registry.app, name="registry")
 
 
 @app.callback(invoke_without_command=True)

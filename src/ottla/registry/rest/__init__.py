@@ -1,0 +1,1 @@
+"""The REST interface: paths, bodies and answers. What they mean is decided elsewhere."""

@@ -1,0 +1,111 @@
+"""One registry, from its settings to its end."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from ottla.client.connection import Connection, read_connection
+from ottla.client.properties import Property
+from ottla.ports.network import own_name
+from ottla.registry.leadership import PROTOCOL, PROTOCOL_TYPE, Identity, Leadership
+from ottla.registry.rest.application import Routes
+from ottla.registry.service import Memory, Service
+from ottla.registry.settings import Settings
+from ottla.serving.election import Election, Group
+from ottla.serving.http import listen, serving
+from ottla.serving.topic_state import TopicState
+
+_log = logging.getLogger(__name__)
+_ANY_HOST = ("0.0.0.0", "::", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    service: Service
+    urls: tuple[str, ...]
+
+
+def connection_of(settings: Settings) -> Connection:
+    said = [Property(one.name, one.value, one.origin) for one in settings.client]
+    bootstrap = settings["kafkastore.bootstrap.servers"]
+    if bootstrap:  # Confluent's registry writes the protocol before each of them
+        bootstrap = ",".join(one.partition("://")[2] or one for one in bootstrap.split(","))
+    return read_connection(bootstrap, options=said)
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, connection: Connection) -> AsyncIterator[Running]:
+    """Serves when the block begins; has left the group and answered everybody when it ends."""
+    with contextlib.ExitStack() as sockets:
+        listeners = [sockets.enter_context(listen(host, port)) for host, port in settings.addresses]
+        addresses = [
+            (host, listener.getsockname()[1])
+            for (host, _), listener in zip(settings.addresses, listeners, strict=True)
+        ]
+        memory = Memory(settings["schema.compatibility.level"].value)
+        topic = TopicState(
+            connection,
+            settings["kafkastore.topic"],
+            memory.apply,
+            memory.reset,
+            replicas=settings["kafkastore.topic.replication.factor"],
+            timeout_s=settings.seconds("kafkastore.timeout.ms"),
+            init_timeout_s=settings.seconds("kafkastore.init.timeout.ms"),
+        )
+        async with topic:
+            gc.freeze()
+            leadership = Leadership(topic, _identity(settings, addresses[0]))
+            service = Service(settings, memory, topic, leadership)
+            application = Routes(service).application()
+            async with (
+                serving(application, listeners),
+                Election(connection, _group(settings), leadership),
+            ):
+                urls = tuple(f"http://{_shown(host)}:{port}" for host, port in addresses)
+                yield Running(service, urls)
+
+
+def _identity(settings: Settings, address: tuple[str, int]) -> Identity:
+    host, port = address
+    if host in _ANY_HOST:
+        host = own_name()
+    return Identity(
+        settings["host.name"] or host,
+        settings["host.port"] or port,
+        settings["leader.eligibility"],
+    )
+
+
+def _group(settings: Settings) -> Group:
+    return Group(
+        settings["schema.registry.group.id"],
+        PROTOCOL_TYPE,
+        PROTOCOL,
+        session_s=settings.seconds("kafkagroup.session.timeout.ms"),
+        rebalance_s=settings.seconds("kafkagroup.rebalance.timeout.ms"),
+        heartbeat_s=settings.seconds("kafkagroup.heartbeat.interval.ms"),
+    )
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+async def serve_until_stopped(settings: Settings, say: Callable[[str], None]) -> None:
+    """SIGTERM and SIGINT stop it."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    connection = connection_of(settings)
+    async with running(settings, connection) as registry:
+        topic = settings["kafkastore.topic"]
+        say(
+            f"Schema registry at {', '.join(registry.urls)}, "
+            f"kept in topic {topic} at {connection.bootstrap}."
+        )
+        await stop.wait()

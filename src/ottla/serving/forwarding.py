@@ -1,0 +1,37 @@
+"""Handing a request on to the process that leads, and its answer back."""
+
+import asyncio
+import http.client
+from urllib.parse import urlsplit
+
+from ottla.serving.http import Reply
+from ottla.serving.routing import Asked
+
+FORWARDED = "x-forward"
+"""The header of a request that was handed on: it is not handed on again."""
+_PASSED = ("accept", "authorization", "content-type")
+
+
+async def forward(asked: Asked, leader: str, timeout_s: float) -> Reply:
+    """OSError where the leader does not answer."""
+    return await asyncio.to_thread(_exchange, asked, leader, timeout_s)
+
+
+def _exchange(asked: Asked, leader: str, timeout_s: float) -> Reply:
+    place = urlsplit(leader)
+    connection = http.client.HTTPConnection(
+        place.hostname or "", place.port or 80, timeout=timeout_s
+    )
+    headers = {name: asked.headers[name] for name in _PASSED if name in asked.headers}
+    path = asked.path + (f"?{asked.query}" if asked.query else "")
+    try:
+        connection.request(
+            asked.method, path, body=asked.body or None, headers={**headers, "X-Forward": "true"}
+        )
+        answer = connection.getresponse()
+        body = answer.read()
+        return Reply(answer.status, body or None, answer.getheader("content-type"))
+    except http.client.HTTPException as error:
+        raise OSError(f"{leader} answers nonsense: {error!r}") from None
+    finally:
+        connection.close()

@@ -197,7 +197,7 @@ class Parser:
         )
         if found.full_name in PRIMITIVES:
             raise NotAvro(f"Schemas may not be named after primitives: {found.full_name}")
-        found.aliases = tuple(_full(alias, space) for alias in _aliases(tree))
+        found.aliases = tuple(dict.fromkeys(_full(alias, space) for alias in _aliases(tree)))
         return found
 
     def _define(self, found: Type) -> Type:

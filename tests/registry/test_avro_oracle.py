@@ -12,6 +12,7 @@ import pytest
 from ottla.registry.avro.compatibility import Ambiguous, differences
 from ottla.registry.avro.parsing import NotAvro, parse
 from ottla.registry.avro.text import canonical_text
+from ottla.registry.avro.tree import Type
 from registry.drawn_avro import Draw
 
 pyspark = pytest.importorskip("pyspark")
@@ -39,7 +40,7 @@ def ask_java(pairs: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def our_answer(reader: Any, writer: Any) -> Any:
-    parsed = []
+    parsed: list[Type | None] = []
     for one in (reader, writer):
         try:
             parsed.append(parse(json.dumps(one), {}))

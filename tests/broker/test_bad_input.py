@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ottla.broker.api import Listeners, apis, load
-from ottla.broker.dispatch import BadRequest, Dispatcher
+from ottla.broker.dispatch import BadRequest
 from ottla.broker.transport.context import Peer
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.framing import FrameAssembler, FrameTooLong
@@ -71,7 +71,7 @@ def test_garbage_never_gets_past_dispatch_as_anything_but_a_reply_or_a_refusal(
 ) -> None:
     async def scenario() -> None:
         async with serving() as asking:
-            dispatcher = Dispatcher(asking.broker, Listeners.BROKER)
+            dispatcher = asking.dispatcher
             peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
 
             @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))

@@ -5,16 +5,19 @@ from typing import Any
 import pytest
 
 from ottla.broker import dispatch
-from ottla.broker.access import Operation, Resource
+from ottla.broker.access import Access, Operation, Resource, Unrestricted
 from ottla.broker.api import Listeners, apis, load
-from ottla.broker.dispatch import BadRequest
-from ottla.broker.transport.context import RequestContext
+from ottla.broker.dispatch import BadRequest, Dispatcher
+from ottla.broker.transport.context import Peer, RequestContext
 from ottla.broker.transport.pending_reply import ConnectionLost
 from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.message import Message
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsRequest
+from support.frames import frame_of, read_reply
+from support.services import cluster_services, cluster_view
 
 
 def test_a_refusal_fills_the_place_that_the_response_has_for_it() -> None:
@@ -50,39 +53,37 @@ class Refusing:
         return False
 
 
-def test_who_may_not_ask_at_all_is_refused_before_anything_is_done(serving: Any, run: Any) -> None:
-    async def live() -> None:
-        async with serving() as asking:
-            asking.broker.access = access = Refusing()
-            answer = await asking.ask(DescribeLogDirsRequest(), 4)
-            assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-            assert access.asked == [
-                ("User:ANONYMOUS", Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster")
-            ]
-
-    run(live())
+def asked_of(access: Access, request: Message, version: int, peer: Peer | None = None) -> Any:
+    """The answer of a listener that knows an empty cluster, and nothing else."""
+    services = cluster_services(cluster_view(access=access))
+    dispatcher = Dispatcher(Listeners.BROKER, {"cluster": lambda: services}, access)
+    peer = peer or Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
+    reply = dispatcher.take(frame_of(request, version), peer)
+    assert isinstance(reply, list)
+    return read_reply(request, version, b"".join(reply))
 
 
-def test_authorized_operations_are_those_that_are_allowed(serving: Any, run: Any) -> None:
-    async def live() -> None:
-        async with serving() as asking:
-            request = DescribeClusterRequest(include_cluster_authorized_operations=True)
-            answer = await asking.ask(request, 2)
-            assert answer.cluster_authorized_operations == sum(
-                1 << operation for operation in (5, 7, 8, 9, 10, 11, 12)
-            )
-            asking.broker.access = Refusing()
-            assert (await asking.ask(request, 2)).cluster_authorized_operations == 0
-
-    run(live())
+def test_who_may_not_ask_at_all_is_refused_before_anything_is_done() -> None:
+    access = Refusing()
+    answer = asked_of(access, DescribeLogDirsRequest(), 4)
+    assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert access.asked == [
+        ("User:ANONYMOUS", Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster")
+    ]
 
 
-def test_who_did_not_say_who_it_is_may_ask_for_versions_only(serving: Any, run: Any) -> None:
-    async def live() -> None:
-        async with serving() as asking:
-            asking.peer.awaits_authentication = True
-            assert (await asking.ask(ApiVersionsRequest(), 0)).error_code == 0
-            with pytest.raises(BadRequest, match="before the client said who it is"):
-                asking.take(DescribeClusterRequest(), 0)
+def test_authorized_operations_are_those_that_are_allowed() -> None:
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    answer = asked_of(Unrestricted(), request, 2)
+    assert answer.cluster_authorized_operations == sum(
+        1 << operation for operation in (5, 7, 8, 9, 10, 11, 12)
+    )
+    assert asked_of(Refusing(), request, 2).cluster_authorized_operations == 0
 
-    run(live())
+
+def test_who_did_not_say_who_it_is_may_ask_for_versions_only() -> None:
+    peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
+    peer.awaits_authentication = True
+    assert asked_of(Unrestricted(), ApiVersionsRequest(), 0, peer).error_code == 0
+    with pytest.raises(BadRequest, match="before the client said who it is"):
+        asked_of(Unrestricted(), DescribeClusterRequest(), 0, peer)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from ottla.broker.access import Operation, Resource
+from ottla.broker.access import Access, Operation, Resource, Unrestricted
 from ottla.broker.api import Listeners
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.transport.context import Peer, RequestContext
@@ -62,9 +63,12 @@ class Dormant:
     node_id, leader_id, leader_address = 2, 1, ("127.0.0.1", 1)
 
 
-def beside(asking: Any) -> ActiveController:
+def beside(asking: Any, access: Access | None = None) -> ActiveController:
     """The active controller as another node reaches it."""
-    dispatcher = Dispatcher(asking.broker, Listeners.CONTROLLER)
+    cluster = replace(asking.node.cluster, access=access or Unrestricted())
+    services = replace(asking.node.controller_areas()["cluster"](), cluster=cluster)
+    areas = {"cluster": lambda: services}
+    dispatcher = Dispatcher(Listeners.CONTROLLER, areas, cluster.access)
     here = Dormant()
     return ActiveController(
         cast(Controller, here),
@@ -83,7 +87,7 @@ def test_the_controller_answers_at_the_clients_version(serving: Any) -> None:
             response = await elsewhere.ask(REQUEST, CreateTopicsResponse, origin=ORIGIN)
             assert response.topics[0].error_code == ErrorCode.NONE
             assert response.topics[0].num_partitions == 1
-            assert "t" in asking.broker.image.topics_by_name
+            assert "t" in asking.node.publisher.image.topics_by_name
             again = await elsewhere.ask(REQUEST, CreateTopicsResponse, origin=ORIGIN)
             assert again.topics[0].error_code == ErrorCode.TOPIC_ALREADY_EXISTS
 
@@ -106,9 +110,9 @@ class Listening:
 def test_the_controller_asks_for_the_clients_rights_not_the_brokers(serving: Any) -> None:
     async def live() -> None:
         async with serving() as asking:
-            asking.broker.access = access = Listening()
+            access = Listening()
             request = UpdateFeaturesRequest(validate_only=True)
-            await beside(asking).ask(
+            await beside(asking, access).ask(
                 request, UpdateFeaturesResponse, origin=ORIGIN._replace(version=1)
             )
             (passing_on, broker), (whole, client) = access.heard

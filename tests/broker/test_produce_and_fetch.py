@@ -52,7 +52,7 @@ def produce(asking: Any, records: bytes, *, acks: int = -1, partition: int = 0) 
 
 
 def topic_id(asking: Any) -> bytes:
-    topic_id: bytes = asking.broker.image.topics_by_name[TOPIC].id
+    topic_id: bytes = asking.node.publisher.image.topics_by_name[TOPIC].id
     return topic_id
 
 

@@ -5,22 +5,18 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import uvloop
 
 from ottla.broker.api import Listeners
-from ottla.broker.broker import Broker
-from ottla.broker.transport.server import Server
+from ottla.broker.dispatch import Dispatcher
+from ottla.broker.transport.server import Server, SharedByListeners
 from ottla.config import Settings
 from ottla.config.load import single_node
-from ottla.metadata.publisher import Publisher
-from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
-from ottla.quorum.driver import Quorum
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from support.services import cluster_services
 
 HEADER = struct.Struct(">hhih")
 
@@ -38,11 +34,15 @@ def versions_request(version: int, correlation_id: int) -> bytes:
 
 class Client:
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, broker: Broker, port: int
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        shared: SharedByListeners,
+        port: int,
     ) -> None:
         self.reader = reader
         self.writer = writer
-        self.broker = broker
+        self.shared = shared
         self.port = port
 
     async def reply(self) -> tuple[int, bytes]:
@@ -58,15 +58,15 @@ class Client:
 async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     static = single_node(("127.0.0.1", 0), tmp_path)
     static |= {name.replace("_", "."): value for name, value in options.items()}
-    broker = Broker(Settings(static), SYSTEM_CLOCK, SYSTEM_CHANCE)
-    broker.publisher = Publisher()
-    broker.quorum = cast(Quorum, SimpleNamespace(kraft_version=0))
-    server = Server(broker, "PLAINTEXT", Listeners.BROKER)
+    settings, services = Settings(static), cluster_services()
+    shared = SharedByListeners.of(lambda: settings, SYSTEM_CLOCK.monotonic)
+    server = Server(shared, "PLAINTEXT", Listeners.BROKER)
     port = await server.bind("127.0.0.1", 0)
-    await server.serve()
+    areas = {"cluster": lambda: services}
+    await server.serve(Dispatcher(Listeners.BROKER, areas, services.cluster.access))
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        yield Client(reader, writer, broker, port)
+        yield Client(reader, writer, shared, port)
     finally:
         writer.close()
         await server.close()
@@ -94,13 +94,13 @@ def test_half_sent_requests_of_many_connections_leave_room_for_others(tmp_path: 
                 writer.write(struct.pack(">i", 9 * megabyte) + bytes(8 * megabyte))
             with suppress(TimeoutError):  # most of them are not read to the end
                 await asyncio.wait_for(asyncio.gather(*(w.drain() for w in hostile)), 1)
-            assert 0 < client.broker.request_memory.used <= room
+            assert 0 < client.shared.request_memory.used <= room
             client.writer.write(versions_request(3, 7))
             assert (await asyncio.wait_for(client.reply(), 5))[0] == 7
             for writer in hostile:
                 writer.transport.abort()
             async with asyncio.timeout(5):
-                while client.broker.request_memory.used:
+                while client.shared.request_memory.used:
                     await asyncio.sleep(0.01)
 
     uvloop.run(scenario())

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from ottla.broker.topics_on_demand import create_on_demand
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ids import LOST_DIRECTORY
 from ottla.log.checkpoints import MetaProperties, read_meta_properties, write_meta_properties
 from ottla.node.node import Node
 from support.homes import CLUSTER_ID, free_port
 from support.ids import new_uuid
-from support.nodes import alter_own, append, settings, until
+from support.nodes import alter_own, append, make_topics, settings, until
 
 
 def test_a_cordoned_directory_gets_nothing_new(tmp_path: Path) -> None:
@@ -22,12 +21,12 @@ def test_a_cordoned_directory_gets_nothing_new(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = Node(settings(tmp_path, log_dirs=f"{a},{b}", cordoned_log_dirs=str(a)))
         await node.start()
-        await create_on_demand(["t", "u"], node.broker)
+        await make_topics(node, "t", "u")
         assert [len(directory.logs) for directory in node.directories] == [0, 2]
-        assert node.broker.image.brokers[1].cordoned == (identity_in(a).directory_id,)
+        assert node.publisher.image.brokers[1].cordoned == (identity_in(a).directory_id,)
         await alter_own(node, "cordoned.log.dirs", "*")
-        await until(lambda: not node.broker.image.brokers[1].takes_new_replicas)
-        refused = await create_on_demand(["v"], node.broker)
+        await until(lambda: not node.publisher.image.brokers[1].takes_new_replicas)
+        refused = await make_topics(node, "v")
         assert refused == {"v": ErrorCode.INVALID_REPLICATION_FACTOR}
         await node.stop()
 
@@ -50,7 +49,7 @@ def test_a_metadata_directory_of_its_own_is_locked_formatted_and_found_again(
         await node.start()
         with pytest.raises(OttlaError, match="metadata is in use by another broker"):
             await Node(settings(tmp_path / "b", metadata_log_dir=str(metadata))).start()
-        await create_on_demand(["t"], node.broker)
+        await make_topics(node, "t")
         append(node, "t")
         await node.stop()
         assert identity_in(data).cluster_id == identity_in(metadata).cluster_id
@@ -60,7 +59,7 @@ def test_a_metadata_directory_of_its_own_is_locked_formatted_and_found_again(
         again = Node(settings(tmp_path, metadata_log_dir=str(metadata)))
         await again.start()
         assert again.quorum.config.directory_id == identity_in(metadata).directory_id
-        assert again.broker.image.brokers[1].directories == (identity_in(data).directory_id,)
+        assert again.publisher.image.brokers[1].directories == (identity_in(data).directory_id,)
         assert append(again, "t") == 1
         await again.stop()
 
@@ -86,7 +85,7 @@ def test_directories_that_were_formatted_elsewhere_keep_their_own_ids(tmp_path: 
         )
         await node.start()
         assert node.quorum.config.directory_id == before[1].directory_id
-        assert node.broker.image.brokers[1].directories == (before[0].directory_id,)
+        assert node.publisher.image.brokers[1].directories == (before[0].directory_id,)
         await node.stop()
         assert (identity_in(data), identity_in(metadata)) == before
 
@@ -126,7 +125,7 @@ def test_a_dead_log_directory_takes_only_its_own_partitions_offline(
     async def scenario() -> None:
         node = Node(options)
         await node.start()
-        await create_on_demand(["t", "u", "v", "w"], node.broker)
+        await make_topics(node, "t", "u", "v", "w")
         for topic in "tuvw":
             append(node, topic)
         lost = [topic for topic, _ in node.directories[1].logs]
@@ -136,7 +135,7 @@ def test_a_dead_log_directory_takes_only_its_own_partitions_offline(
         crippled = Node(options)
         await crippled.start()
         here = identity_in(tmp_path / "a").directory_id
-        assert crippled.broker.image.brokers[1].directories == (here,)
+        assert crippled.publisher.image.brokers[1].directories == (here,)
         for topic in set("tuvw").difference(lost):
             assert append(crippled, topic) == 1
         for topic in lost:
@@ -145,7 +144,7 @@ def test_a_dead_log_directory_takes_only_its_own_partitions_offline(
             assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
             assert not (tmp_path / "a" / f"{topic}-0").exists()
         await until(lambda: all(is_lost(crippled, topic) for topic in lost))
-        await create_on_demand(["x"], crippled.broker)
+        await make_topics(crippled, "x")
         assert append(crippled, "x") == 0
         await crippled.stop()
 
@@ -177,4 +176,4 @@ def test_a_node_without_a_directory_that_it_needs_says_so(
 
 def is_lost(node: Node, topic: str) -> bool:
     """As the controller knows it."""
-    return node.broker.image.topics_by_name[topic].partitions[0].directory(1) == LOST_DIRECTORY
+    return node.publisher.image.topics_by_name[topic].partitions[0].directory(1) == LOST_DIRECTORY

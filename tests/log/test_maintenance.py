@@ -12,7 +12,6 @@ from random import Random
 import pytest
 import uvloop
 
-from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.log import checkpoints
@@ -34,7 +33,7 @@ from ottla.log.tail import TailCache
 from ottla.node.node import Node
 from ottla.ports.disk import Sync, write_durably
 from support.log_batches import NOW, append, batch, values_from
-from support.nodes import alter_own, settings, until
+from support.nodes import alter_own, make_topics, settings, until
 
 
 class BusyDirectory(LogDirectory):
@@ -154,19 +153,21 @@ def test_producers_are_forgotten_after_the_time_that_is_set_meanwhile(tmp_path: 
     async def scenario() -> None:
         node = Node(settings(tmp_path))
         await node.start()
-        await create_on_demand(["t"], node.broker)
+        await make_topics(node, "t")
         log = node.partitions.leader("t", 0).log
-        now_ms = node.broker.now_ms()
+        now_ms = node.clock.wall_ms()
+        assert node.broker is not None
+        maintenance = node.broker.maintenance
         log.append_as_leader(
             batch(b"v", at=now_ms - 5000, producer_id=7, producer_epoch=0, base_sequence=0),
             leader_epoch=0,
             now_ms=now_ms,
         )
-        await node.maintenance._expire_producers()
+        await maintenance._expire_producers()
         assert set(log.producers.states) == {7}
         await alter_own(node, "producer.id.expiration.ms", "1000")
         await until(lambda: log.config.producer_expiration_ms == 1000)
-        await node.maintenance._expire_producers()
+        await maintenance._expire_producers()
         assert not log.producers.states
         await node.stop()
         again = Node(settings(tmp_path))

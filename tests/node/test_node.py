@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError, OttlaError
@@ -14,22 +13,22 @@ from ottla.node import formatting
 from ottla.node.node import Node
 from ottla.ports.network import free_ports, own_name
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from support.nodes import append, settings
+from support.nodes import append, make_topics, settings
 
 
 def test_what_was_written_is_there_after_a_clean_stop(tmp_path: Path) -> None:
     async def scenario() -> None:
         node = Node(settings(tmp_path))
         await node.start()
-        await create_on_demand(["t"], node.broker)
-        epoch = node.registration.epoch
+        await make_topics(node, "t")
+        epoch = epoch_of(node)
         append(node, "t")
         await node.stop()
         assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
         again = Node(settings(tmp_path))
         await again.start()
         assert not (tmp_path / "data" / ".kafka_cleanshutdown").exists()
-        assert again.registration.epoch > epoch
+        assert epoch_of(again) > epoch
         assert append(again, "t") == 1
         await again.stop()
 
@@ -104,7 +103,7 @@ def test_a_first_start_that_was_cut_short_is_made_up_for_by_the_next(
                 await server.close()
         again = Node(given)
         await again.start()
-        await create_on_demand(["t"], again.broker)
+        await make_topics(again, "t")
         assert append(again, "t") == 0
         await again.stop()
 
@@ -150,7 +149,7 @@ def test_several_directories_share_the_partitions(tmp_path: Path) -> None:
         directories = f"{tmp_path / 'a'},{tmp_path / 'b'}"
         node = Node(settings(tmp_path, log_dirs=directories))
         await node.start()
-        await create_on_demand(["t", "u", "v", "w"], node.broker)
+        await make_topics(node, "t", "u", "v", "w")
         assert {len(directory.logs) for directory in node.directories} == {2}
         await node.stop()
 
@@ -161,7 +160,7 @@ def test_a_log_that_cannot_be_opened_keeps_no_other_away(tmp_path: Path) -> None
     async def scenario() -> None:
         node = Node(settings(tmp_path))
         await node.start()
-        await create_on_demand(["broken", "whole"], node.broker)
+        await make_topics(node, "broken", "whole")
         append(node, "broken")
         append(node, "whole")
         await node.stop()
@@ -180,3 +179,8 @@ def test_a_log_that_cannot_be_opened_keeps_no_other_away(tmp_path: Path) -> None
         await again.stop()
 
     uvloop.run(scenario())
+
+
+def epoch_of(node: Node) -> int:
+    assert node.broker is not None
+    return node.broker.registration.epoch

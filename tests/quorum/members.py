@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from ottla.broker.api import Listeners
-from ottla.broker.broker import Broker
-from ottla.broker.transport.server import Server
+from ottla.broker.dispatch import Dispatcher
+from ottla.broker.forwarding import OwnController
+from ottla.broker.transport.server import Server, SharedByListeners
 from ottla.config import Settings
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.publisher import Publisher
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import LocalDisk
@@ -19,6 +21,7 @@ from ottla.quorum.driver import Quorum
 from ottla.quorum.store import format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
 from support.homes import free_port
+from support.services import ABSENT, cluster_services, cluster_view
 
 T = TypeVar("T")
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -58,30 +61,29 @@ class Member:
     async def start(self) -> None:
         self.memory = Memory()
         self.quorum = Quorum(self.config, self.memory, SYSTEM_CLOCK, SYSTEM_CHANCE)
-        self.server = Server(self._broker(), "CONTROLLER", Listeners.CONTROLLER)
+        shared = SharedByListeners.of(self._settings, SYSTEM_CLOCK.monotonic)
+        self.server = Server(shared, "CONTROLLER", Listeners.CONTROLLER)
         await self.server.bind("127.0.0.1", self.config.endpoints[0].port)
         await self.quorum.start()
-        await self.server.serve()
+        await self.server.serve(self._dispatcher())
         self.alive = True
 
-    def _broker(self) -> Broker:
-        """As much of it as the quorum's handlers ask for."""
-        node, own = self.config.node_id, self.config.endpoints[0]
-        broker = Broker(
-            Settings(
-                {
-                    "process.roles": "controller",
-                    "node.id": str(node),
-                    "listeners": f"CONTROLLER://{own.host}:{own.port}",
-                    "controller.listener.names": "CONTROLLER",
-                }
-            ),
-            SYSTEM_CLOCK,
-            SYSTEM_CHANCE,
+    def _settings(self) -> Settings:
+        own = self.config.endpoints[0]
+        return Settings(
+            {
+                "process.roles": "controller",
+                "node.id": str(self.config.node_id),
+                "listeners": f"CONTROLLER://{own.host}:{own.port}",
+                "controller.listener.names": "CONTROLLER",
+            }
         )
-        broker.quorum = self.quorum
-        broker.publisher = Publisher()
-        return broker
+
+    def _dispatcher(self) -> Dispatcher:
+        """With as much as the quorum's handlers ask for."""
+        view = replace(cluster_view(node_id=self.config.node_id), quorum=self.quorum)
+        services = cluster_services(view, OwnController(ABSENT, self.quorum))
+        return Dispatcher(Listeners.CONTROLLER, {"cluster": lambda: services}, view.access)
 
     async def stop(self) -> None:
         self.alive = False

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.fetching.response import Fetched
 from ottla.broker.fetching.sessions import Asked
 from ottla.broker.handlers.records.fetch import FetchOperation
@@ -39,11 +39,11 @@ def the_controller_takes_any_incarnation(patch: pytest.MonkeyPatch) -> None:
 def leaders_and_controllers_take_any_incarnation(patch: pytest.MonkeyPatch) -> None:
     """4, KIP-903: neither the fetch nor the change of the set is tied to a life."""
 
-    def may_be_in_sync(self: Broker, replica: int, broker_epoch: int) -> bool:
+    def may_be_in_sync(self: ClusterView, replica: int, broker_epoch: int) -> bool:
         broker = self.image.brokers.get(replica)
         return broker is not None and broker.active
 
-    patch.setattr(Broker, "may_be_in_sync", may_be_in_sync)
+    patch.setattr(ClusterView, "may_be_in_sync", may_be_in_sync)
     the_controller_takes_any_incarnation(patch)
 
 

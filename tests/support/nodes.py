@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
+from ottla.errors import ErrorCode
 from ottla.metadata.image import ResourceType
 from ottla.node.node import Node
 from ottla.wire.messages.incremental_alter_configs import (
@@ -27,6 +29,11 @@ def append(node: Node, topic: str, value: bytes = b"v") -> int:
     record = NewRecord(int(time.time() * 1000), None, value)
     appended = leader.append(build_batch([record]), now=0.0, now_ms=int(time.time() * 1000))
     return appended.first_offset
+
+
+async def make_topics(node: Node, *names: str) -> dict[str, ErrorCode]:
+    """Why not, for those that could not be made."""
+    return await create_on_demand(names, node.in_force(), node.metadata.active_controller)
 
 
 async def alter_own(node: Node, name: str, value: str) -> None:

@@ -18,12 +18,12 @@ from ottla.errors import KafkaError
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
     from ottla.broker.transport.context import RequestContext
     from ottla.broker.transport.pending_reply import Body, PendingReply
 
-Handle = Callable[[Any, "RequestContext", "Broker"], Message | Awaitable[Message]]
-Serve = Callable[[memoryview, int, "RequestContext", "Broker"], "Body | PendingReply | None"]
+Handle = Callable[[Any, "RequestContext", Any], Message | Awaitable[Message]]
+Serve = Callable[[memoryview, int, "RequestContext", Any], "Body | PendingReply | None"]
+"""The last argument is what `broker.services` has for the area."""
 Refuse = Callable[[Any, KafkaError], Message]
 
 
@@ -67,7 +67,7 @@ class Api(NamedTuple):
     key: int
     name: str
     versions: range
-    area: str  # of its handler: a folder
+    area: str  # of its handler: a folder, and what it is given (`broker.services`)
     listeners: Listeners
     answered_by: AnsweredBy
     right: Right

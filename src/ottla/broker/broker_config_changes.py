@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from ottla.broker.api import Listeners
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS, Settings
 from ottla.errors import ErrorCode, KafkaError
@@ -30,7 +30,7 @@ After = Callable[[R, Mapping[str, str]], Mapping[str, str]]
 
 
 def refusals(
-    resources: Sequence[R], after: After[R], context: RequestContext, broker: Broker
+    resources: Sequence[R], after: After[R], context: RequestContext, cluster: ClusterView
 ) -> dict[int, KafkaError]:
     """By their places among the resources. A controller is asked directly about any broker."""
     if context.peer.listener_kind is Listeners.CONTROLLER:
@@ -41,30 +41,31 @@ def refusals(
         if named[one.resource_type, one.resource_name] > 1:
             refused[at] = KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
         elif one.resource_type == ResourceType.BROKER:
-            present = broker.image.config(ResourceType.BROKER, one.resource_name)
+            present = cluster.image.config(ResourceType.BROKER, one.resource_name)
             try:
-                _check_name(one.resource_name, broker)
-                _check(one.resource_name, after(one, present), broker)
+                _check_name(one.resource_name, cluster)
+                _check(one.resource_name, after(one, present), cluster)
             except KafkaError as error:
                 refused[at] = error
     return refused
 
 
-def _check_name(name: str, broker: Broker) -> None:
-    if name not in ("", str(broker.node_id)):
+def _check_name(name: str, cluster: ClusterView) -> None:
+    if name not in ("", str(cluster.node_id)):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
+            ErrorCode.INVALID_REQUEST,
+            f"This is broker {cluster.node_id}: ask broker {name} itself.",
         )
 
 
-def _check(name: str, after: Mapping[str, str], broker: Broker) -> None:
-    cluster = broker.image.config(*CLUSTER_DEFAULTS)
-    own = broker.image.config(ResourceType.BROKER, str(broker.node_id))
-    present = broker.settings.with_dynamic(cluster, own)
+def _check(name: str, after: Mapping[str, str], view: ClusterView) -> None:
+    cluster = view.image.config(*CLUSTER_DEFAULTS)
+    own = view.image.config(ResourceType.BROKER, str(view.node_id))
+    present = view.settings.with_dynamic(cluster, own)
     if not name:
-        _check_threads(present, broker.settings.with_dynamic(after, own))
+        _check_threads(present, view.settings.with_dynamic(after, own))
     else:
-        _check_threads(present, broker.settings.with_dynamic(cluster, after))
+        _check_threads(present, view.settings.with_dynamic(cluster, after))
 
 
 def _check_threads(present: Settings, after: Settings) -> None:

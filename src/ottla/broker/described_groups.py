@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from ottla.broker.access import Resource, authorized_operations
-from ottla.broker.broker import Broker
+from ottla.broker.access import Access, Resource, authorized_operations
 from ottla.broker.transport.context import RequestContext
+from ottla.groups.coordinator import GroupCoordinator
 
 
 class Described(Protocol):
@@ -18,15 +18,15 @@ class WithStory(Described, Protocol):
     rebalance: str | None
 
 
-def tell_operations(groups: Iterable[Described], context: RequestContext, broker: Broker) -> None:
+def tell_operations(groups: Iterable[Described], context: RequestContext, access: Access) -> None:
     for group in groups:
         if group.error_code == 0:
             group.authorized_operations = authorized_operations(
-                broker.access, context, Resource.GROUP, group.group_id
+                access, context, Resource.GROUP, group.group_id
             )
 
 
-def tell_rebalances(groups: Iterable[WithStory], broker: Broker) -> None:
+def tell_rebalances(groups: Iterable[WithStory], coordinator: GroupCoordinator) -> None:
     for group in groups:
         if group.error_code == 0:
-            group.rebalance = broker.groups.rebalance_of(group.group_id)
+            group.rebalance = coordinator.rebalance_of(group.group_id)

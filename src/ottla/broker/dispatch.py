@@ -9,7 +9,7 @@ connection is closed, as Apache Kafka does. ApiVersions alone is always answered
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.access import CLUSTER, Access, Operation, Resource
 from ottla.broker.api import Api, Handler, Listeners, apis, load
@@ -21,7 +21,7 @@ from ottla.wire.framing import read_request_header, reply_header, skip_header_ta
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.services import Areas
 
 log = logging.getLogger(__name__)
 
@@ -44,10 +44,12 @@ def api_of(frame: memoryview) -> int:
 class Dispatcher:
     """Takes the requests of all connections of one listener."""
 
-    def __init__(self, broker: "Broker", listener_kind: Listeners) -> None:
-        self.broker = broker
+    def __init__(self, listener_kind: Listeners, areas: "Areas", access: Access) -> None:
         self._apis = apis(listener_kind)
-        self._handlers: dict[int, Handler] = {}  # those that were asked for, by API key
+        self._areas = areas
+        self._access = access
+        self._handlers: dict[int, tuple[Handler, Any]] = {}
+        """Those that were asked for, by API key, each with the services of its area."""
         self._tasks: set[asyncio.Future[Message]] = set()
 
     def take(self, frame: memoryview, peer: Peer) -> Reply:
@@ -60,27 +62,33 @@ class Dispatcher:
                 if key == API_VERSIONS:
                     return self._too_new(api, correlation_id)
                 raise BadRequest(f"{api.name} is not served at version {version}")
-            handler = self._handlers.get(key)
-            if handler is None:
-                handler = self._handlers[key] = load(api)
+            known = self._handlers.get(key)
+            if known is None:
+                known = self._handlers[key] = load(api), self._areas[api.area]()
+            handler, services = known
             if version >= handler.request.FLEXIBLE_SINCE:
                 position = skip_header_tags(frame, position)
             if peer.awaits_authentication and key not in BEFORE_AUTHENTICATION:
                 raise BadRequest(f"{api.name} before the client said who it is")
             context = RequestContext(api, version, correlation_id, client_id, peer)
             if handler.serve is not None:
-                return self._serve(handler, frame, position, context)
+                return self._serve(handler, services, frame, position, context)
             request, _ = decode(handler.request, version, frame, position)
         except MalformedMessage as error:
             raise BadRequest(str(error)) from None
-        return self._handle(handler, request, context)
+        return self._handle(handler, services, request, context)
 
     def _serve(
-        self, handler: Handler, frame: memoryview, position: int, context: RequestContext
+        self,
+        handler: Handler,
+        services: Any,
+        frame: memoryview,
+        position: int,
+        context: RequestContext,
     ) -> Reply:
         assert handler.serve is not None
         try:
-            body = handler.serve(frame, position, context, self.broker)
+            body = handler.serve(frame, position, context, services)
         except (BadRequest, ConnectionLost, MalformedMessage):
             raise
         except Exception as error:
@@ -92,12 +100,14 @@ class Dispatcher:
         body.wrap = partial(framed, handler, context)
         return body
 
-    def _handle(self, handler: Handler, request: Message, context: RequestContext) -> Reply:
+    def _handle(
+        self, handler: Handler, services: Any, request: Message, context: RequestContext
+    ) -> Reply:
         assert handler.handle is not None
         try:
             if handler.operation is not None:
-                check_cluster(self.broker.access, context, handler.operation)
-            response = handler.handle(request, context, self.broker)
+                check_cluster(self._access, context, handler.operation)
+            response = handler.handle(request, context, services)
         except Exception as error:
             response = refusal(handler, request, error)
         if isinstance(response, Message):

@@ -4,10 +4,10 @@ It travels with the client's principal and address: the controller decides about
 rights. On the controllers' listener nothing is passed on: two that disagree would do so forever.
 """
 
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from ottla.broker.api import AnsweredBy, Handle, Listeners
-from ottla.broker.broker import Broker
+from ottla.broker.api import AnsweredBy, Handle
+from ottla.broker.services import ActiveController, ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.wire.envelope import Origin
 from ottla.wire.message import Message
@@ -15,33 +15,82 @@ from ottla.wire.message import Message
 M = TypeVar("M", bound=Message)
 
 
+class Authority(Protocol):
+    """Who decides what this node does not, as its listener knows it."""
+
+    async def ask_controller(
+        self, request: Message, response: type[M], context: RequestContext
+    ) -> M: ...
+
+    async def ask_quorum(
+        self, request: Message, response: type[M], context: RequestContext
+    ) -> M: ...
+
+
+class Controller(Protocol):
+    async def ask(self, request: Message, response: type[M]) -> M: ...
+
+
+class Quorum(Protocol):
+    @property
+    def is_leader(self) -> bool: ...
+    async def handle(self, request: Message, version: int) -> Message: ...
+
+
+class OwnController:
+    """On the controllers' listener: this node's own, active or not."""
+
+    def __init__(self, controller: Controller, quorum: Quorum) -> None:
+        self._controller = controller
+        self._quorum = quorum
+
+    async def ask_controller(
+        self, request: Message, response: type[M], context: RequestContext
+    ) -> M:
+        return await self._controller.ask(request, response)
+
+    async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
+        return await ask_here(self._quorum, request, response, context)
+
+
+class PassedOn:
+    """On a broker's listener: the active one, wherever it is."""
+
+    def __init__(self, active: ActiveController, quorum: Quorum) -> None:
+        self._active = active
+        self._quorum = quorum
+
+    async def ask_controller(
+        self, request: Message, response: type[M], context: RequestContext
+    ) -> M:
+        return await self._active.ask(request, response, origin=origin_of(context))
+
+    async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
+        if self._quorum.is_leader:
+            return await ask_here(self._quorum, request, response, context)
+        return await self.ask_controller(request, response, context)
+
+
+async def ask_here(
+    quorum: Quorum, request: Message, response: type[M], context: RequestContext
+) -> M:
+    answer = await quorum.handle(request, context.api_version)
+    assert isinstance(answer, response)
+    return answer
+
+
 def forwarder(answered_by: AnsweredBy, response: type[Message]) -> Handle:
     """The handler of an API for which this node has nothing to do itself."""
-    ask = ask_quorum if answered_by is AnsweredBy.QUORUM else ask_controller
+    by_quorum = answered_by is AnsweredBy.QUORUM
 
-    async def handle(request: Message, context: RequestContext, broker: Broker) -> Message:
-        return await ask(request, response, context, broker)
+    async def handle(
+        request: Message, context: RequestContext, services: ClusterServices
+    ) -> Message:
+        authority = services.authority
+        ask = authority.ask_quorum if by_quorum else authority.ask_controller
+        return await ask(request, response, context)
 
     return handle
-
-
-async def ask_controller(
-    request: Message, response: type[M], context: RequestContext, broker: Broker
-) -> M:
-    if context.peer.listener_kind is Listeners.CONTROLLER:
-        return await broker.controller.ask(request, response)
-    return await broker.active_controller.ask(request, response, origin=origin_of(context))
-
-
-async def ask_quorum(
-    request: Message, response: type[M], context: RequestContext, broker: Broker
-) -> M:
-    is_asked_itself = context.peer.listener_kind is Listeners.CONTROLLER
-    if is_asked_itself or broker.quorum.is_leader:
-        answer = await broker.quorum.handle(request, context.api_version)
-        assert isinstance(answer, response)
-        return answer
-    return await broker.active_controller.ask(request, response, origin=origin_of(context))
 
 
 def origin_of(context: RequestContext) -> Origin:

@@ -13,7 +13,7 @@ from ottla.wire.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.services import ActiveController
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -82,11 +82,13 @@ def new_topic(name: str, settings: Settings) -> CreatableTopic:
     )
 
 
-async def create_internal_topic(broker: "Broker", name: str) -> None:
+async def create_internal_topic(
+    name: str, settings: Settings, controller: "ActiveController"
+) -> None:
     """Return when the topic is there; COORDINATOR_NOT_AVAILABLE where that must wait."""
-    topic = new_topic(name, broker.settings)
+    topic = new_topic(name, settings)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=CREATE_TIMEOUT_MS)
-    response = await broker.active_controller.ask(request, CreateTopicsResponse)
+    response = await controller.ask(request, CreateTopicsResponse)
     code = response.topics[0].error_code
     if code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
         raise KafkaError(

@@ -28,7 +28,7 @@ from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.record_batch import COUNT_AT
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.background import Background
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class LongChecks:
         return bool(self._waiting)
 
     def then(
-        self, broker: "Broker", go_on: "Callable[[Verdicts], Body | PendingReply | None]"
+        self, background: "Background", go_on: "Callable[[Verdicts], Body | PendingReply | None]"
     ) -> PendingReply:
         """Prove them; then go on with what was found. Later requests of the client wait."""
         later = PendingReply()
@@ -81,7 +81,7 @@ class LongChecks:
 
         def finished(found: "Verdicts | Exception") -> None:
             if isinstance(found, Exception):
-                broker.unexpected("checking a batch", found)
+                background.unexpected("checking a batch", found)
                 later.break_off()
                 return
             try:
@@ -95,7 +95,7 @@ class LongChecks:
             else:
                 later.deliver(body)
 
-        broker.in_thread(self._prove, finished, _walker())
+        background.in_thread(self._prove, finished, _walker())
         return later
 
     def _prove(self) -> Verdicts:

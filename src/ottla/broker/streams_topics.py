@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ActiveController
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.streams.topics import MissingTopic
 from ottla.wire.messages.create_topics import (
@@ -16,12 +16,14 @@ TIMEOUT_S = 3.0
 """A heartbeat waits for it: its member must hear from us within its session."""
 
 
-async def make_topics(missing: Iterable[MissingTopic], broker: Broker) -> dict[str, str]:
+async def make_topics(
+    missing: Iterable[MissingTopic], controller: ActiveController
+) -> dict[str, str]:
     """Why not, for those that could not be made."""
     topics = [_creatable(topic) for topic in missing]
     request = CreateTopicsRequest(topics=topics, timeout_ms=int(TIMEOUT_S * 1000))
     try:
-        response = await broker.active_controller.ask(request, CreateTopicsResponse, TIMEOUT_S)
+        response = await controller.ask(request, CreateTopicsResponse, TIMEOUT_S)
     except KafkaError as error:
         return {topic.name: str(error) for topic in topics}
     return {

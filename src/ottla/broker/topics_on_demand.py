@@ -1,7 +1,7 @@
 """Topics made because somebody asked for them (`auto.create.topics.enable`)."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ottla.broker.internal_topics import new_topic
@@ -9,7 +9,9 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.background import Background
+    from ottla.broker.services import ActiveController
+    from ottla.config import Settings
 
 log = logging.getLogger(__name__)
 
@@ -19,8 +21,15 @@ TIMEOUT_MS = 30_000
 class TopicsOnDemand:
     """Each topic is asked of the controller once at a time, however many clients want it."""
 
-    def __init__(self, broker: "Broker") -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        settings: "Callable[[], Settings]",
+        controller: "ActiveController",
+        background: "Background",
+    ) -> None:
+        self._settings = settings
+        self._controller = controller
+        self._background = background
         self._being_made: set[str] = set()
 
     def create(self, names: Iterable[str]) -> None:
@@ -28,11 +37,11 @@ class TopicsOnDemand:
         wanted = [name for name in names if name not in self._being_made]
         if wanted:
             self._being_made.update(wanted)
-            self._broker.spawn(self._create(wanted))
+            self._background.spawn(self._create(wanted))
 
     async def _create(self, names: list[str]) -> None:
         try:
-            refused = await create_on_demand(names, self._broker)
+            refused = await create_on_demand(names, self._settings(), self._controller)
         except KafkaError as error:
             log.warning("topics could not be made on demand: %s", error)
         else:
@@ -42,13 +51,15 @@ class TopicsOnDemand:
             self._being_made.difference_update(names)
 
 
-async def create_on_demand(names: Iterable[str], broker: "Broker") -> dict[str, ErrorCode]:
+async def create_on_demand(
+    names: Iterable[str], settings: "Settings", controller: "ActiveController"
+) -> dict[str, ErrorCode]:
     """Make the topics; why not, for those that could not be made. Returns when all are known."""
     request = CreateTopicsRequest(
-        topics=[new_topic(name, broker.settings) for name in dict.fromkeys(names)],
+        topics=[new_topic(name, settings) for name in dict.fromkeys(names)],
         timeout_ms=TIMEOUT_MS,
     )
-    response = await broker.active_controller.ask(request, CreateTopicsResponse)
+    response = await controller.ask(request, CreateTopicsResponse)
     return {
         topic.name: ErrorCode(topic.error_code)
         for topic in response.topics

@@ -28,7 +28,7 @@ from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.record_batch import BatchHeader, read_header
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.services import RecordServices
 
 FIRST_THAT_ADDS = 12  # version of Produce
 FIRST_WITH_ABORTABLE = 11
@@ -211,10 +211,10 @@ class TransactionVerification:
     transactions end. So each round looks again, until there is nothing left to ask about.
     """
 
-    def __init__(self, request: ProduceRequest, version: int, broker: "Broker") -> None:
+    def __init__(self, request: ProduceRequest, version: int, services: "RecordServices") -> None:
         self._request = request
         self._version = version
-        self._broker = broker
+        self._services = services
         self._adds = version >= FIRST_THAT_ADDS
         self._producer = (-1, -1)
         self._asked: dict[TopicPartition, Asked] = {}
@@ -223,13 +223,13 @@ class TransactionVerification:
 
     @property
     def is_needed(self) -> bool:
-        gate = self._broker.transaction_verifier
-        return gate.is_busy(self._request.transactional_id or "") or bool(self._unverified())
+        verifier = self._services.verifier()
+        return verifier.is_busy(self._request.transactional_id or "") or bool(self._unverified())
 
     def then(self, go_on: "Callable[[Codes], Body | PendingReply | None]") -> PendingReply:
         """Ask; then go on with a code for each partition that was asked about."""
         later = PendingReply()
-        turn = self._broker.transaction_verifier.take_turn(self._request.transactional_id or "")
+        turn = self._services.verifier().take_turn(self._request.transactional_id or "")
 
         async def ask() -> None:
             try:
@@ -243,7 +243,7 @@ class TransactionVerification:
             else:
                 later.deliver(body)
 
-        self._broker.spawn(ask())
+        self._services.background.spawn(ask())
         return later
 
     async def _verdicts(self) -> Codes:
@@ -253,7 +253,7 @@ class TransactionVerification:
             asked = self._begin(unverified)
             if not asked:
                 continue
-            codes |= await self._broker.transaction_verifier.ask(
+            codes |= await self._services.verifier().ask(
                 self._request.transactional_id or "", *self._producer, asked, add=self._adds
             )
             if await patience.bears(codes):  # as if nothing had been asked, with guards anew
@@ -265,7 +265,7 @@ class TransactionVerification:
 
     def _begin(self, unverified: "list[tuple[Leader, BatchHeader]]") -> frozenset[TopicPartition]:
         """Take a guard for each partition; those to ask about."""
-        now_ms = self._broker.now_ms()
+        now_ms = self._services.cluster.clock.wall_ms()
         asked = set()
         producers = {(header.producer_id, header.producer_epoch) for _, header in unverified}
         self._producer = next(iter(producers))
@@ -287,7 +287,7 @@ class TransactionVerification:
 
     def _unverified(self) -> "list[tuple[Leader, BatchHeader]]":
         """Leaders of partitions without an open transaction that were not asked about yet."""
-        partitions = self._broker.partitions
+        partitions = self._services.partitions
         found = []
         for topic in self._request.topic_data:
             for data in topic.partition_data:

@@ -1,7 +1,7 @@
 """The transaction coordinator's view of the cluster: where markers go, which version is on."""
 
-from ottla.broker.broker import Broker
 from ottla.broker.handlers.transactions.write_txn_markers import handle as write_markers_here
+from ottla.broker.services import TransactionServices
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.replication.peers import Peers
@@ -15,21 +15,22 @@ MARKERS_TIMEOUT_S = 10.0
 class PartitionLeaders:
     """Implements `transactions.markers.Leaders`."""
 
-    def __init__(self, broker: Broker, peers: Peers) -> None:
-        self._broker = broker
+    def __init__(self, services: TransactionServices, peers: Peers) -> None:
+        self._services = services
+        self._cluster = services.cluster
         self._peers = peers
 
     def exists(self, partition: TopicPartition) -> bool:
-        return self._broker.has_partition(partition)
+        return self._cluster.has_partition(partition)
 
     def leader_of(self, partition: TopicPartition) -> int | None:
-        return self._broker.leader_of(partition)
+        return self._cluster.leader_of(partition)
 
     async def write_markers(
         self, broker_id: int, request: WriteTxnMarkersRequest
     ) -> WriteTxnMarkersResponse:
-        if broker_id == self._broker.node_id:
-            return await write_markers_here(request, None, self._broker)
+        if broker_id == self._cluster.node_id:
+            return await write_markers_here(request, None, self._services)
         return await self._peers.ask(
             broker_id, request, MARKERS_VERSION, WriteTxnMarkersResponse, MARKERS_TIMEOUT_S
         )
@@ -46,11 +47,12 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def build(broker: Broker, peers: Peers) -> Coordinator:
+def build(services: TransactionServices, peers: Peers) -> Coordinator:
+    cluster = services.cluster
     return Coordinator(
-        producer_ids=broker.producer_ids,
-        leaders=PartitionLeaders(broker, peers),
-        clock=broker.clock,
-        server_version=lambda: broker.image.features.get("transaction.version", 0),
-        limits=limits(broker.settings),
+        producer_ids=services.producer_ids,
+        leaders=PartitionLeaders(services, peers),
+        clock=cluster.clock,
+        server_version=lambda: cluster.image.features.get("transaction.version", 0),
+        limits=limits(cluster.settings),
     )

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from ottla.replication.leader import Leader
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.cluster_view import ClusterView
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-def nearest_replica(broker: "Broker", leader: Leader, rack: str, offset: int) -> int | None:
+def nearest_replica(cluster: "ClusterView", leader: Leader, rack: str, offset: int) -> int | None:
     """None: the leader itself is as good as any."""
-    brokers = broker.image.brokers
-    here = brokers.get(broker.node_id)
+    brokers = cluster.image.brokers
+    here = brokers.get(cluster.node_id)
     if here is None or here.rack == rack:
         return None
     in_sync = leader.in_sync

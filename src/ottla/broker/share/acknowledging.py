@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
-from ottla.broker.broker import Broker
 from ottla.broker.share.sessions import Partition, SessionKey
-from ottla.broker.share.shares import AcknowledgementBatch
+from ottla.broker.share.shares import AcknowledgementBatch, Shares
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acknowledging import Acknowledge
 from ottla.ids import Uuid
+from ottla.metadata.image import Image
 
 WITH_RENEW = 2
 
@@ -32,7 +32,8 @@ Outcomes = dict[Partition, KafkaError | None]
 
 
 async def acknowledge(
-    broker: Broker,
+    shares: Shares,
+    image: Image,
     key: SessionKey,
     topics: Iterable[AnsweredTopic],
     *,
@@ -47,7 +48,7 @@ async def acknowledge(
         for part in topic.partitions:
             partition = (topic.topic_id, part.partition_index)
             batches = part.acknowledgement_batches
-            refusal = _refusal(broker, partition, batches, version, is_renewal)
+            refusal = _refusal(image, partition, batches, version, is_renewal)
             if refusal is not None:
                 outcomes[partition] = KafkaError(refusal)
             else:
@@ -59,7 +60,7 @@ async def acknowledge(
         outcomes[partition] = None
         try:
             if batches:
-                begun[partition] = broker.shares.acknowledge(key, *partition, batches)
+                begun[partition] = shares.acknowledge(key, *partition, batches)
         except KafkaError as refusal:
             outcomes[partition] = refusal
     written = await asyncio.gather(*map(_written, begun.values()))
@@ -75,13 +76,13 @@ async def _written(answer: Awaitable[None]) -> KafkaError | None:
 
 
 def _refusal(
-    broker: Broker,
+    image: Image,
     partition: Partition,
     batches: Sequence[AcknowledgementBatch],
     version: int,
     is_renewal: bool,
 ) -> ErrorCode | None:
-    topic = broker.image.topics_by_id.get(partition[0])
+    topic = image.topics_by_id.get(partition[0])
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
     if not _is_well_formed(batches, version, is_renewal):

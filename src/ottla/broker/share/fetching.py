@@ -20,7 +20,7 @@ from ottla.wire.record_batch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.share.shares import Shares
 
 Positions = Sequence[tuple[int, BatchHeader]]
 
@@ -122,9 +122,9 @@ class _Openings:
 class ShareFetching:
     """One request: its partitions are read, then records are locked, in the same order."""
 
-    def __init__(self, broker: "Broker", key: SessionKey, wanted: Wanted) -> None:
-        self._broker = broker
-        self._shares = broker.shares
+    def __init__(self, shares: "Shares", key: SessionKey, wanted: Wanted) -> None:
+        self._shares = shares
+        self._now = shares.now
         self._key = key
         self._wanted = wanted
         self._terms = self._shares.queues.terms_of(key.group_id)
@@ -133,12 +133,12 @@ class ShareFetching:
         wanted = self._wanted
         if not partitions or wanted.records_max == 0 or wanted.max_bytes == 0:
             return {}
-        deadline = self._broker.now() + wanted.max_wait_s
+        deadline = self._now() + wanted.max_wait_s
         openings = _Openings(self._shares.queues, self._key.group_id, partitions)
         while True:
             queues = openings.next()
             found = await self._take(queues, is_last=False)
-            seconds = deadline - self._broker.now()
+            seconds = deadline - self._now()
             has_refused = bool(openings.refused) and not openings.pending
             if found is None and (seconds <= 0 or has_refused):
                 found = await self._take(queues, is_last=True)
@@ -248,7 +248,7 @@ class ShareFetching:
         taking = Taking(
             self._key.member_id,
             records_max,
-            self._broker.now() + self._terms.lock_s,
+            self._now() + self._terms.lock_s,
             self._wanted.batch_size,
             self._wanted.is_record_limit,
         )

@@ -18,7 +18,9 @@ from ottla.metadata.image import ResourceType
 from ottla.replication.leader import Leader
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.background import Background
+    from ottla.broker.cluster_view import ClusterView
+    from ottla.replication.partitions import Partitions
 
 log = logging.getLogger(__name__)
 
@@ -63,14 +65,23 @@ Opening: TypeAlias = "asyncio.Task[Queue]"
 
 
 class Queues:
-    def __init__(self, broker: "Broker", states: StateKeeper) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        cluster: "ClusterView",
+        partitions: "Partitions",
+        background: "Background",
+        states: StateKeeper,
+    ) -> None:
+        self._cluster = cluster
+        self._now = cluster.clock.monotonic
+        self._partitions = partitions
+        self._background = background
         self._states = states
         self._queues: dict[Place, Opening] = {}
 
     def terms_of(self, group_id: str) -> Terms:
-        options = self._broker.image.config(ResourceType.GROUP, group_id)
-        settings = self._broker.settings.for_group(options)
+        options = self._cluster.image.config(ResourceType.GROUP, group_id)
+        settings = self._cluster.settings.for_group(options)
         return Terms(
             settings.int("share.record.lock.duration.ms") / 1000,
             settings.int("share.delivery.count.limit"),
@@ -82,7 +93,7 @@ class Queues:
 
     def open(self, place: Place) -> Opening:
         """The queue of a partition that is led here, or will be when its state is read."""
-        leader = self._broker.partitions.leader_by_id(place.topic_id, place.partition)
+        leader = self._partitions.leader_by_id(place.topic_id, place.partition)
         opening = self._queues.get(place)
         if opening is not None and opening.done() and not self._holds(opening, leader):
             opening = None
@@ -139,7 +150,7 @@ class Queues:
         if reset == EARLIEST:
             return partition_log.log_start_offset
         if reset.startswith(BY_DURATION):
-            since = self._broker.now_ms() - _milliseconds(reset.removeprefix(BY_DURATION))
+            since = self._cluster.clock.wall_ms() - _milliseconds(reset.removeprefix(BY_DURATION))
             found = partition_log.offset_for_timestamp(since)
             if found is None:
                 raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "No record is as late as that.")
@@ -169,7 +180,7 @@ class Queues:
                 self._drop(queue)
             raise _told(refusal) from None
         finally:
-            queue.in_flight.complete(change, self._broker.now(), is_written=is_written)
+            queue.in_flight.complete(change, self._now(), is_written=is_written)
             if not is_written and self.known(queue.place) is queue:
                 self.watch(queue)  # its locks hold again
             queue.wake()
@@ -181,20 +192,20 @@ class Queues:
             queue.timer.cancel()
             queue.timer = None
         if deadline is not None:
-            delay = max(deadline - self._broker.now(), 0.0)
+            delay = max(deadline - self._now(), 0.0)
             queue.timer = asyncio.get_running_loop().call_later(delay, self._locks_ran_out, queue)
 
     def _locks_ran_out(self, queue: Queue) -> None:
         queue.timer = None
         if queue.leader.deposed:
             return
-        change = self.in_flight(queue).tick(self._broker.now())
+        change = self.in_flight(queue).tick(self._now())
         self.settle_later(queue, change)
         if change.batches:
             queue.wake()
 
     def release(self, queue: Queue, member_id: str) -> None:
-        self.settle_later(queue, self.in_flight(queue).release(member_id, self._broker.now()))
+        self.settle_later(queue, self.in_flight(queue).release(member_id, self._now()))
 
     def settle_later(self, queue: Queue, change: Change) -> None:
         """Nobody waits for it: were it lost, the records would only come once more."""
@@ -205,7 +216,7 @@ class Queues:
             except KafkaError as refusal:
                 log.warning("%s: the state was not written: %s", queue.place.key(), refusal)
 
-        self._broker.spawn(settle())
+        self._background.spawn(settle())
 
 
 def _is_seen(opening: Opening) -> None:

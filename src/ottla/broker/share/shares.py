@@ -1,18 +1,19 @@
 """Share groups on this broker: sessions, queues, and how both end."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.broker.share.queues import Opening, Queue, Queues
-from ottla.broker.share.sessions import SessionKey, ShareSessions
+from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.ids import Uuid
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
     from ottla.broker.transport.context import Peer
+    from ottla.broker.waiting import Waiting
 
 
 class AcknowledgementBatch(Protocol):
@@ -22,10 +23,17 @@ class AcknowledgementBatch(Protocol):
 
 
 class Shares:
-    def __init__(self, broker: "Broker", queues: Queues, sessions_max: int) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        queues: Queues,
+        sessions: ShareSessions,
+        waiting: "Waiting",
+        now: Callable[[], float],
+    ) -> None:
+        self.now = now
+        self._waiting = waiting
         self.queues = queues
-        self.sessions = ShareSessions(sessions_max)
+        self.sessions = sessions
 
     def acknowledge(
         self,
@@ -39,12 +47,18 @@ class Shares:
         queue = self.queues.known(Place(key.group_id, topic_id, partition))
         if queue is None:  # whoever took records opened it
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        terms, now = self.queues.terms_of(key.group_id), self._broker.now()
+        terms, now = self.queues.terms_of(key.group_id), self.now()
         answers = [(one.first_offset, one.last_offset, one.acknowledge_types) for one in batches]
         renewed_until = now + terms.lock_s if terms.may_renew else None
         in_flight = self.queues.in_flight(queue)
         change = in_flight.acknowledge(key.member_id, answers, now, renewed_until)
         return self.queues.settle(queue, change)
+
+    def open_session(self, key: SessionKey, asker: "Peer") -> ShareSession:
+        """It ends with the connection at the latest."""
+        session = self.sessions.open(key, asker)
+        asker.when_closed["share sessions"] = partial(self.connection_lost, asker)
+        return session
 
     def close_session(self, key: SessionKey) -> None:
         """Its locks are given back at once: others need not wait for them to run out."""
@@ -76,7 +90,7 @@ class Shares:
             moved.set()
             return True
 
-        waiter = self._broker.waiting.wait((queue.leader for queue in queues), seconds, look)
+        waiter = self._waiting.wait((queue.leader for queue in queues), seconds, look)
         for queue in queues:
             queue.waiters.add(moved)
         for one in opening:

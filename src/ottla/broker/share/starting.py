@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 
-from ottla.broker.broker import Broker
+from ottla.broker.share.states import StateKeeper
 from ottla.errors import KafkaError
+from ottla.groups.coordinator import GroupCoordinator
 from ottla.groups.share.starting import ToInitialize
 from ottla.groups.share.states import NOT_STARTED, Place
 from ottla.ids import Uuid
@@ -13,22 +14,22 @@ from ottla.ids import Uuid
 log = logging.getLogger(__name__)
 
 
-async def initialize(broker: Broker, wanted: ToInitialize) -> None:
+async def initialize(states: StateKeeper, groups: GroupCoordinator, wanted: ToInitialize) -> None:
     """Nobody waits for it: if it fails, the next heartbeat asks again."""
-    refusals = await initialize_states(broker, wanted, {})
+    refusals = await initialize_states(states, wanted, {})
     try:
         if refusals:
             for place, refusal in refusals.items():
                 log.info("%s: no state yet: %s", place.key(), refusal)
-            await broker.groups.share_not_initialized(wanted.group_id, wanted.topics)
+            await groups.share_not_initialized(wanted.group_id, wanted.topics)
         else:
-            await broker.groups.share_initialized(wanted.group_id, wanted.topics)
+            await groups.share_initialized(wanted.group_id, wanted.topics)
     except KafkaError as refusal:
         log.info("share group %s: not noted: %s", wanted.group_id, refusal)
 
 
 async def initialize_states(
-    broker: Broker, wanted: ToInitialize, starts: Mapping[Place, int]
+    states: StateKeeper, wanted: ToInitialize, starts: Mapping[Place, int]
 ) -> dict[Place, KafkaError]:
     """Let states start at these offsets, others where the group's members begin. What failed."""
     places = [
@@ -40,7 +41,7 @@ async def initialize_states(
     async def one(place: Place) -> KafkaError | None:
         start_offset = starts.get(place, NOT_STARTED)
         try:
-            await broker.share_states.initialize(place, wanted.state_epoch, start_offset)
+            await states.initialize(place, wanted.state_epoch, start_offset)
         except KafkaError as refusal:
             return refusal
         return None
@@ -54,7 +55,7 @@ async def initialize_states(
 
 
 async def delete_states(
-    broker: Broker, group_id: str, topic_id: Uuid, partitions: Iterable[int]
+    states: StateKeeper, group_id: str, topic_id: Uuid, partitions: Iterable[int]
 ) -> None:
     for partition in sorted(partitions):
-        await broker.share_states.delete(Place(group_id, topic_id, partition))
+        await states.delete(Place(group_id, topic_id, partition))

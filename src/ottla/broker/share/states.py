@@ -18,7 +18,9 @@ from ottla.ports.network import LinkLost
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.cluster_view import ClusterView
+    from ottla.broker.services import ActiveController
+    from ottla.replication.partitions import Partitions
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -49,8 +51,17 @@ class Result(Protocol):
 class StateKeeper:
     """Implements reading and writing for queues, whichever broker has the state."""
 
-    def __init__(self, broker: "Broker", coordinator: ShareCoordinator, peers: Peers) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        cluster: "ClusterView",
+        partitions: "Partitions",
+        controller: "ActiveController",
+        coordinator: ShareCoordinator,
+        peers: Peers,
+    ) -> None:
+        self._cluster = cluster
+        self._partitions = partitions
+        self._controller = controller
         self._coordinator = coordinator
         self._peers = peers
 
@@ -65,7 +76,7 @@ class StateKeeper:
 
     async def _initialize(self, place: Place, state_epoch: int, start_offset: int) -> None:
         node_id = await self._keeper_of(place)
-        if node_id == self._broker.node_id:
+        if node_id == self._cluster.node_id:
             await self._coordinator.initialize(place, state_epoch, start_offset)
             return
         from ottla.wire.messages import initialize_share_group_state as wire
@@ -80,7 +91,7 @@ class StateKeeper:
 
     async def _read(self, place: Place, leader_epoch: int) -> State:
         node_id = await self._keeper_of(place)
-        if node_id == self._broker.node_id:
+        if node_id == self._cluster.node_id:
             return await self._coordinator.read(place, leader_epoch)
         from ottla.wire.messages import read_share_group_state as wire
 
@@ -108,7 +119,7 @@ class StateKeeper:
     async def summary(self, place: Place) -> State:
         """Where the queue starts; nobody is fenced by asking."""
         node_id = await self._keeper_of(place)
-        if node_id == self._broker.node_id:
+        if node_id == self._cluster.node_id:
             return self._coordinator.summary(place) or State()
         from ottla.wire.messages import read_share_group_state_summary as wire
 
@@ -129,7 +140,7 @@ class StateKeeper:
         self, place: Place, state_epoch: int, leader_epoch: int, change: Change
     ) -> None:
         node_id = await self._keeper_of(place)
-        if node_id == self._broker.node_id:
+        if node_id == self._cluster.node_id:
             await self._coordinator.write(
                 place,
                 state_epoch,
@@ -166,7 +177,7 @@ class StateKeeper:
 
     async def _delete(self, place: Place) -> None:
         node_id = await self._keeper_of(place)
-        if node_id == self._broker.node_id:
+        if node_id == self._cluster.node_id:
             await self._coordinator.delete(place)
             return
         from ottla.wire.messages import delete_share_group_state as wire
@@ -180,10 +191,10 @@ class StateKeeper:
     async def end_offset(self, topic: str, partition: int) -> int:
         """Up to where consumers may read, asked of the partition's leader."""
         place = TopicPartition(topic, partition)
-        leader = self._broker.leader_of(place)
+        leader = self._cluster.leader_of(place)
         if leader is None:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
-        replica = self._broker.partitions.find(topic, partition)
+        replica = self._partitions.find(topic, partition)
         if replica is not None and replica.leader is not None:
             return replica.leader.log.high_watermark
         from ottla.wire.messages import list_offsets as wire
@@ -201,9 +212,9 @@ class StateKeeper:
 
     async def _keeper_of(self, place: Place) -> int:
         """The broker that leads the shard; the topic is made with the first share group."""
-        if SHARE_GROUP_STATE not in self._broker.image.topics_by_name:
-            await create_internal_topic(self._broker, SHARE_GROUP_STATE)
-        topic = self._broker.image.topics_by_name.get(SHARE_GROUP_STATE)
+        if SHARE_GROUP_STATE not in self._cluster.image.topics_by_name:
+            await create_internal_topic(SHARE_GROUP_STATE, self._cluster.settings, self._controller)
+        topic = self._cluster.image.topics_by_name.get(SHARE_GROUP_STATE)
         if topic is None or not topic.partitions:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         leader = topic.partitions[java_hash(place.key()) % len(topic.partitions)].leader

@@ -1,5 +1,6 @@
 """Who asks, and how: what a handler may know about a request besides its body."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,23 +14,24 @@ class Peer:
     __slots__ = (
         "awaits_authentication",
         "client_host",
-        "heartbeats_of",
         "listener_kind",
         "listener_name",
         "principal",
         "share_sessions",
         "software",
+        "when_closed",
     )
 
     def __init__(self, listener_name: str, listener_kind: "Listeners", client_host: str) -> None:
         self.listener_name = listener_name
         self.listener_kind = listener_kind
         self.client_host = client_host
-        self.heartbeats_of: tuple[int, int] | None = None  # a broker and its epoch
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told
+        self.when_closed: dict[str, Callable[[], None]] = {}
+        """What has to be done then, by what it is about: the last word counts."""
 
 
 class RequestContext:

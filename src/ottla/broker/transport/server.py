@@ -5,17 +5,22 @@ What is said on a connection is `broker.transport.connection`'s affair.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from ottla.broker.api import Listeners
-from ottla.broker.dispatch import Dispatcher
-from ottla.broker.transport.connection import Connection
+from ottla.broker.transport.addresses import Addresses
+from ottla.broker.transport.connection import Connection, UnreadReplies
 from ottla.broker.transport.context import Peer
+from ottla.broker.transport.request_memory import RequestMemory, room_for
+from ottla.config import Settings
 from ottla.errors import OttlaError
 from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.dispatch import Dispatcher
 
 log = logging.getLogger(__name__)
 
@@ -27,16 +32,35 @@ EVERY_FAMILY = ("", "::")
 """All interfaces, of IPv4 as well: so it is in Java, where `::` is not for IPv6 alone."""
 
 
+class SharedByListeners(Struct, frozen=True, eq=False, kw_only=True):
+    """What the listeners of one node have in common: its memory, its patience, its counts."""
+
+    now: Callable[[], float]
+    settings: Callable[[], Settings]  # those in force
+    request_memory: RequestMemory
+    unread_replies: UnreadReplies
+    addresses: Addresses
+
+    @classmethod
+    def of(cls, settings: Callable[[], Settings], now: Callable[[], float]) -> "SharedByListeners":
+        room = room_for(settings().int("queued.max.request.bytes"))
+        return cls(
+            now=now,
+            settings=settings,
+            request_memory=RequestMemory(room, now),
+            unread_replies=UnreadReplies(now),
+            addresses=Addresses(),
+        )
+
+
 class Server:
     """One listener."""
 
-    def __init__(self, broker: "Broker", name: str, kind: Listeners) -> None:
-        settings = broker.settings
-        self._broker = broker
+    def __init__(self, shared: SharedByListeners, name: str, kind: Listeners) -> None:
+        settings = shared.settings()
+        self._shared = shared
         self.name = name
         self.kind = kind
-        self._dispatcher = Dispatcher(broker, kind)
-        self._unread = broker.unread_replies
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._frame_bytes_max = settings.int("socket.request.max.bytes")
         self._idle_s_max = settings.int("connections.max.idle.ms") / 1000
@@ -64,8 +88,10 @@ class Server:
             ) from None
         return int(self._server.sockets[0].getsockname()[1])
 
-    async def serve(self) -> None:
+    async def serve(self, dispatcher: "Dispatcher") -> None:
+        """From now on, with what the dispatcher has."""
         assert self._server is not None
+        self._dispatcher = dispatcher
         await self._server.start_serving()
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
@@ -84,12 +110,12 @@ class Server:
         return len(self._connections)
 
     def _accept(self) -> Connection:
-        share = self._broker.request_memory.share()
+        share = self._shared.request_memory.share()
         return Connection(
             self._dispatcher,
             FrameAssembler(self._scratch, self._frame_bytes_max, share),
             share,
-            self._unread,
+            self._shared.unread_replies,
             self._peer,
             self._opened,
             self._closed,
@@ -103,27 +129,25 @@ class Server:
             log.warning("refused %s: max.connections is reached", connection.peer.client_host)
             return False
         host = connection.peer.client_host
-        if not self._broker.addresses.let_in(self.kind, host, self._broker.settings):
+        if not self._shared.addresses.let_in(self.kind, host, self._shared.settings()):
             log.warning("refused %s: max.connections.per.ip is reached", host)
             return False
         self._connections.add(connection)
-        connection.active_at = self._broker.now()
+        connection.active_at = self._shared.now()
         return True
 
     def _closed(self, connection: Connection) -> None:
         if connection not in self._connections:  # it was refused
             return
         self._connections.remove(connection)
-        self._broker.addresses.gone(self.kind, connection.peer.client_host)
-        if connection.peer.heartbeats_of is not None:
-            self._broker.heartbeats_ended(*connection.peer.heartbeats_of)
-        if connection.peer.share_sessions:
-            self._broker.shares.connection_lost(connection.peer)
+        self._shared.addresses.gone(self.kind, connection.peer.client_host)
+        for end in connection.peer.when_closed.values():
+            end()
 
     def _sweep(self) -> None:
         """Close who was silent for connections.max.idle.ms; free what the quiet do not need."""
-        now = self._broker.now()
-        self._broker.request_memory.sweep()
+        now = self._shared.now()
+        self._shared.request_memory.sweep()
         for connection in list(self._connections):
             if connection.was_active:
                 connection.was_active = False

@@ -8,7 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ottla.broker.access import Unrestricted
 from ottla.broker.api import Listeners
+from ottla.broker.background import Background
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.handlers.records import produce
 from ottla.broker.handlers.transactions import (
     add_offsets_to_txn,
@@ -18,6 +21,7 @@ from ottla.broker.handlers.transactions import (
     txn_offset_commit,
     write_txn_markers,
 )
+from ottla.broker.services import RecordServices, TransactionServices
 from ottla.broker.transaction_verification import TransactionVerifier
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.broker.transport.pending_reply import ConnectionLost, PendingReply
@@ -74,8 +78,33 @@ def settings() -> Settings:
     return Settings(single_node(("127.0.0.1", 0), Path("/simulated")))
 
 
+class SimulatedView(ClusterView, frozen=True, eq=False, kw_only=True):
+    """The world knows who leads; nobody asks where brokers are reached."""
+
+    leaders: "SimulatedBroker"
+
+    def has_partition(self, partition: TopicPartition) -> bool:
+        return self.leaders.exists(partition)
+
+    def leader_of(self, partition: TopicPartition) -> int | None:
+        return self.leaders.leader_of(partition)
+
+    def partition_state(self, *_: object) -> None:
+        return None
+
+    def endpoints(self, *_: object) -> list[Any]:
+        return []
+
+
+class Failing(Background):
+    """A fault of ours ends the run."""
+
+    def unexpected(self, doing: str, error: Exception) -> KafkaError:
+        raise error
+
+
 class SimulatedBroker:
-    """What handlers ask of `broker.broker.Broker`, and the inter-broker links (`Peers`)."""
+    """The services of the handlers that are asked, and the inter-broker links (`Peers`)."""
 
     def __init__(self, world: "TransactionWorld", node_id: int) -> None:
         self.world = world
@@ -83,10 +112,6 @@ class SimulatedBroker:
         self.alive = True
         self.waiting = Waiting(self.now)
         self.clock = Clock(self.now, self.now_ms)
-        self.durability = SimpleNamespace(ask=never_due)
-        self.partitions = self
-        self.image = world.image
-        self.producer_ids = world
         self._tasks: set[asyncio.Task[Any]] = set()
         self._peer = Peer("SIMULATED", Listeners.BROKER, "/simulated")
         self.transactions = Coordinator(
@@ -99,13 +124,50 @@ class SimulatedBroker:
         self.transactions.resize(1)
         self.groups = GroupCoordinator(settings(), lambda: world.image, self.clock, world.chance)
         self.groups.resize(1)
-        self.transaction_verifier = TransactionVerifier(
-            self.transactions,
-            node_id,
-            self.leader_of,
-            self,  # type: ignore[arg-type]
-        )
+        self._services = self._make_services()
         self.spawn(self.transactions.run())
+
+    def _make_services(self) -> tuple[RecordServices, TransactionServices]:
+        """As a node would make them, of this world's parts."""
+        peers: Any = self
+        partitions: Any = self
+        durability: Any = SimpleNamespace(ask=never_due)
+        absent: Any = None
+        verifier = TransactionVerifier(self.transactions, self.node_id, self.leader_of, peers)
+        view = SimulatedView(
+            node_id=self.node_id,
+            cluster_id="simulated",
+            clock=self.clock,
+            access=Unrestricted(),
+            publisher=self.world,
+            quorum=absent,
+            settings_in_force=settings,
+            leaders=self,
+        )
+        background = Failing()
+        records = RecordServices(
+            cluster=view,
+            partitions=partitions,
+            waiting=self.waiting,
+            durability=durability,
+            background=background,
+            fetch_sessions=absent,
+            fetch_bytes_max=0,
+            reads_nearby=False,
+            unread_replies=absent,
+            verifier=lambda: verifier,
+        )
+        transactions = TransactionServices(
+            cluster=view,
+            coordinator=lambda: self.transactions,
+            verifier=lambda: verifier,
+            groups=lambda: self.groups,
+            producer_ids=self.world,
+            partitions=partitions,
+            durability=durability,
+            background=background,
+        )
+        return records, transactions
 
     # --- leading
 
@@ -160,17 +222,6 @@ class SimulatedBroker:
     def exists(self, partition: TopicPartition) -> bool:
         return partition in self.world.partitions
 
-    has_partition = exists
-
-    def partition_state(self, *_: object) -> None:
-        return None
-
-    def endpoints(self, *_: object) -> list[Any]:
-        return []
-
-    def unexpected(self, what: str, error: Exception) -> KafkaError:
-        raise error
-
     # --- requests
 
     async def serve(self, request: Message, version: int) -> Any:
@@ -180,13 +231,13 @@ class SimulatedBroker:
             return await self._produce(request, context)
         handler = HANDLERS[type(request).__module__.rpartition(".")[2]]
         try:
-            return await handler(request, context, self)
+            return await handler(request, context, self._services[1])
         except KafkaError as error:
             return error.code
 
     async def _produce(self, request: ProduceRequest, context: RequestContext) -> Any:
         frame = memoryview(encode(request, context.api_version))
-        reply = produce.serve(frame, 0, context, self)  # type: ignore[arg-type]
+        reply = produce.serve(frame, 0, context, self._services[0])
         if isinstance(reply, PendingReply):
             arrived: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             reply.then(lambda body: None if arrived.done() else arrived.set_result(body))

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from ottla.broker.broker import Broker
 from ottla.broker.broker_config_changes import refusals
-from ottla.broker.forwarding import ask_controller
+from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.wire.messages.alter_configs import (
@@ -16,15 +15,15 @@ from ottla.wire.messages.alter_configs import (
 
 
 async def handle(
-    request: AlterConfigsRequest, context: RequestContext, broker: Broker
+    request: AlterConfigsRequest, context: RequestContext, services: ClusterServices
 ) -> AlterConfigsResponse:
     resources = request.resources
-    refused = refusals(resources, _after, context, broker)
+    refused = refusals(resources, _after, context, services.cluster)
     left = AlterConfigsRequest(
         resources=[one for at, one in enumerate(resources) if at not in refused],
         validate_only=request.validate_only,
     )
-    response = await ask_controller(left, AlterConfigsResponse, context, broker)
+    response = await services.authority.ask_controller(left, AlterConfigsResponse, context)
     for at, error in refused.items():
         response.responses.insert(at, _refused(resources[at], error))
     return response

@@ -3,7 +3,7 @@
 Each replica is answered at once; DescribeLogDirs says how far its copy is. Version 2 is flexible.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import BrokerServices, DirectoryMoves
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
@@ -16,10 +16,11 @@ from ottla.wire.messages.alter_replica_log_dirs import (
 
 
 def handle(
-    request: AlterReplicaLogDirsRequest, context: RequestContext, broker: Broker
+    request: AlterReplicaLogDirsRequest, context: RequestContext, services: BrokerServices
 ) -> AlterReplicaLogDirsResponse:
     codes = {
-        partition: _alter(partition, path, broker) for partition, path in _wanted(request).items()
+        partition: _alter(partition, path, services.directory_moves)
+        for partition, path in _wanted(request).items()
     }
     return _answer(codes)
 
@@ -38,9 +39,9 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
     }
 
 
-def _alter(partition: TopicPartition, path: str, broker: Broker) -> ErrorCode:
+def _alter(partition: TopicPartition, path: str, moves: DirectoryMoves) -> ErrorCode:
     try:
-        broker.directory_moves.alter(partition, path)
+        moves.alter(partition, path)
     except KafkaError as error:
         if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             return ErrorCode.REPLICA_NOT_AVAILABLE

@@ -6,8 +6,9 @@ broker that cannot compress.
 """
 
 from ottla.broker.api import Api, apis
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.dispatch import PRODUCE
+from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.metadata.features import KRAFT_VERSION, SUPPORTED
@@ -23,7 +24,7 @@ LEVEL_0_SINCE = 4  # older clients cannot read a feature whose least level is 0
 
 
 def handle(
-    request: ApiVersionsRequest, context: RequestContext, broker: Broker
+    request: ApiVersionsRequest, context: RequestContext, services: ClusterServices
 ) -> ApiVersionsResponse:
     if context.api_version >= 3:
         if not (_is_software(request.client_software_name)) or not (
@@ -32,7 +33,7 @@ def handle(
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.peer.software = (request.client_software_name, request.client_software_version)
     shown = apis(context.peer.listener_kind).values()
-    image = broker.image
+    image = services.cluster.image
     return ApiVersionsResponse(
         api_keys=[_shown(api) for api in shown],
         supported_features=[
@@ -43,15 +44,15 @@ def handle(
         finalized_features_epoch=image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in _finalized(broker).items()
+            for name, level in _finalized(services.cluster).items()
             if level > 0
         ],
     )
 
 
-def _finalized(broker: Broker) -> dict[str, int]:
+def _finalized(cluster: ClusterView) -> dict[str, int]:
     """The quorum's own level is not in the image, which is made of what the quorum's log has."""
-    return {**broker.image.features, KRAFT_VERSION: broker.quorum.kraft_version}
+    return {**cluster.image.features, KRAFT_VERSION: cluster.quorum.kraft_version}
 
 
 def unsupported(api: Api) -> ApiVersionsResponse:

@@ -2,8 +2,9 @@
 
 The connection it comes on is watched: when it closes, the broker may be dead."""
 
-from ottla.broker.broker import Broker
-from ottla.broker.forwarding import ask_controller
+from functools import partial
+
+from ottla.broker.services import ControllerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.broker_heartbeat import (
     BrokerHeartbeatRequest,
@@ -12,7 +13,8 @@ from ottla.wire.messages.broker_heartbeat import (
 
 
 async def handle(
-    request: BrokerHeartbeatRequest, context: RequestContext, broker: Broker
+    request: BrokerHeartbeatRequest, context: RequestContext, services: ControllerServices
 ) -> BrokerHeartbeatResponse:
-    context.peer.heartbeats_of = (request.broker_id, request.broker_epoch)
-    return await ask_controller(request, BrokerHeartbeatResponse, context, broker)
+    ended = partial(services.heartbeats_ended, request.broker_id, request.broker_epoch)
+    context.peer.when_closed["heartbeats"] = ended
+    return await services.authority.ask_controller(request, BrokerHeartbeatResponse, context)

@@ -2,7 +2,8 @@
 
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.api import Listeners
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
+from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.describe_cluster import (
@@ -15,7 +16,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 def handle(
-    request: DescribeClusterRequest, context: RequestContext, broker: Broker
+    request: DescribeClusterRequest, context: RequestContext, services: ClusterServices
 ) -> DescribeClusterResponse:
     served = BROKERS if context.peer.listener_kind is Listeners.BROKER else CONTROLLERS
     if request.endpoint_type not in (BROKERS, CONTROLLERS):
@@ -27,23 +28,23 @@ def handle(
             ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The other kind of listener answers that."
         )
     response = DescribeClusterResponse(
-        endpoint_type=request.endpoint_type, cluster_id=broker.cluster_id
+        endpoint_type=request.endpoint_type, cluster_id=services.cluster.cluster_id
     )
     if served == BROKERS:
-        response.brokers = _brokers(request, context, broker)
-        response.controller_id = broker.node_id
+        response.brokers = _brokers(request, context, services.cluster)
+        response.controller_id = services.cluster.node_id
     else:
-        response.brokers = _controllers(context, broker)
-        response.controller_id = broker.controller_id
+        response.brokers = _controllers(context, services.cluster)
+        response.controller_id = services.cluster.controller_id
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = authorized_operations(
-            broker.access, context, Resource.CLUSTER, CLUSTER
+            services.cluster.access, context, Resource.CLUSTER, CLUSTER
         )
     return response
 
 
 def _brokers(
-    request: DescribeClusterRequest, context: RequestContext, broker: Broker
+    request: DescribeClusterRequest, context: RequestContext, cluster: ClusterView
 ) -> list[DescribeClusterBroker]:
     return [
         DescribeClusterBroker(
@@ -53,16 +54,16 @@ def _brokers(
             rack=node.rack,
             is_fenced=node.fenced,
         )
-        for node in broker.image.brokers.values()
+        for node in cluster.image.brokers.values()
         if (request.include_fenced_brokers or not node.fenced)
         and (listener := node.listener(context.listener_name)) is not None
     ]
 
 
-def _controllers(context: RequestContext, broker: Broker) -> list[DescribeClusterBroker]:
+def _controllers(context: RequestContext, cluster: ClusterView) -> list[DescribeClusterBroker]:
     return [
         DescribeClusterBroker(broker_id=node.id, host=listener.host, port=listener.port)
-        for node in broker.image.controllers.values()
+        for node in cluster.image.controllers.values()
         for listener in node.listeners
         if listener.name == context.listener_name
     ]

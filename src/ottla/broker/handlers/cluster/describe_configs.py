@@ -5,7 +5,8 @@ Versions: 1 sources and synonyms, 3 types and documentation.
 
 from collections.abc import Iterator, Mapping
 
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
+from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.config import Described, Settings, Source
 from ottla.controller.naming import check_topic_name
@@ -24,13 +25,13 @@ UNKNOWN_KIND = 0
 
 
 def handle(
-    request: DescribeConfigsRequest, context: RequestContext, broker: Broker
+    request: DescribeConfigsRequest, context: RequestContext, services: ClusterServices
 ) -> DescribeConfigsResponse:
     for resource in request.resources:
         if resource.resource_type not in set(ResourceType):
             raise _no_settings(resource.resource_type)
     return DescribeConfigsResponse(
-        results=[_describe(resource, request, broker) for resource in request.resources]
+        results=[_describe(resource, request, services.cluster) for resource in request.resources]
     )
 
 
@@ -49,7 +50,7 @@ def refuse(request: DescribeConfigsRequest, error: KafkaError) -> DescribeConfig
 
 
 def _describe(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, view: ClusterView
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         resource_type=resource.resource_type,
@@ -60,7 +61,7 @@ def _describe(
     try:
         result.configs = [
             _shown(one, request)
-            for one in _told(resource, broker)
+            for one in _told(resource, view)
             if not wanted or one.name in wanted
         ]
     except KafkaError as error:
@@ -68,11 +69,11 @@ def _describe(
     return result
 
 
-def _told(resource: DescribeConfigsResource, broker: Broker) -> Iterator[Described]:
-    kind, name, image = resource.resource_type, resource.resource_name, broker.image
+def _told(resource: DescribeConfigsResource, view: ClusterView) -> Iterator[Described]:
+    kind, name, image = resource.resource_type, resource.resource_name, view.image
     cluster = image.config(*CLUSTER_DEFAULTS)
-    own = image.config(ResourceType.BROKER, str(broker.node_id))
-    settings = broker.settings.with_dynamic(cluster, own)
+    own = image.config(ResourceType.BROKER, str(view.node_id))
+    settings = view.settings.with_dynamic(cluster, own)
     if kind == ResourceType.TOPIC:
         check_topic_name(name)
         if name not in image.topics_by_name:
@@ -89,10 +90,10 @@ def _told(resource: DescribeConfigsResource, broker: Broker) -> Iterator[Describ
     if kind != ResourceType.BROKER:
         raise _no_settings(kind)
     if not name:
-        return _cluster_defaults(broker.settings.with_dynamic(cluster, {}), cluster)
-    if name != str(broker.node_id):
+        return _cluster_defaults(view.settings.with_dynamic(cluster, {}), cluster)
+    if name != str(view.node_id):
         raise KafkaError(
-            ErrorCode.INVALID_REQUEST, f"This is broker {broker.node_id}: ask broker {name} itself."
+            ErrorCode.INVALID_REQUEST, f"This is broker {view.node_id}: ask broker {name} itself."
         )
     return _all(settings)
 

@@ -5,7 +5,7 @@ A replica that moves is told of twice: where it is, and as a future one where it
 
 import os
 
-from ottla.broker.broker import Broker, DirectoryMoves
+from ottla.broker.services import BrokerServices, DirectoryMoves
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.log.directory import LogDirectory
@@ -22,18 +22,18 @@ Wanted = set[tuple[str, int]] | None  # None: all
 
 
 def handle(
-    request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
+    request: DescribeLogDirsRequest, context: RequestContext, services: BrokerServices
 ) -> DescribeLogDirsResponse:
     wanted: Wanted = None
     if request.topics is not None:
         wanted = {
             (topic.topic, partition) for topic in request.topics for partition in topic.partitions
         }
-    cordoned = broker.settings.names("cordoned.log.dirs")
+    cordoned = services.cluster.settings.names("cordoned.log.dirs")
     return DescribeLogDirsResponse(
         results=[
-            _describe(directory, wanted, is_cordoned(directory, cordoned), broker.directory_moves)
-            for directory in broker.directories
+            _describe(directory, wanted, is_cordoned(directory, cordoned), services.directory_moves)
+            for directory in services.directories
         ]
     )
 

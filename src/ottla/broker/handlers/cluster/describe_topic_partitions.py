@@ -4,8 +4,8 @@ A page holds so many partitions at most; its cursor names the first one of the n
 """
 
 from ottla.broker.access import Resource, authorized_operations
-from ottla.broker.broker import Broker
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
@@ -20,10 +20,10 @@ from ottla.wire.messages.describe_topic_partitions import (
 
 
 def handle(
-    request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
+    request: DescribeTopicPartitionsRequest, context: RequestContext, services: BrokerServices
 ) -> DescribeTopicPartitionsResponse:
-    image, response = broker.image, DescribeTopicPartitionsResponse()
-    limit = broker.settings.int("max.request.partition.size.limit")
+    image, response = services.cluster.image, DescribeTopicPartitionsResponse()
+    limit = services.cluster.settings.int("max.request.partition.size.limit")
     left = max(min(request.response_partition_limit, limit), 1)
     for name, first in _asked(request, image):
         if not left:
@@ -42,7 +42,7 @@ def handle(
             break
     for told in response.topics:
         told.topic_authorized_operations = authorized_operations(
-            broker.access, context, Resource.TOPIC, told.name or ""
+            services.cluster.access, context, Resource.TOPIC, told.name or ""
         )
     return response
 

@@ -7,8 +7,8 @@ broker's; the answer goes back as bytes too. Only what a broker may pass on is o
 from inspect import isawaitable
 
 from ottla.broker.api import Api, Listeners, apis, load
-from ottla.broker.broker import Broker
 from ottla.broker.dispatch import check_cluster, refusal, written
+from ottla.broker.services import ControllerServices
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import MalformedMessage, decode
@@ -19,17 +19,17 @@ from ottla.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 
 async def handle(
-    request: EnvelopeRequest, context: RequestContext, broker: Broker
+    request: EnvelopeRequest, context: RequestContext, services: ControllerServices
 ) -> EnvelopeResponse:
-    if not broker.controller.active:
+    if not services.is_active():
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
     api, asked, inner = _open(request, context)
     handler = load(api)
     assert handler.handle is not None
     try:
         if handler.operation is not None:
-            check_cluster(broker.access, inner, handler.operation)
-        answer = handler.handle(asked, inner, broker)
+            check_cluster(services.cluster.access, inner, handler.operation)
+        answer = handler.handle(asked, inner, services)
         response: Message = await answer if isawaitable(answer) else answer
     except Exception as error:
         if isinstance(error, KafkaError) and error.code == ErrorCode.NOT_CONTROLLER:

@@ -7,13 +7,14 @@ the first question; the client is answered when that is done. One key up to vers
 import asyncio
 import re
 
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.internal_topics import (
     CONSUMER_OFFSETS,
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     create_internal_topic,
 )
+from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.coordination.java_hash import java_hash
 from ottla.errors import ErrorCode, KafkaError
@@ -33,13 +34,13 @@ LOOK_EVERY_S = 0.01
 
 
 async def handle(
-    request: FindCoordinatorRequest, context: RequestContext, broker: Broker
+    request: FindCoordinatorRequest, context: RequestContext, services: BrokerServices
 ) -> FindCoordinatorResponse:
-    if broker.suspects.exist:
-        await broker.suspects.settled()
+    if services.suspects.exist:
+        await services.suspects.settled()
     several = context.api_version >= SEVERAL_KEYS_SINCE
     keys = request.coordinator_keys if several else [request.key]
-    found = [await _find(key, request.key_type, context, broker) for key in keys]
+    found = [await _find(key, request.key_type, context, services) for key in keys]
     if several:
         return FindCoordinatorResponse(coordinators=found)
     only = found[0]
@@ -52,10 +53,12 @@ async def handle(
     )
 
 
-async def _find(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
+async def _find(
+    key: str, key_type: int, context: RequestContext, services: BrokerServices
+) -> Coordinator:
     try:
         _check(key, key_type, context.api_version)
-        return await _leader(key, TOPICS[key_type], context, broker)
+        return await _leader(key, TOPICS[key_type], context, services)
     except KafkaError as refusal:
         return Coordinator(
             key=key, node_id=-1, port=-1, error_code=refusal.code, error_message=refusal.message
@@ -75,31 +78,31 @@ def _is_share_partition(key: str) -> bool:
 
 
 async def _leader(
-    key: str, topic_name: str, context: RequestContext, broker: Broker
+    key: str, topic_name: str, context: RequestContext, services: BrokerServices
 ) -> Coordinator:
-    if topic_name not in broker.image.topics_by_name:
-        await create_internal_topic(broker, topic_name)
-    deadline = broker.now() + WAIT_FOR_LEADER_S
-    found = _reachable_leader(key, topic_name, context, broker)
-    if found is not None and found.node_id != broker.node_id:
-        await broker.presence.look_for([found.node_id])
+    if topic_name not in services.cluster.image.topics_by_name:
+        await create_internal_topic(topic_name, services.cluster.settings, services.controller)
+    deadline = services.cluster.clock.monotonic() + WAIT_FOR_LEADER_S
+    found = _reachable_leader(key, topic_name, context, services.cluster)
+    if found is not None and found.node_id != services.cluster.node_id:
+        await services.presence.look_for([found.node_id])
     while True:
-        found = _reachable_leader(key, topic_name, context, broker)
+        found = _reachable_leader(key, topic_name, context, services.cluster)
         if found is not None:
             return found
-        if broker.now() >= deadline:
+        if services.cluster.clock.monotonic() >= deadline:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         await asyncio.sleep(LOOK_EVERY_S)
 
 
 def _reachable_leader(
-    key: str, topic_name: str, context: RequestContext, broker: Broker
+    key: str, topic_name: str, context: RequestContext, cluster: ClusterView
 ) -> Coordinator | None:
-    topic = broker.image.topics_by_name.get(topic_name)
+    topic = cluster.image.topics_by_name.get(topic_name)
     if topic is None or not topic.partitions:
         return None
     partition = topic.partitions[java_hash(key) % len(topic.partitions)]
-    for node_id, host, port, _ in broker.endpoints([partition.leader], context.listener_name):
+    for node_id, host, port, _ in cluster.endpoints([partition.leader], context.listener_name):
         return Coordinator(key=key, node_id=node_id, host=host, port=port)
     return None
 

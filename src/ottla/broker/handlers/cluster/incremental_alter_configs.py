@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from ottla.broker.broker import Broker
 from ottla.broker.broker_config_changes import refusals
-from ottla.broker.forwarding import ask_controller
+from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS
 from ottla.config.options import Kind
@@ -22,15 +21,17 @@ SET, DELETE, APPEND, SUBTRACT = OPERATIONS
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
+    request: IncrementalAlterConfigsRequest, context: RequestContext, services: ClusterServices
 ) -> IncrementalAlterConfigsResponse:
     resources = request.resources
-    refused = refusals(resources, _after, context, broker)
+    refused = refusals(resources, _after, context, services.cluster)
     left = IncrementalAlterConfigsRequest(
         resources=[one for at, one in enumerate(resources) if at not in refused],
         validate_only=request.validate_only,
     )
-    response = await ask_controller(left, IncrementalAlterConfigsResponse, context, broker)
+    response = await services.authority.ask_controller(
+        left, IncrementalAlterConfigsResponse, context
+    )
     for at, error in refused.items():
         response.responses.insert(at, _refused(resources[at], error))
     return response

@@ -3,7 +3,7 @@
 Version 0 knows subscriptions to client metrics only.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image, ResourceType
@@ -15,7 +15,7 @@ from ottla.wire.messages.list_config_resources import (
 
 
 def handle(
-    request: ListConfigResourcesRequest, context: RequestContext, broker: Broker
+    request: ListConfigResourcesRequest, context: RequestContext, services: BrokerServices
 ) -> ListConfigResourcesResponse:
     kinds = [ResourceType.CLIENT_METRICS]
     if context.api_version > 0:
@@ -24,7 +24,7 @@ def handle(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in kinds
-            for name in _names(broker.image, kind)
+            for name in _names(services.cluster.image, kind)
         ]
     )
 

@@ -11,8 +11,9 @@ making topics, 5 offline replicas, 6 LISTENER_NOT_FOUND, 7 leader epochs, 8 allo
 from collections.abc import Awaitable
 
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
@@ -30,12 +31,12 @@ TOPICS_BY_ID = 12
 
 
 def handle(
-    request: MetadataRequest, context: RequestContext, broker: Broker
+    request: MetadataRequest, context: RequestContext, services: BrokerServices
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     _check(request, context.api_version)
-    if broker.suspects.exist or (request.topics and len(broker.image.brokers) > 1):
-        return _when_settled(request, context, broker)
-    return _describe_and_create(request, context, broker)
+    if services.suspects.exist or (request.topics and len(services.cluster.image.brokers) > 1):
+        return _when_settled(request, context, services)
+    return _describe_and_create(request, context, services)
 
 
 def _check(request: MetadataRequest, version: int) -> None:
@@ -49,36 +50,36 @@ def _check(request: MetadataRequest, version: int) -> None:
 
 
 async def _when_settled(
-    request: MetadataRequest, context: RequestContext, broker: Broker
+    request: MetadataRequest, context: RequestContext, services: BrokerServices
 ) -> MetadataResponse:
-    await broker.presence.look_for(_leaders(request, broker))
-    return _describe_and_create(request, context, broker)
+    await services.presence.look_for(_leaders(request, services.cluster))
+    return _describe_and_create(request, context, services)
 
 
-def _leaders(request: MetadataRequest, broker: Broker) -> set[int]:
+def _leaders(request: MetadataRequest, cluster: ClusterView) -> set[int]:
     """The other brokers that a client will turn to."""
-    image = broker.image
+    image = cluster.image
     leaders: set[int] = set()
     for asked in request.topics or ():
         named = image.topics_by_name.get(asked.name) if asked.name is not None else None
         topic = named or image.topics_by_id.get(asked.topic_id)
         if topic is not None:
             leaders.update(partition.leader for partition in topic.partitions.values())
-    return leaders - {NO_LEADER, broker.node_id}
+    return leaders - {NO_LEADER, cluster.node_id}
 
 
 def _describe_and_create(
-    request: MetadataRequest, context: RequestContext, broker: Broker
+    request: MetadataRequest, context: RequestContext, services: BrokerServices
 ) -> MetadataResponse:
-    response = describe(request, context, broker)
+    response = describe(request, context, services)
     missing = [
         topic.name
         for topic in response.topics
         if topic.name is not None and topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     may_create = request.allow_auto_topic_creation
-    if missing and may_create and broker.settings.flag("auto.create.topics.enable"):
-        broker.topics_on_demand.create(missing)
+    if missing and may_create and services.cluster.settings.flag("auto.create.topics.enable"):
+        services.topics_on_demand.create(missing)
     return response
 
 
@@ -94,23 +95,25 @@ def refuse(request: MetadataRequest, error: KafkaError) -> MetadataResponse:
     )
 
 
-def describe(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
-    view = View(context, broker)
+def describe(
+    request: MetadataRequest, context: RequestContext, services: BrokerServices
+) -> MetadataResponse:
+    view = View(context, services)
     unknown_ids, topics = _asked_for(request, view)
     if request.include_topic_authorized_operations:
         for topic in topics:
             topic.topic_authorized_operations = authorized_operations(
-                broker.access, context, Resource.TOPIC, topic.name or ""
+                services.cluster.access, context, Resource.TOPIC, topic.name or ""
             )
     response = MetadataResponse(
         brokers=view.brokers(),
-        cluster_id=broker.cluster_id,
+        cluster_id=services.cluster.cluster_id,
         controller_id=view.controller_id(),
         topics=unknown_ids + topics,
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = authorized_operations(
-            broker.access, context, Resource.CLUSTER, CLUSTER
+            services.cluster.access, context, Resource.CLUSTER, CLUSTER
         )
     return response
 
@@ -119,7 +122,7 @@ def _asked_for(
     request: MetadataRequest, view: "View"
 ) -> tuple[list[MetadataResponseTopic], list[MetadataResponseTopic]]:
     """Of unknown ids, and of topics: first those that are there; each once."""
-    image = view.broker.image
+    image = view.cluster.image
     if request.topics is None or (view.version == 0 and not request.topics):
         return [], [view.topic(topic) for topic in image.topics_by_name.values()]
     by_id = dict.fromkeys(topic.topic_id for topic in request.topics)
@@ -149,20 +152,21 @@ def _missing(name: str) -> MetadataResponseTopic:
 class View:
     """The image as a client of one listener sees it."""
 
-    def __init__(self, context: RequestContext, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, context: RequestContext, services: BrokerServices) -> None:
+        self.cluster = services.cluster
+        self._suspects = services.suspects
         self.version = context.api_version
         self._listener_name = context.listener_name
         self._reachable = {
             node.id: listener
-            for node in broker.image.brokers.values()
+            for node in services.cluster.image.brokers.values()
             if not node.fenced and (listener := node.listener(context.listener_name)) is not None
         }
 
     def brokers(self) -> list[MetadataResponseBroker]:
-        nodes = self.broker.image.brokers
+        nodes = self.cluster.image.brokers
         listed = dict(self._reachable)
-        for node_id in self.broker.suspects.left_lately(self.broker.now()):
+        for node_id in self._suspects.left_lately(self.cluster.clock.monotonic()):
             listener = nodes[node_id].listener(self._listener_name) if node_id in nodes else None
             if listener is not None:
                 listed[node_id] = listener
@@ -175,8 +179,8 @@ class View:
 
     def controller_id(self) -> int:
         """Any broker will do: all of them pass on what is for the controller."""
-        if self.broker.node_id in self._reachable:
-            return self.broker.node_id
+        if self.cluster.node_id in self._reachable:
+            return self.cluster.node_id
         return next(iter(self._reachable), -1)
 
     def topic(self, topic: Topic) -> MetadataResponseTopic:
@@ -198,7 +202,7 @@ class View:
             replicas = [node for node in replicas if node in self._reachable]
             in_sync = [node for node in in_sync if node in self._reachable]
         if leader not in self._reachable:
-            tells_listener = leader in self.broker.image.brokers and self.version >= 6
+            tells_listener = leader in self.cluster.image.brokers and self.version >= 6
             error = (
                 ErrorCode.LISTENER_NOT_FOUND if tells_listener else ErrorCode.LEADER_NOT_AVAILABLE
             )
@@ -220,4 +224,4 @@ class View:
     def _online(self, node_id: int, partition: Partition) -> bool:
         if node_id not in self._reachable:
             return False
-        return self.broker.image.brokers[node_id].holds(partition.directory(node_id))
+        return self.cluster.image.brokers[node_id].holds(partition.directory(node_id))

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
 from ottla.broker.group_caller import caller_of
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -12,6 +12,6 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 
 
 def handle(
-    request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext, services: GroupServices
 ) -> Awaitable[ConsumerGroupHeartbeatResponse]:
-    return broker.groups.consumer_heartbeat(request, caller_of(context))
+    return services.coordinator.consumer_heartbeat(request, caller_of(context))

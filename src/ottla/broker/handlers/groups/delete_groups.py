@@ -1,6 +1,6 @@
 """DeleteGroups: empty groups go, with their offsets."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.share.starting import delete_states
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -12,20 +12,22 @@ from ottla.wire.messages.delete_groups import (
 
 
 async def handle(
-    request: DeleteGroupsRequest, context: RequestContext, broker: Broker
+    request: DeleteGroupsRequest, context: RequestContext, services: GroupServices
 ) -> DeleteGroupsResponse:
     return DeleteGroupsResponse(
         results=[
-            await _delete(group_id, broker) for group_id in dict.fromkeys(request.groups_names)
+            await _delete(group_id, services) for group_id in dict.fromkeys(request.groups_names)
         ]
     )
 
 
-async def _delete(group_id: str, broker: Broker) -> DeletableGroupResult:
+async def _delete(group_id: str, services: GroupServices) -> DeletableGroupResult:
     try:
-        for topic_id, (_, partitions) in broker.groups.share_queues_to_delete(group_id).items():
-            await delete_states(broker, group_id, topic_id, partitions)
-        await broker.groups.delete(group_id)
+        for topic_id, (_, partitions) in services.coordinator.share_queues_to_delete(
+            group_id
+        ).items():
+            await delete_states(services.share_states(), group_id, topic_id, partitions)
+        await services.coordinator.delete(group_id)
     except KafkaError as refusal:
         return DeletableGroupResult(group_id=group_id, error_code=refusal.code)
     return DeletableGroupResult(group_id=group_id)

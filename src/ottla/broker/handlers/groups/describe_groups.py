@@ -1,9 +1,10 @@
 """DescribeGroups: state, protocol and members of classic groups."""
 
-from ottla.broker.broker import Broker
 from ottla.broker.described_groups import tell_operations, tell_rebalances
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
+from ottla.groups.coordinator import GroupCoordinator
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -12,13 +13,16 @@ from ottla.wire.messages.describe_groups import (
 
 
 def handle(
-    request: DescribeGroupsRequest, context: RequestContext, broker: Broker
+    request: DescribeGroupsRequest, context: RequestContext, services: GroupServices
 ) -> DescribeGroupsResponse:
-    groups = [_describe(group_id, context.api_version, broker) for group_id in request.groups]
+    groups = [
+        _describe(group_id, context.api_version, services.coordinator)
+        for group_id in request.groups
+    ]
     if request.include_authorized_operations:
-        tell_operations(groups, context, broker)
+        tell_operations(groups, context, services.cluster.access)
     if request.include_rebalance:
-        tell_rebalances(groups, broker)
+        tell_rebalances(groups, services.coordinator)
     return DescribeGroupsResponse(groups=groups)
 
 
@@ -28,8 +32,8 @@ def refuse(request: DescribeGroupsRequest, error: KafkaError) -> DescribeGroupsR
     )
 
 
-def _describe(group_id: str, version: int, broker: Broker) -> DescribedGroup:
+def _describe(group_id: str, version: int, coordinator: GroupCoordinator) -> DescribedGroup:
     try:
-        return broker.groups.describe(group_id, version)
+        return coordinator.describe(group_id, version)
     except KafkaError as refusal:
         return DescribedGroup(group_id=group_id, error_code=refusal.code)

@@ -2,17 +2,17 @@
 
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(
-    request: HeartbeatRequest, context: RequestContext, broker: Broker
+    request: HeartbeatRequest, context: RequestContext, services: GroupServices
 ) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
     try:
-        return broker.groups.heartbeat(request)
+        return services.coordinator.heartbeat(request)
     except KafkaError as refusal:
         if refusal.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return HeartbeatResponse()  # whoever is loading cannot know better: carry on

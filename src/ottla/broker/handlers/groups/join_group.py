@@ -3,28 +3,28 @@
 Up to version 6 a missing protocol name is an empty one on the wire. Version 0 knows one time-out.
 """
 
-from ottla.broker.broker import Broker
 from ottla.broker.group_caller import caller_of
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 async def handle(
-    request: JoinGroupRequest, context: RequestContext, broker: Broker
+    request: JoinGroupRequest, context: RequestContext, services: GroupServices
 ) -> JoinGroupResponse:
     if context.api_version < 1:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    response = await _join(request, context, broker)
+    response = await _join(request, context, services)
     if context.api_version < 7 and response.protocol_name is None:
         response.protocol_name = ""
     return response
 
 
 async def _join(
-    request: JoinGroupRequest, context: RequestContext, broker: Broker
+    request: JoinGroupRequest, context: RequestContext, services: GroupServices
 ) -> JoinGroupResponse:
     if not request.group_id:
         code = ErrorCode.INVALID_GROUP_ID
         return JoinGroupResponse(error_code=code, member_id=request.member_id)
-    return await broker.groups.join(request, caller_of(context))
+    return await services.coordinator.join(request, caller_of(context))

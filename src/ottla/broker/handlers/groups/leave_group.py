@@ -5,7 +5,7 @@ Up to version 2 a request names one member, whose error is the answer's own.
 
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.wire.messages.leave_group import (
     LeaveGroupRequest,
@@ -17,12 +17,12 @@ SEVERAL_MEMBERS_SINCE = 3
 
 
 def handle(
-    request: LeaveGroupRequest, context: RequestContext, broker: Broker
+    request: LeaveGroupRequest, context: RequestContext, services: GroupServices
 ) -> Awaitable[LeaveGroupResponse]:
     if context.api_version >= SEVERAL_MEMBERS_SINCE:
-        return broker.groups.leave(request)
+        return services.coordinator.leave(request)
     request.members = [MemberIdentity(member_id=request.member_id)]
-    return _one(broker.groups.leave(request))
+    return _one(services.coordinator.leave(request))
 
 
 async def _one(leaving: Awaitable[LeaveGroupResponse]) -> LeaveGroupResponse:

@@ -6,10 +6,12 @@ group's shard as one.
 
 from collections.abc import Awaitable, Container, Iterable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.groups.coordinator import GroupCoordinator
 from ottla.ids import Uuid
+from ottla.metadata.image import Image
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -23,24 +25,24 @@ TOPIC_IDS_SINCE = 10
 
 
 def handle(
-    request: OffsetCommitRequest, context: RequestContext, broker: Broker
+    request: OffsetCommitRequest, context: RequestContext, services: GroupServices
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
-    unknown = _take_out_unknown(request, context.api_version, broker)
+    unknown = _take_out_unknown(request, context.api_version, services.cluster.image)
     if not unknown:
-        return broker.groups.commit(request, context.api_version)
+        return services.coordinator.commit(request, context.api_version)
     if not request.topics:
         return OffsetCommitResponse(topics=unknown)
-    return _with(unknown, request, context.api_version, broker)
+    return _with(unknown, request, context.api_version, services.coordinator)
 
 
 async def _with(
     unknown: list[OffsetCommitResponseTopic],
     request: OffsetCommitRequest,
     api_version: int,
-    broker: Broker,
+    coordinator: GroupCoordinator,
 ) -> OffsetCommitResponse:
     try:
-        response = await broker.groups.commit(request, api_version)
+        response = await coordinator.commit(request, api_version)
     except KafkaError as refusal:
         response = refuse(request, refusal)
     response.topics = _merged(unknown, response.topics)
@@ -60,11 +62,10 @@ def _merged(
 
 
 def _take_out_unknown(
-    request: OffsetCommitRequest, api_version: int, broker: Broker
+    request: OffsetCommitRequest, api_version: int, image: Image
 ) -> list[OffsetCommitResponseTopic]:
     refused: list[OffsetCommitResponseTopic] = []
     known: list[OffsetCommitRequestTopic] = []
-    image = broker.image
     for topic in request.topics:
         if api_version >= TOPIC_IDS_SINCE:
             found = image.topics_by_id.get(topic.topic_id)

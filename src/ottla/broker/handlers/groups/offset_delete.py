@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.wire.messages.offset_delete import (
@@ -16,12 +16,12 @@ from ottla.wire.messages.offset_delete import (
 
 
 async def handle(
-    request: OffsetDeleteRequest, context: RequestContext, broker: Broker
+    request: OffsetDeleteRequest, context: RequestContext, services: GroupServices
 ) -> OffsetDeleteResponse:
     unknown: list[OffsetDeleteResponseTopic] = []
     known: list[OffsetDeleteRequestTopic] = []
     for topic in request.topics:
-        found = broker.image.topics_by_name.get(topic.name)
+        found = services.cluster.image.topics_by_name.get(topic.name)
         exists = () if found is None else found.partitions
         missing = [part for part in topic.partitions if part.partition_index not in exists]
         if missing or found is None:
@@ -30,7 +30,7 @@ async def handle(
         if topic.partitions:
             known.append(topic)
     request.topics = known
-    response = await broker.groups.delete_offsets(request)
+    response = await services.coordinator.delete_offsets(request)
     if unknown:
         response.topics = _merged(unknown, response.topics)
     return response

@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.metadata.image import Image
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -24,54 +25,57 @@ TOPIC_IDS_SINCE = 10
 
 
 async def handle(
-    request: OffsetFetchRequest, context: RequestContext, broker: Broker
+    request: OffsetFetchRequest, context: RequestContext, services: GroupServices
 ) -> OffsetFetchResponse:
     version = context.api_version
     if version < SEVERAL_GROUPS_SINCE:
-        return _as_one(await _fetch(_only_group(request), request, version, broker), version)
+        return _as_one(await _fetch(_only_group(request), request, version, services), version)
     groups = await asyncio.gather(
-        *(_fetch(group, request, version, broker) for group in request.groups)
+        *(_fetch(group, request, version, services) for group in request.groups)
     )
     return OffsetFetchResponse(groups=list(groups))
 
 
 async def _fetch(
-    group: OffsetFetchRequestGroup, request: OffsetFetchRequest, version: int, broker: Broker
+    group: OffsetFetchRequestGroup,
+    request: OffsetFetchRequest,
+    version: int,
+    services: GroupServices,
 ) -> OffsetFetchResponseGroup:
     everything = group.topics is None
-    unknown = _take_out_unknown(group, broker) if version >= TOPIC_IDS_SINCE else []
+    unknown = _take_out_unknown(group, services.cluster.image) if version >= TOPIC_IDS_SINCE else []
     if version < TOPIC_IDS_SINCE:
-        _find_ids(group, broker)
+        _find_ids(group, services.cluster.image)
     try:
-        fetching: Awaitable[OffsetFetchResponseGroup] = broker.groups.fetch(
+        fetching: Awaitable[OffsetFetchResponseGroup] = services.coordinator.fetch(
             group, require_stable=request.require_stable
         )
         response = await fetching
     except KafkaError as refusal:
         return _refused(group, refusal.code, version)
     if version >= TOPIC_IDS_SINCE and everything:
-        _name_by_id(response, broker)
+        _name_by_id(response, services.cluster.image)
     response.topics += unknown
     return response
 
 
-def _find_ids(group: OffsetFetchRequestGroup, broker: Broker) -> None:
+def _find_ids(group: OffsetFetchRequestGroup, image: Image) -> None:
     """So that offsets of an earlier topic of the same name are not shown."""
     for topic in group.topics or ():
-        found = broker.image.topics_by_name.get(topic.name)
+        found = image.topics_by_name.get(topic.name)
         if found is not None:
             topic.topic_id = found.id
 
 
 def _take_out_unknown(
-    group: OffsetFetchRequestGroup, broker: Broker
+    group: OffsetFetchRequestGroup, image: Image
 ) -> list[OffsetFetchResponseTopics]:
     if group.topics is None:
         return []
     known: list[OffsetFetchRequestTopics] = []
     refused: list[OffsetFetchResponseTopics] = []
     for topic in group.topics:
-        found = broker.image.topics_by_id.get(topic.topic_id)
+        found = image.topics_by_id.get(topic.topic_id)
         if found is None:
             refused.append(_no_offsets(topic, ErrorCode.UNKNOWN_TOPIC_ID))
         else:
@@ -81,9 +85,9 @@ def _take_out_unknown(
     return refused
 
 
-def _name_by_id(response: OffsetFetchResponseGroup, broker: Broker) -> None:
+def _name_by_id(response: OffsetFetchResponseGroup, image: Image) -> None:
     """Offsets of topics that are gone cannot be shown to who knows topics by their id only."""
-    topics = broker.image.topics_by_name
+    topics = image.topics_by_name
     response.topics = [topic for topic in response.topics if topic.name in topics]
     for topic in response.topics:
         topic.topic_id = topics[topic.name].id

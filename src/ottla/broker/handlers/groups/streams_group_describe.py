@@ -1,10 +1,11 @@
 """StreamsGroupDescribe: epochs, the topology, members, and which tasks each has."""
 
-from ottla.broker.broker import Broker
 from ottla.broker.described_groups import tell_operations, tell_rebalances
 from ottla.broker.features import STREAMS_GROUPS, require
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
+from ottla.groups.coordinator import GroupCoordinator
 from ottla.wire.messages.streams_group_describe import (
     DescribedGroup,
     StreamsGroupDescribeRequest,
@@ -13,14 +14,14 @@ from ottla.wire.messages.streams_group_describe import (
 
 
 def handle(
-    request: StreamsGroupDescribeRequest, context: RequestContext, broker: Broker
+    request: StreamsGroupDescribeRequest, context: RequestContext, services: GroupServices
 ) -> StreamsGroupDescribeResponse:
-    require(broker, STREAMS_GROUPS)
-    groups = [_describe(group_id, broker) for group_id in request.group_ids]
+    require(services.cluster, STREAMS_GROUPS)
+    groups = [_describe(group_id, services.coordinator) for group_id in request.group_ids]
     if request.include_authorized_operations:
-        tell_operations(groups, context, broker)
+        tell_operations(groups, context, services.cluster.access)
     if request.include_rebalance:
-        tell_rebalances(groups, broker)
+        tell_rebalances(groups, services.coordinator)
     return StreamsGroupDescribeResponse(groups=groups)
 
 
@@ -33,9 +34,9 @@ def refuse(request: StreamsGroupDescribeRequest, error: KafkaError) -> StreamsGr
     )
 
 
-def _describe(group_id: str, broker: Broker) -> DescribedGroup:
+def _describe(group_id: str, coordinator: GroupCoordinator) -> DescribedGroup:
     try:
-        return broker.groups.describe_streams(group_id)
+        return coordinator.describe_streams(group_id)
     except KafkaError as refusal:
         return DescribedGroup(
             group_id=group_id, error_code=refusal.code, error_message=refusal.message

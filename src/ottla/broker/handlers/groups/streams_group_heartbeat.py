@@ -3,10 +3,10 @@
 What its topology needs and nobody made (repartition and changelog topics), the broker makes.
 """
 
-from ottla.broker.broker import Broker
 from ottla.broker.features import STREAMS_GROUPS, require
 from ottla.broker.group_caller import caller_of
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.services import GroupServices
 from ottla.broker.streams_topics import make_topics
 from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import check_topic_name
@@ -23,14 +23,14 @@ SHOWN = 3
 
 
 async def handle(
-    request: StreamsGroupHeartbeatRequest, context: RequestContext, broker: Broker
+    request: StreamsGroupHeartbeatRequest, context: RequestContext, services: GroupServices
 ) -> StreamsGroupHeartbeatResponse:
-    require(broker, STREAMS_GROUPS)
+    require(services.cluster, STREAMS_GROUPS)
     if request.topology is not None:
         _check_names(request.topology)
-    response, missing = await broker.groups.streams_heartbeat(request, caller_of(context))
+    response, missing = await services.coordinator.streams_heartbeat(request, caller_of(context))
     if missing:
-        failures = await make_topics(missing, broker)
+        failures = await make_topics(missing, services.controller)
         if failures:
             _tell(response, failures)
     return response

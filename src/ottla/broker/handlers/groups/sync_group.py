@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -11,10 +11,10 @@ PROTOCOL_REQUIRED_SINCE = 5
 
 
 def handle(
-    request: SyncGroupRequest, context: RequestContext, broker: Broker
+    request: SyncGroupRequest, context: RequestContext, services: GroupServices
 ) -> Awaitable[SyncGroupResponse]:
     if context.api_version >= PROTOCOL_REQUIRED_SINCE and (
         request.protocol_type is None or request.protocol_name is None
     ):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return broker.groups.sync(request)
+    return services.coordinator.sync(request)

@@ -6,8 +6,8 @@ them back. What a broker that is away still has, it drops when it follows again.
 
 from collections.abc import Awaitable
 
-from ottla.broker.broker import Broker
 from ottla.broker.internal_topics import INTERNAL_TOPICS
+from ottla.broker.services import RecordServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.leader import Leader
@@ -27,13 +27,13 @@ LOOK_S = 0.5
 class Deletion:
     """What is asked of one partition; over once it has a result."""
 
-    def __init__(self, broker: Broker, topic: str, asked: DeleteRecordsPartition) -> None:
-        self._broker = broker
+    def __init__(self, services: RecordServices, topic: str, asked: DeleteRecordsPartition) -> None:
+        self._services = services
         self._asked = asked
         self.leader: Leader | None = None
         self.result: DeleteRecordsPartitionResult | None = None
         try:
-            self.leader = broker.partitions.leader(topic, asked.partition_index)
+            self.leader = services.partitions.leader(topic, asked.partition_index)
             if topic in INTERNAL_TOPICS:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is internal.")
             self._offset = _begin(self.leader, asked.offset)
@@ -57,7 +57,7 @@ class Deletion:
         self.result = _refused(self._asked, error)
 
     def _is_alive(self, node_id: int) -> bool:
-        broker = self._broker.image.brokers.get(node_id)
+        broker = self._services.cluster.image.brokers.get(node_id)
         return broker is not None and not broker.fenced
 
 
@@ -76,29 +76,29 @@ def _begin(leader: Leader, asked_offset: int) -> int:
 
 
 def handle(
-    request: DeleteRecordsRequest, context: RequestContext, broker: Broker
+    request: DeleteRecordsRequest, context: RequestContext, services: RecordServices
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     deletions = [
-        [Deletion(broker, topic.name, asked) for asked in topic.partitions]
+        [Deletion(services, topic.name, asked) for asked in topic.partitions]
         for topic in request.topics
     ]
     if _under_way(deletions):
-        return _finish(request, deletions, broker)
+        return _finish(request, deletions, services)
     return _response(request, deletions)
 
 
 async def _finish(
-    request: DeleteRecordsRequest, deletions: list[list[Deletion]], broker: Broker
+    request: DeleteRecordsRequest, deletions: list[list[Deletion]], services: RecordServices
 ) -> DeleteRecordsResponse:
-    deadline = broker.now() + request.timeout_ms / 1000
+    deadline = services.cluster.clock.monotonic() + request.timeout_ms / 1000
     while waiting := _under_way(deletions):
-        left = deadline - broker.now()
+        left = deadline - services.cluster.clock.monotonic()
         if left <= 0:
             for one in waiting:
                 one.refuse(KafkaError(ErrorCode.REQUEST_TIMED_OUT))
             break
         leaders = [one.leader for one in waiting if one.leader is not None]
-        await broker.waiting.movement(leaders, min(left, LOOK_S))
+        await services.waiting.movement(leaders, min(left, LOOK_S))
         for one in waiting:
             one.look()
     return _response(request, deletions)

@@ -1,8 +1,9 @@
 """DescribeProducers: the idempotent and transactional producers that a partition knows."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import RecordServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
+from ottla.replication.partitions import Partitions
 from ottla.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -13,14 +14,15 @@ from ottla.wire.messages.describe_producers import (
 
 
 def handle(
-    request: DescribeProducersRequest, context: RequestContext, broker: Broker
+    request: DescribeProducersRequest, context: RequestContext, services: RecordServices
 ) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
                 partitions=[
-                    _partition(broker, topic.name, index) for index in topic.partition_indexes
+                    _partition(services.partitions, topic.name, index)
+                    for index in topic.partition_indexes
                 ],
             )
             for topic in request.topics
@@ -40,9 +42,9 @@ def refuse(request: DescribeProducersRequest, error: KafkaError) -> DescribeProd
     )
 
 
-def _partition(broker: Broker, topic: str, index: int) -> PartitionResponse:
+def _partition(partitions: Partitions, topic: str, index: int) -> PartitionResponse:
     try:
-        leader = broker.partitions.leader(topic, index)
+        leader = partitions.leader(topic, index)
     except KafkaError as error:
         return _refused(index, error)
     return PartitionResponse(

@@ -22,7 +22,7 @@ from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
 READ_COMMITTED = 1
@@ -49,15 +49,17 @@ _NOT_THERE: dict[int, int] = {
 
 
 def serve(
-    frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
+    frame: memoryview, position: int, context: "RequestContext", services: "RecordServices"
 ) -> Body | PendingReply:
     request, _ = decode(FetchRequest, context.api_version, frame, position)
     by_id = context.api_version >= FIRST_WITH_IDS
     try:
-        fetching = broker.fetch_sessions.begin(request, broker.now(), by_id=by_id)
+        fetching = services.fetch_sessions.begin(
+            request, services.cluster.clock.monotonic(), by_id=by_id
+        )
     except KafkaError as error:
         return write_fetch_response(context.api_version, [], error=error.code)
-    return FetchOperation(request, fetching, context, broker).begin()
+    return FetchOperation(request, fetching, context, services).begin()
 
 
 class FetchOperation:
@@ -65,7 +67,6 @@ class FetchOperation:
 
     __slots__ = (
         "arrived_at",
-        "broker",
         "bytes_left",
         "cold",
         "context",
@@ -79,6 +80,7 @@ class FetchOperation:
         "must_answer",
         "replica",
         "request",
+        "services",
         "size_then",
         "version",
     )
@@ -88,18 +90,18 @@ class FetchOperation:
         request: FetchRequest,
         fetching: Fetching,
         context: "RequestContext",
-        broker: "Broker",
+        services: "RecordServices",
     ) -> None:
         self.request = request
         self.fetching = fetching
         self.context = context
-        self.broker = broker
+        self.services = services
         self.version = context.api_version
         self.replica = (
             request.replica_state.replica_id if self.version >= 15 else request.replica_id
         )
         self.min_bytes = min(request.min_bytes, request.max_bytes)
-        self.arrived_at = broker.now() if self.replica >= 0 else 0.0
+        self.arrived_at = services.cluster.clock.monotonic() if self.replica >= 0 else 0.0
         """When a replica was last heard of: not when its request is looked at again."""
         self.later: PendingReply | None = None
         self.size_then = 0
@@ -132,7 +134,7 @@ class FetchOperation:
             return True
 
         timeout_s = min(self.request.max_wait_ms, WAIT_MS_MAX) / 1000
-        self.broker.waiting.wait(self.leaders, timeout_s, try_now, later)
+        self.services.waiting.wait(self.leaders, timeout_s, try_now, later)
         return later
 
     def is_enough(self) -> bool:
@@ -165,7 +167,7 @@ class FetchOperation:
 
         def finished(outcome: "list[Buffer | Damage] | Exception") -> None:
             if isinstance(outcome, Exception):
-                error = self.broker.unexpected("reading cold pages", outcome)
+                error = self.services.background.unexpected("reading cold pages", outcome)
                 for fetched, _ in cold:
                     fetched.error = error.code
             else:
@@ -178,17 +180,19 @@ class FetchOperation:
                             fetched.aborted = begun_before(fetched.aborted, end_of(found))
             later.deliver(self.reply())
 
-        self.broker.in_thread(lambda: [read_or_damage(read) for _, read in cold], finished)
+        self.services.background.in_thread(
+            lambda: [read_or_damage(read) for _, read in cold], finished
+        )
         return later
 
     # Reading -----------------------------------------------------------------------------------
 
     def look(self) -> None:
         """Read every partition once, as far as the limits go."""
-        stalled = self.broker.unread_replies.stalled_bytes > STALLED_BYTES_MAX
+        stalled = self.services.unread_replies.stalled_bytes > STALLED_BYTES_MAX
         self.limit = self.bytes_left = min(
             self.request.max_bytes,
-            self.broker.fetch_bytes_max,
+            self.services.fetch_bytes_max,
             STALLED_RESPONSE_BYTES if stalled else RESPONSE_BYTES_MAX,
         )
         self.cold: list[tuple[Fetched, Read]] = []
@@ -197,7 +201,7 @@ class FetchOperation:
         asked = self.fetching.asked
         if self.replica >= 0:
             epoch, now = self.request.replica_state.replica_epoch, self.arrived_at
-            self.eligible = self.broker.may_be_in_sync(self.replica, epoch)
+            self.eligible = self.services.cluster.may_be_in_sync(self.replica, epoch)
             if self.eligible and self.fetching.incremental:
                 asked = [one for one in asked if not self._is_settled(one, epoch, now)]
         self.fetched = [(one, self._read(one)) for one in asked]
@@ -244,12 +248,14 @@ class FetchOperation:
         except KafkaError as error:
             self._refused(asked, fetched, error)
         except Exception as error:
-            self._refused(asked, fetched, self.broker.unexpected("reading a partition", error))
+            self._refused(
+                asked, fetched, self.services.background.unexpected("reading a partition", error)
+            )
         return fetched
 
     def _source(self, asked: Asked) -> Leader | ReadableFollower:
         name, topic_id, partition = asked.key
-        partitions = self.broker.partitions
+        partitions = self.services.partitions
         source: Leader | ReadableFollower
         try:
             source = partitions.leader_of(name, topic_id, partition, self.version)
@@ -271,8 +277,8 @@ class FetchOperation:
         if not isinstance(leader, Leader):
             if offset > log.log_end_offset:  # the leader has it, and so will this one
                 raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
-        elif self.replica < 0 and self.broker.reads_nearby and self.request.rack_id:
-            near = nearest_replica(self.broker, leader, self.request.rack_id, offset)
+        elif self.replica < 0 and self.services.reads_nearby and self.request.rack_id:
+            near = nearest_replica(self.services.cluster, leader, self.request.rack_id, offset)
             if near is not None:
                 fetched.preferred_read_replica = near
                 fetched.bounds_of(log)
@@ -285,7 +291,7 @@ class FetchOperation:
             asked.leader = leader
             if log.log_start_offset > wanted.log_start_offset and self._is_start_news(asked, log):
                 self.must_answer = True
-            if self.broker.partitions.throttles.leader.partitions and self._is_held_back(leader):
+            if self.services.partitions.throttles.leader.partitions and self._is_held_back(leader):
                 upto = offset  # nothing of it
         elif self.request.isolation_level == READ_COMMITTED:
             upto = log.last_stable_offset
@@ -366,11 +372,11 @@ class FetchOperation:
 
     def _is_held_back(self, leader: Leader) -> bool:
         """While the quota is spent, replicas under it that are not in sync get nothing."""
-        throttle = self.broker.partitions.throttles.leader
+        throttle = self.services.partitions.throttles.leader
         return (
             throttle.covers(leader.topic_partition)
             and self.replica not in leader.in_sync.maximal
-            and throttle.quota.is_spent(self.broker.now())
+            and throttle.quota.is_spent(self.services.cluster.clock.monotonic())
         )
 
     def _is_start_news(self, asked: Asked, log: PartitionLog) -> bool:
@@ -385,7 +391,7 @@ class FetchOperation:
             fetched.aborted = []
         if error.code in _LEADERSHIP_ERRORS and self.version >= FIRST_WITH_LEADERS:
             name, topic_id, partition = asked.key
-            state = self.broker.partition_state(name, topic_id, partition)
+            state = self.services.cluster.partition_state(name, topic_id, partition)
             if state is not None:
                 fetched.current_leader = (state.leader, state.leader_epoch)
 
@@ -398,7 +404,7 @@ class FetchOperation:
             told = [(asked, fetched) for asked, fetched in told if self._is_told(asked, fetched)]
             if not fetching.incremental:
                 fetching.session.asked = {asked.key: asked for asked, _ in told}
-        if self.replica >= 0 and self.broker.partitions.throttles.leader.partitions:
+        if self.replica >= 0 and self.services.partitions.throttles.leader.partitions:
             self._count(told)
         return write_fetch_response(
             self.version,
@@ -409,10 +415,10 @@ class FetchOperation:
 
     def _count(self, told: list[tuple[Asked, Fetched]]) -> None:
         """What leaves under the quota counts, whoever gets it."""
-        throttle = self.broker.partitions.throttles.leader
+        throttle = self.services.partitions.throttles.leader
         for asked, fetched in told:
             if asked.leader is not None and throttle.covers(asked.leader.topic_partition):
-                throttle.quota.spend(self.broker.now(), len(fetched.data))
+                throttle.quota.spend(self.services.cluster.clock.monotonic(), len(fetched.data))
 
     def _is_told(self, asked: Asked, fetched: Fetched) -> bool:
         session = self.fetching.session
@@ -433,7 +439,9 @@ class FetchOperation:
         leaders = {
             fetched.current_leader[0] for _, fetched in self.fetched if fetched.current_leader
         }
-        return self.broker.endpoints(leaders, self.context.listener_name) if leaders else []
+        return (
+            self.services.cluster.endpoints(leaders, self.context.listener_name) if leaders else []
+        )
 
 
 def read_or_damage(read: Read) -> Buffer | Damage:

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import RecordServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.timestamps import TimestampOffset
 from ottla.replication.coordinator_log import not_leader
 from ottla.replication.leader import Leader, check_epoch
+from ottla.replication.partitions import Partitions
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -40,10 +41,10 @@ READ_COMMITTED = 1
 
 
 async def handle(
-    request: ListOffsetsRequest, context: RequestContext, broker: Broker
+    request: ListOffsetsRequest, context: RequestContext, services: RecordServices
 ) -> ListOffsetsResponse:
     """Each topic once, and in it each partition once, however often they are named."""
-    search = Search(request, context, broker)
+    search = Search(request, context, services.partitions)
     topics: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
     for topic in request.topics:
         answers = topics.setdefault(topic.name, {})
@@ -77,11 +78,11 @@ def refuse(request: ListOffsetsRequest, error: KafkaError) -> ListOffsetsRespons
 
 class Search:
     def __init__(
-        self, request: ListOffsetsRequest, context: RequestContext, broker: Broker
+        self, request: ListOffsetsRequest, context: RequestContext, partitions: Partitions
     ) -> None:
         self.request = request
         self.version = context.api_version
-        self.broker = broker
+        self.partitions = partitions
         names = [
             (topic.name, partition.partition_index)
             for topic in request.topics
@@ -98,14 +99,14 @@ class Search:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition is named twice.")
             self._check_timestamp(wanted.timestamp)
             if self.request.replica_id == ANY_REPLICA and wanted.timestamp == LATEST:
-                replica = self.broker.partitions.replica(topic, wanted.partition_index)
+                replica = self.partitions.replica(topic, wanted.partition_index)
                 check_epoch(
                     wanted.current_leader_epoch, replica.state.leader_epoch, replica.topic_partition
                 )
                 answer.offset = replica.log.log_end_offset
                 answer.leader_epoch = replica.state.leader_epoch
                 return answer
-            leader = self.broker.partitions.leader(topic, wanted.partition_index)
+            leader = self.partitions.leader(topic, wanted.partition_index)
             leader.check_epoch(wanted.current_leader_epoch)
             found = await self._find(leader, wanted.timestamp)
             answer.timestamp, answer.offset, answer.leader_epoch = found

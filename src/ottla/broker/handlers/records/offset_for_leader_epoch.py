@@ -1,8 +1,9 @@
 """OffsetForLeaderEpoch: where an epoch ended here, so that readers see if their logs diverged."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import RecordServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
+from ottla.replication.partitions import Partitions
 from ottla.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -13,13 +14,15 @@ from ottla.wire.messages.offset_for_leader_epoch import (
 
 
 def handle(
-    request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker
+    request: OffsetForLeaderEpochRequest, context: RequestContext, services: RecordServices
 ) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[_end(broker, topic.topic, asked) for asked in topic.partitions],
+                partitions=[
+                    _end(services.partitions, topic.topic, asked) for asked in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
@@ -41,10 +44,10 @@ def refuse(request: OffsetForLeaderEpochRequest, error: KafkaError) -> OffsetFor
     )
 
 
-def _end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _end(partitions: Partitions, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     answer = EpochEndOffset(partition=asked.partition)
     try:
-        leader = broker.partitions.leader(topic, asked.partition)
+        leader = partitions.leader(topic, asked.partition)
         leader.check_epoch(asked.current_leader_epoch)
     except KafkaError as error:
         answer.error_code = error.code

@@ -51,7 +51,8 @@ from ottla.wire.record_batch import (
 )
 
 if TYPE_CHECKING:
-    from ottla.broker.broker import Broker
+    from ottla.broker.cluster_view import ClusterView
+    from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
 _ADMIN_CLIENT = "__admin_client"
@@ -75,55 +76,57 @@ _FLEXIBLE = Struct(">BihqqqHBBiB")
 
 
 def serve(
-    frame: memoryview, position: int, context: "RequestContext", broker: "Broker"
+    frame: memoryview, position: int, context: "RequestContext", services: "RecordServices"
 ) -> Body | PendingReply | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
-    must_wait = must_ask(request, context, broker)
+    must_wait = must_ask(request, context, services)
     takes_long = (
         not must_wait
         and is_large(request)
-        and long_checks(request, context.api_version, broker).are_needed
+        and long_checks(request, context.api_version, services).are_needed
     )
     if not must_wait and not takes_long:
-        return append(request, context, broker, {})
+        return append(request, context, services, {})
     kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
     request, _ = decode(ProduceRequest, context.api_version, kept, position)
     if takes_long:
-        go_on = partial(admit, request, context, broker)
-        return long_checks(request, context.api_version, broker).then(broker, go_on)
-    return admit(request, context, broker, {})
+        go_on = partial(admit, request, context, services)
+        return long_checks(request, context.api_version, services).then(services.background, go_on)
+    return admit(request, context, services, {})
 
 
-def long_checks(request: ProduceRequest, version: int, broker: "Broker") -> LongChecks:
-    leader_of = broker.partitions.leader_of
-    return LongChecks(request, lambda place: leader_of(*place, version), broker.now_ms())
+def long_checks(request: ProduceRequest, version: int, services: "RecordServices") -> LongChecks:
+    leader_of, now_ms = services.partitions.leader_of, services.cluster.clock.wall_ms()
+    return LongChecks(request, lambda place: leader_of(*place, version), now_ms)
 
 
-def must_ask(request: ProduceRequest, context: "RequestContext", broker: "Broker") -> bool:
+def must_ask(
+    request: ProduceRequest, context: "RequestContext", services: "RecordServices"
+) -> bool:
     """Whether the transaction's coordinator must be asked, or others have to be waited for."""
     if request.transactional_id is None or refusal_of_all(request) is not None:
         return False
-    return TransactionVerification(request, context.api_version, broker).is_needed
+    return TransactionVerification(request, context.api_version, services).is_needed
 
 
 def admit(
-    request: ProduceRequest, context: "RequestContext", broker: "Broker", proven: Verdicts
+    request: ProduceRequest, context: "RequestContext", services: "RecordServices", proven: Verdicts
 ) -> Body | PendingReply | None:
     """Looked at just before the append: a transaction may end while a batch is proven."""
-    if not must_ask(request, context, broker):
-        return append(request, context, broker, {}, proven)
-    verification = TransactionVerification(request, context.api_version, broker)
-    return verification.then(lambda codes: append(request, context, broker, codes, proven))
+    if not must_ask(request, context, services):
+        return append(request, context, services, {}, proven)
+    verification = TransactionVerification(request, context.api_version, services)
+    return verification.then(lambda codes: append(request, context, services, codes, proven))
 
 
 def append(
     request: ProduceRequest,
     context: "RequestContext",
-    broker: "Broker",
+    services: "RecordServices",
     refused: Codes,
     proven: Verdicts | None = None,
 ) -> Body | PendingReply | None:
-    work = ProduceOperation(request, context, broker, refused, proven or {})
+    work = ProduceOperation(request, context, services, refused, proven or {})
     if work.is_stranded():
         raise ConnectionLost
     if request.acks == 0:
@@ -154,7 +157,7 @@ class ProduceOperation:
         self,
         request: ProduceRequest,
         context: "RequestContext",
-        broker: "Broker",
+        services: "RecordServices",
         refused: Codes,
         proven: Verdicts,
     ) -> None:
@@ -163,14 +166,14 @@ class ProduceOperation:
         self.refused = refused
         self.version = context.api_version
         self.listener_name = context.listener_name
-        self.broker = broker
-        self.now = broker.now()
-        self.now_ms = broker.now_ms()
+        self.services = services
+        self.now = services.cluster.clock.monotonic()
+        self.now_ms = services.cluster.clock.wall_ms()
         self.internal_allowed = context.client_id == _ADMIN_CLIENT
         self.may_wait = request.acks == ALL
         self.refusal = refusal_of_all(request)
         if self.version < FIRST_WITH_ZSTD and self.refusal is None:
-            self.refusal = refusal_of_codecs(request, broker)
+            self.refusal = refusal_of_codecs(request, services.cluster)
         self.topics = [
             (topic, [self._append(topic, data) for data in topic.partition_data])
             for topic in request.topic_data
@@ -211,17 +214,17 @@ class ProduceOperation:
             )
             if outcome.appended.flush_due:
                 self.may_wait = True
-                self.broker.durability.ask(leader, outcome.appended.last_offset + 1)
+                self.services.durability.ask(leader, outcome.appended.last_offset + 1)
         except KafkaError as error:
             outcome.error = error
             if was_asked and not _hides_log_start(error):
                 outcome.log_start_offset = leader.log.log_start_offset
         except Exception as error:
-            outcome.error = self.broker.unexpected(f"appending to {topic.name}", error)
+            outcome.error = self.services.background.unexpected(f"appending to {topic.name}", error)
         return outcome
 
     def _leader(self, topic: TopicProduceData, data: PartitionProduceData) -> Leader:
-        partitions = self.broker.partitions
+        partitions = self.services.partitions
         try:
             return partitions.leader_of(topic.name, topic.topic_id, data.index, self.version)
         except KafkaError as error:
@@ -289,7 +292,7 @@ class ProduceOperation:
             return True
 
         leaders = [outcome.leader for outcome in self.outcomes() if outcome.leader is not None]
-        self.broker.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now, later)
+        self.services.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now, later)
         return later
 
     def _notice_change(self, outcome: Outcome, expired: bool) -> None:
@@ -357,7 +360,9 @@ class ProduceOperation:
             return LeaderIdAndEpoch()
         for topic, outcomes in self.topics:
             if outcome in outcomes:
-                known = self.broker.partition_state(topic.name, topic.topic_id, outcome.partition)
+                known = self.services.cluster.partition_state(
+                    topic.name, topic.topic_id, outcome.partition
+                )
                 if known is not None:
                     return LeaderIdAndEpoch(leader_id=known.leader, leader_epoch=known.leader_epoch)
         return LeaderIdAndEpoch()
@@ -366,7 +371,9 @@ class ProduceOperation:
         ids = {self._current_leader(outcome).leader_id for outcome in self.outcomes()} - {-1}
         return [
             NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in self.broker.endpoints(ids, self.listener_name)
+            for node_id, host, port, rack in self.services.cluster.endpoints(
+                ids, self.listener_name
+            )
         ]
 
 
@@ -397,7 +404,7 @@ def refusal_of_all(request: ProduceRequest) -> KafkaError | None:
     return None
 
 
-def refusal_of_codecs(request: ProduceRequest, broker: "Broker") -> KafkaError | None:
+def refusal_of_codecs(request: ProduceRequest, cluster: "ClusterView") -> KafkaError | None:
     """Versions before zstd look at codecs before they append anything; Kafka fails at one that it
     does not know. It does not look at batches of partitions that do not exist."""
     for topic in request.topic_data:
@@ -406,7 +413,7 @@ def refusal_of_codecs(request: ProduceRequest, broker: "Broker") -> KafkaError |
             if records is None or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
                 continue
             is_unknown = records[ATTRIBUTES_AT] & CODEC_MASK > Codec.ZSTD
-            if is_unknown and broker.partition_state(topic.name, topic.topic_id, data.index):
+            if is_unknown and cluster.partition_state(topic.name, topic.topic_id, data.index):
                 return KafkaError(ErrorCode.INVALID_RECORD, "A batch has an unknown codec.")
     return None
 

@@ -1,7 +1,7 @@
 """AlterShareGroupOffsets: a share group that nobody is in starts elsewhere."""
 
-from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.services import ShareServices
 from ottla.broker.share.starting import initialize_states
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -19,14 +19,14 @@ Asked = list[tuple[AlterShareGroupOffsetsRequestTopic, Topic | None]]
 
 
 async def handle(
-    request: AlterShareGroupOffsetsRequest, context: RequestContext, broker: Broker
+    request: AlterShareGroupOffsetsRequest, context: RequestContext, services: ShareServices
 ) -> AlterShareGroupOffsetsResponse:
-    require(broker, SHARE_GROUPS)
+    require(services.cluster, SHARE_GROUPS)
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    names = broker.image.topics_by_name
+    names = services.cluster.image.topics_by_name
     asked: Asked = [(topic, names.get(topic.topic_name)) for topic in request.topics]
-    refusals = await _alter(request.group_id, asked, broker)
+    refusals = await _alter(request.group_id, asked, services)
     return AlterShareGroupOffsetsResponse(
         responses=[
             AlterShareGroupOffsetsResponseTopic(
@@ -42,7 +42,7 @@ async def handle(
     )
 
 
-async def _alter(group_id: str, asked: Asked, broker: Broker) -> dict[Place, KafkaError]:
+async def _alter(group_id: str, asked: Asked, services: ShareServices) -> dict[Place, KafkaError]:
     starts: dict[Place, int] = {}
     topics = {}
     for wanted, topic in asked:
@@ -55,10 +55,10 @@ async def _alter(group_id: str, asked: Asked, broker: Broker) -> dict[Place, Kaf
         }
         topics[topic.id] = (topic.name, frozenset(known))
         starts |= {Place(group_id, topic.id, index): start for index, start in known.items()}
-    begun = await broker.groups.start_share(group_id, topics)
-    refusals = await initialize_states(broker, begun, starts)
+    begun = await services.groups.start_share(group_id, topics)
+    refusals = await initialize_states(services.states, begun, starts)
     if not refusals and topics:
-        await broker.groups.share_initialized(group_id, topics)
+        await services.groups.share_initialized(group_id, topics)
     return refusals
 
 

@@ -1,6 +1,6 @@
 """DeleteShareGroupState: a share group has done with partitions."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -15,10 +15,10 @@ from ottla.wire.messages.delete_share_group_state import (
 
 
 async def handle(
-    request: DeleteShareGroupStateRequest, context: RequestContext, broker: Broker
+    request: DeleteShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> DeleteShareGroupStateResponse:
     async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
-        await broker.share_coordinator.delete(place)
+        await services.coordinator.delete(place)
 
     results = await answer_each(request, PartitionResult, answer)
     return DeleteShareGroupStateResponse(

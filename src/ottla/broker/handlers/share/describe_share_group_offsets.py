@@ -4,8 +4,8 @@ Whoever asks for single topics is told of each, whether there is such a group, t
 or not: nothing was read of them yet. v1 (KIP-1226): the lag.
 """
 
-from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.services import ShareServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
 from ottla.groups.share.states import NOT_STARTED, Place
@@ -23,10 +23,10 @@ NO_LAG = -1
 
 
 async def handle(
-    request: DescribeShareGroupOffsetsRequest, context: RequestContext, broker: Broker
+    request: DescribeShareGroupOffsetsRequest, context: RequestContext, services: ShareServices
 ) -> DescribeShareGroupOffsetsResponse:
-    require(broker, SHARE_GROUPS)
-    groups = [await _describe(group, broker) for group in request.groups]
+    require(services.cluster, SHARE_GROUPS)
+    groups = [await _describe(group, services) for group in request.groups]
     return DescribeShareGroupOffsetsResponse(groups=groups)
 
 
@@ -44,12 +44,12 @@ def refuse(
 
 
 async def _describe(
-    asked: DescribeShareGroupOffsetsRequestGroup, broker: Broker
+    asked: DescribeShareGroupOffsetsRequestGroup, services: ShareServices
 ) -> DescribeShareGroupOffsetsResponseGroup:
-    image, group_id = broker.image, asked.group_id
+    image, group_id = services.cluster.image, asked.group_id
     wanted: list[tuple[str, Topic | None, list[int]]]
     if asked.topics is None:
-        known = broker.groups.initialized_share_partitions(group_id)
+        known = services.groups.initialized_share_partitions(group_id)
         wanted = [
             (topic.name, topic, sorted(indexes))
             for topic_id, (_, indexes) in known.items()
@@ -64,7 +64,7 @@ async def _describe(
         DescribeShareGroupOffsetsResponseTopic(
             topic_name=name,
             topic_id=topic.id if topic is not None else bytes(16),
-            partitions=[await _partition(group_id, topic, index, broker) for index in indexes],
+            partitions=[await _partition(group_id, topic, index, services) for index in indexes],
         )
         for name, topic, indexes in wanted
     ]
@@ -72,7 +72,7 @@ async def _describe(
 
 
 async def _partition(
-    group_id: str, topic: Topic | None, index: int, broker: Broker
+    group_id: str, topic: Topic | None, index: int, services: ShareServices
 ) -> DescribeShareGroupOffsetsResponsePartition:
     response = DescribeShareGroupOffsetsResponsePartition(
         partition_index=index, start_offset=NOT_STARTED, lag=NO_LAG
@@ -80,7 +80,7 @@ async def _partition(
     if topic is None or index not in topic.partitions:
         return response
     try:
-        state = await broker.share_states.summary(Place(group_id, topic.id, index))
+        state = await services.states.summary(Place(group_id, topic.id, index))
     except KafkaError:
         return response
     response.start_offset = state.start_offset
@@ -88,7 +88,7 @@ async def _partition(
     if state.start_offset == NOT_STARTED or state.complete == NOT_STARTED:
         return response
     try:
-        end_offset = await broker.share_states.end_offset(topic.name, index)
+        end_offset = await services.states.end_offset(topic.name, index)
     except KafkaError as refusal:
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=index, error_code=refusal.code, error_message=refusal.message

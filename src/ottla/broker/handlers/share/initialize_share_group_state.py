@@ -1,6 +1,6 @@
 """InitializeShareGroupState: a share group begins with partitions, or is set elsewhere in them."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -15,10 +15,10 @@ from ottla.wire.messages.initialize_share_group_state import (
 
 
 async def handle(
-    request: InitializeShareGroupStateRequest, context: RequestContext, broker: Broker
+    request: InitializeShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> InitializeShareGroupStateResponse:
     async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
-        await broker.share_coordinator.initialize(place, part.state_epoch, part.start_offset)
+        await services.coordinator.initialize(place, part.state_epoch, part.start_offset)
 
     results = await answer_each(request, PartitionResult, answer)
     return InitializeShareGroupStateResponse(

@@ -1,6 +1,6 @@
 """ReadShareGroupState: a leader opens a queue, and fences those before it."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -16,10 +16,10 @@ from ottla.wire.messages.read_share_group_state import (
 
 
 async def handle(
-    request: ReadShareGroupStateRequest, context: RequestContext, broker: Broker
+    request: ReadShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> ReadShareGroupStateResponse:
     async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
-        state = await broker.share_coordinator.read(place, part.leader_epoch)
+        state = await services.coordinator.read(place, part.leader_epoch)
         result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
         result.state_batches = [
             StateBatch(

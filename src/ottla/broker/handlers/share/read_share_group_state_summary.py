@@ -1,6 +1,6 @@
 """ReadShareGroupStateSummary: where a share group starts in partitions, without the rest."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -15,10 +15,10 @@ from ottla.wire.messages.read_share_group_state_summary import (
 
 
 async def handle(
-    request: ReadShareGroupStateSummaryRequest, context: RequestContext, broker: Broker
+    request: ReadShareGroupStateSummaryRequest, context: RequestContext, services: ShareServices
 ) -> ReadShareGroupStateSummaryResponse:
     async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
-        state = broker.share_coordinator.summary(place)
+        state = services.coordinator.summary(place)
         if state is None:
             result.start_offset = NOT_STARTED
             return

@@ -3,8 +3,9 @@
 v2 (KIP-1222): locks are renewed, if `IsRenewAck` says so; the answer tells how long they last.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.cluster_view import ClusterView
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.services import ShareServices
 from ottla.broker.share.acknowledging import Outcomes, acknowledge
 from ottla.broker.share.sessions import CLOSING, OPENING, session_key
 from ottla.broker.transport.context import RequestContext
@@ -23,24 +24,29 @@ LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 
 
 async def handle(
-    request: ShareAcknowledgeRequest, context: RequestContext, broker: Broker
+    request: ShareAcknowledgeRequest, context: RequestContext, services: ShareServices
 ) -> ShareAcknowledgeResponse:
-    require(broker, SHARE_GROUPS)
+    require(services.cluster, SHARE_GROUPS)
     key = session_key(request.group_id, request.member_id)
     if request.share_session_epoch == OPENING:
         raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-    broker.shares.sessions.find(key, request.share_session_epoch)
+    services.shares.sessions.find(key, request.share_session_epoch)
     outcomes = await acknowledge(
-        broker, key, request.topics, version=context.api_version, is_renewal=request.is_renew_ack
+        services.shares,
+        services.cluster.image,
+        key,
+        request.topics,
+        version=context.api_version,
+        is_renewal=request.is_renew_ack,
     )
     if request.share_session_epoch == CLOSING:
-        broker.shares.close_session(key)
-    lock_s = broker.shares.queues.terms_of(key.group_id).lock_s
-    return _response(broker, context, outcomes, int(lock_s * 1000))
+        services.shares.close_session(key)
+    lock_s = services.shares.queues.terms_of(key.group_id).lock_s
+    return _response(services.cluster, context, outcomes, int(lock_s * 1000))
 
 
 def _response(
-    broker: Broker, context: RequestContext, outcomes: Outcomes, lock_ms: int
+    cluster: ClusterView, context: RequestContext, outcomes: Outcomes, lock_ms: int
 ) -> ShareAcknowledgeResponse:
     topics: dict[Uuid, list[PartitionData]] = {}
     leaders: set[int] = set()
@@ -50,7 +56,7 @@ def _response(
         if refusal is None:
             continue
         data.error_code, data.error_message = refusal.code, refusal.message
-        state = broker.partition_state("", topic_id, index)
+        state = cluster.partition_state("", topic_id, index)
         if refusal.code in LED_ELSEWHERE and state is not None:
             data.current_leader.leader_id = state.leader
             data.current_leader.leader_epoch = state.leader_epoch
@@ -63,6 +69,6 @@ def _response(
         acquisition_lock_timeout_ms=lock_ms,
         node_endpoints=[
             NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in broker.endpoints(leaders, context.listener_name)
+            for node_id, host, port, rack in cluster.endpoints(leaders, context.listener_name)
         ],
     )

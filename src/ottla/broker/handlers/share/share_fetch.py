@@ -10,8 +10,8 @@ and then nothing is taken.
 
 import asyncio
 
-from ottla.broker.broker import Broker
 from ottla.broker.features import SHARE_GROUPS, require
+from ottla.broker.services import ShareServices
 from ottla.broker.share.acknowledging import Outcomes, acknowledge
 from ottla.broker.share.fetching import Found, ShareFetching, Taken, Wanted
 from ottla.broker.share.sessions import (
@@ -59,31 +59,32 @@ Answers = dict[Partition, PartitionData]
 
 
 async def handle(
-    request: ShareFetchRequest, context: RequestContext, broker: Broker
+    request: ShareFetchRequest, context: RequestContext, services: ShareServices
 ) -> ShareFetchResponse:
-    require(broker, SHARE_GROUPS)
+    require(services.cluster, SHARE_GROUPS)
     key = session_key(request.group_id, request.member_id)
     is_renewal = context.api_version >= WITH_RENEW and request.is_renew_ack
     if is_renewal:
         _check_renewal(request)
-    session = await _session(request, key, context, broker)
+    session = await _session(request, key, context, services)
     answering = acknowledge(
-        broker,
+        services.shares,
+        services.cluster.image,
         key,
         request.topics if _has_answers(request) else (),
         version=context.api_version,
         is_renewal=is_renewal,
     )
-    taking = _take(request, key, session, broker, is_renewal)
+    taking = _take(request, key, session, services, is_renewal)
     # Answers are begun first; records are taken while they are written, and what is given back
     # with them comes with this answer only if nothing else does.
     outcomes, found = await asyncio.gather(answering, taking)
-    response = _response(request, session, found, broker)
+    response = _response(request, session, found, services)
     _add_outcomes(response, outcomes)
-    _add_leaders(response, context, broker)
+    _add_leaders(response, context, services)
     if request.share_session_epoch == CLOSING:
-        broker.shares.close_session(key)
-    lock_s = broker.shares.queues.terms_of(key.group_id).lock_s
+        services.shares.close_session(key)
+    lock_s = services.shares.queues.terms_of(key.group_id).lock_s
     response.acquisition_lock_timeout_ms = int(lock_s * 1000)
     return response
 
@@ -100,9 +101,9 @@ def _has_answers(request: ShareFetchRequest) -> bool:
 
 
 async def _session(
-    request: ShareFetchRequest, key: SessionKey, context: RequestContext, broker: Broker
+    request: ShareFetchRequest, key: SessionKey, context: RequestContext, services: ShareServices
 ) -> ShareSession:
-    sessions, epoch = broker.shares.sessions, request.share_session_epoch
+    sessions, epoch = services.shares.sessions, request.share_session_epoch
     if epoch == CLOSING:
         return sessions.find(key, epoch)
     if epoch == OPENING:
@@ -111,13 +112,13 @@ async def _session(
                 ErrorCode.INVALID_REQUEST, "A new session has nothing to acknowledge yet."
             )
         try:
-            session = sessions.open(key, context.peer)
+            session = services.shares.open_session(key, context.peer)
         except KafkaError:
             await asyncio.sleep(request.max_wait_ms / 1000)  # lest it asks again at once
             raise
     else:
         session = sessions.find(key, epoch)
-    known = broker.image.topics_by_id
+    known = services.cluster.image.topics_by_id
     session.add(
         (
             ((topic.topic_id, part.partition_index), topic.topic_id in known)
@@ -139,7 +140,7 @@ async def _take(
     request: ShareFetchRequest,
     key: SessionKey,
     session: ShareSession,
-    broker: Broker,
+    services: ShareServices,
     is_renewal: bool,
 ) -> Found:
     found: Found = {}
@@ -149,19 +150,19 @@ async def _take(
     for partition, member in session.partitions.items():
         if not member.is_named:
             found[partition] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-        elif broker.partition_state("", *partition) is None:
+        elif services.cluster.partition_state("", *partition) is None:
             found[partition] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         else:
             asked.append(partition)
     wanted = Wanted(
         request.max_wait_ms / 1000,
         request.min_bytes,
-        min(request.max_bytes, broker.fetch_bytes_max),
+        min(request.max_bytes, services.fetch_bytes_max),
         request.max_records,
         request.batch_size,
         request.share_acquire_mode == RECORD_LIMIT,
     )
-    fetching = ShareFetching(broker, key, wanted)
+    fetching = ShareFetching(services.shares, key, wanted)
     return found | await fetching.run(rotated(asked, request.share_session_epoch))
 
 
@@ -169,7 +170,7 @@ async def _take(
 
 
 def _response(
-    request: ShareFetchRequest, session: ShareSession, found: Found, broker: Broker
+    request: ShareFetchRequest, session: ShareSession, found: Found, services: ShareServices
 ) -> ShareFetchResponse:
     epoch = request.share_session_epoch
     is_later = epoch not in (OPENING, CLOSING)
@@ -177,7 +178,7 @@ def _response(
         return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     topics: dict[Uuid, list[PartitionData]] = {}
     for partition, result in found.items():
-        data = _partition(partition, result, broker)
+        data = _partition(partition, result, services)
         has_records, is_refused = bool(data.records), bool(data.error_code)
         if is_later and not session.must_tell(
             partition, has_records=has_records, is_refused=is_refused
@@ -192,11 +193,13 @@ def _response(
     )
 
 
-def _partition(partition: Partition, result: Taken | KafkaError, broker: Broker) -> PartitionData:
+def _partition(
+    partition: Partition, result: Taken | KafkaError, services: ShareServices
+) -> PartitionData:
     data = _empty(partition[1])
     if isinstance(result, KafkaError):
         data.error_code, data.error_message = _understood(result), result.message
-        state = broker.partition_state("", *partition)
+        state = services.cluster.partition_state("", *partition)
         if data.error_code in LED_ELSEWHERE and state is not None:
             data.current_leader.leader_id = state.leader
             data.current_leader.leader_epoch = state.leader_epoch
@@ -243,7 +246,9 @@ def _add_outcomes(response: ShareFetchResponse, outcomes: Outcomes) -> None:
             data.acknowledge_error_message = refusal.message
 
 
-def _add_leaders(response: ShareFetchResponse, context: RequestContext, broker: Broker) -> None:
+def _add_leaders(
+    response: ShareFetchResponse, context: RequestContext, services: ShareServices
+) -> None:
     leaders = {
         data.current_leader.leader_id
         for topic in response.responses
@@ -252,5 +257,5 @@ def _add_leaders(response: ShareFetchResponse, context: RequestContext, broker: 
     }
     response.node_endpoints = [
         NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
-        for node_id, host, port, rack in broker.endpoints(leaders, context.listener_name)
+        for node_id, host, port, rack in services.cluster.endpoints(leaders, context.listener_name)
     ]

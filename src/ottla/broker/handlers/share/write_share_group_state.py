@@ -1,6 +1,6 @@
 """WriteShareGroupState: what became of records of a share partition."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
@@ -16,7 +16,7 @@ from ottla.wire.messages.write_share_group_state import (
 
 
 async def handle(
-    request: WriteShareGroupStateRequest, context: RequestContext, broker: Broker
+    request: WriteShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> WriteShareGroupStateResponse:
     async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
         batches = [
@@ -28,7 +28,7 @@ async def handle(
             )
             for one in part.state_batches
         ]
-        await broker.share_coordinator.write(
+        await services.coordinator.write(
             place,
             part.state_epoch,
             part.leader_epoch,

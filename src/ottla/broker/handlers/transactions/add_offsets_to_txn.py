@@ -3,7 +3,7 @@
 Nothing but one more partition of the transaction: that of `__consumer_offsets` the group is on.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
@@ -11,12 +11,12 @@ from ottla.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOf
 
 
 async def handle(
-    request: AddOffsetsToTxnRequest, context: RequestContext, broker: Broker
+    request: AddOffsetsToTxnRequest, context: RequestContext, services: TransactionServices
 ) -> AddOffsetsToTxnResponse:
-    offsets = broker.groups.shards
+    offsets = services.groups().shards
     partition = TopicPartition(offsets.topic, offsets.partition_of(request.group_id))
     try:
-        await broker.transactions.add_partitions(
+        await services.coordinator().add_partitions(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,

@@ -6,7 +6,7 @@ for several at once, and may only want to know (`verify_only`) whether a partiti
 
 from collections.abc import Mapping
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
@@ -27,13 +27,13 @@ Codes = Mapping[TopicPartition, ErrorCode]
 
 
 async def handle(
-    request: AddPartitionsToTxnRequest, context: RequestContext, broker: Broker
+    request: AddPartitionsToTxnRequest, context: RequestContext, services: TransactionServices
 ) -> AddPartitionsToTxnResponse:
     if context.api_version >= FIRST_OF_BROKERS:
         results = []
         bumps = context.api_version >= FIRST_WITH_EPOCH_BUMP
         for ask in request.transactions:
-            codes = await decide(ask, broker, client_version=EPOCH_BUMP_VERSION if bumps else 0)
+            codes = await decide(ask, services, client_version=EPOCH_BUMP_VERSION if bumps else 0)
             topics = by_topic(ask.topics, codes)
             results.append(
                 AddPartitionsToTxnResult(
@@ -47,7 +47,7 @@ async def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    codes = await decide(ask, broker, client_version=0)
+    codes = await decide(ask, services, client_version=0)
     if context.api_version < 2:  # those clients do not know the newer code
         codes = {
             partition: ErrorCode.INVALID_PRODUCER_EPOCH
@@ -58,11 +58,13 @@ async def handle(
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=by_topic(ask.topics, codes))
 
 
-async def decide(ask: AddPartitionsToTxnTransaction, broker: Broker, client_version: int) -> Codes:
+async def decide(
+    ask: AddPartitionsToTxnTransaction, services: TransactionServices, client_version: int
+) -> Codes:
     asked = frozenset(
         TopicPartition(topic.name, index) for topic in ask.topics for index in topic.partitions
     )
-    unknown = {each for each in asked if not broker.has_partition(each)}
+    unknown = {each for each in asked if not services.cluster.has_partition(each)}
     if unknown:
         return {
             each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -72,10 +74,10 @@ async def decide(ask: AddPartitionsToTxnTransaction, broker: Broker, client_vers
         }
     try:
         if ask.verify_only:
-            return await broker.transactions.verify_partitions(
+            return await services.coordinator().verify_partitions(
                 ask.transactional_id, ask.producer_id, ask.producer_epoch, asked
             )
-        await broker.transactions.add_partitions(
+        await services.coordinator().add_partitions(
             ask.transactional_id, ask.producer_id, ask.producer_epoch, asked, client_version
         )
     except KafkaError as error:

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
+from ottla.transactions.coordinator import Coordinator
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -14,10 +15,11 @@ from ottla.wire.messages.describe_transactions import (
 
 
 def handle(
-    request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
+    request: DescribeTransactionsRequest, context: RequestContext, services: TransactionServices
 ) -> DescribeTransactionsResponse:
+    coordinator = services.coordinator()
     return DescribeTransactionsResponse(
-        transaction_states=[describe(name, broker) for name in request.transactional_ids]
+        transaction_states=[describe(name, coordinator) for name in request.transactional_ids]
     )
 
 
@@ -30,9 +32,9 @@ def refuse(request: DescribeTransactionsRequest, error: KafkaError) -> DescribeT
     )
 
 
-def describe(transactional_id: str, broker: Broker) -> TransactionState:
+def describe(transactional_id: str, coordinator: Coordinator) -> TransactionState:
     try:
-        transaction = broker.transactions.describe(transactional_id)
+        transaction = coordinator.describe(transactional_id)
     except KafkaError as error:
         return TransactionState(transactional_id=transactional_id, error_code=error.code)
     by_topic: defaultdict[str, list[int]] = defaultdict(list)

@@ -1,6 +1,6 @@
 """EndTxn: commit or abort. From version 5 on the reply carries the epoch to go on with."""
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.transactions.machine import EPOCH_BUMP_VERSION, EndTransaction
@@ -9,7 +9,9 @@ from ottla.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 FIRST_WITH_EPOCH_BUMP = 5
 
 
-async def handle(request: EndTxnRequest, context: RequestContext, broker: Broker) -> EndTxnResponse:
+async def handle(
+    request: EndTxnRequest, context: RequestContext, services: TransactionServices
+) -> EndTxnResponse:
     bumps = context.api_version >= FIRST_WITH_EPOCH_BUMP
     ask = EndTransaction(
         producer_id=request.producer_id,
@@ -18,7 +20,7 @@ async def handle(request: EndTxnRequest, context: RequestContext, broker: Broker
         client_version=EPOCH_BUMP_VERSION if bumps else 0,
     )
     try:
-        transaction = await broker.transactions.end(request.transactional_id, ask)
+        transaction = await services.coordinator().end(request.transactional_id, ask)
     except KafkaError as error:
         code = error.code
         if code == ErrorCode.PRODUCER_FENCED and context.api_version < 2:

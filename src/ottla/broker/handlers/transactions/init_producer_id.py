@@ -4,7 +4,7 @@ Without a transactional id any number that nobody else has will do; with one, th
 coordinator knows who it was before.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.transactions.states import NO_EPOCH, NO_PRODUCER_ID
@@ -14,16 +14,16 @@ PRODUCER_FENCED_SINCE = 4
 
 
 async def handle(
-    request: InitProducerIdRequest, context: RequestContext, broker: Broker
+    request: InitProducerIdRequest, context: RequestContext, services: TransactionServices
 ) -> InitProducerIdResponse:
     known = (request.producer_id, request.producer_epoch)
     if (known[0] == NO_PRODUCER_ID) != (known[1] == NO_EPOCH):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
     if request.transactional_id is None:
-        producer_id = await broker.producer_ids.next()
+        producer_id = await services.producer_ids.next()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
     try:
-        transaction = await broker.transactions.init_producer(
+        transaction = await services.coordinator().init_producer(
             request.transactional_id,
             request.transaction_timeout_ms,
             expected=None if known[0] == NO_PRODUCER_ID else known,

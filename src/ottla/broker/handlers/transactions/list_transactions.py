@@ -3,7 +3,7 @@
 Version 1 adds the age, version 2 a pattern that names must match as a whole (KIP-1152).
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.groups.consumer import regex
@@ -18,13 +18,13 @@ TITLES = {state.title for state in State}
 
 
 def handle(
-    request: ListTransactionsRequest, context: RequestContext, broker: Broker
+    request: ListTransactionsRequest, context: RequestContext, services: TransactionServices
 ) -> ListTransactionsResponse:
-    if broker.transactions.shards.loading:
+    if services.coordinator().shards.loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    now_ms = broker.now_ms()
+    now_ms = services.cluster.clock.wall_ms()
     found = [
-        each for each in broker.transactions.transactions() if is_wanted(each, request, now_ms)
+        each for each in services.coordinator().transactions() if is_wanted(each, request, now_ms)
     ]
     if request.transactional_id_pattern:
         regex.check(request.transactional_id_pattern)

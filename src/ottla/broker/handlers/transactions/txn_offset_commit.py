@@ -4,7 +4,7 @@ The transaction's coordinator is asked first whether the group's partition is pa
 of version 5 has not announced it, so asking adds it.
 """
 
-from ottla.broker.broker import Broker
+from ottla.broker.services import TransactionServices
 from ottla.broker.transaction_verification import Patience
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -24,17 +24,17 @@ NO_SEQUENCE = -1
 
 
 async def handle(
-    request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
+    request: TxnOffsetCommitRequest, context: RequestContext, services: TransactionServices
 ) -> TxnOffsetCommitResponse:
-    refused = set_aside_unknown(request, broker)
+    refused = set_aside_unknown(request, services)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=refused)
     try:
-        await admit(request, context.api_version, broker)
-        refused += set_aside_unknown(request, broker)  # deleted while we asked
+        await admit(request, context.api_version, services)
+        refused += set_aside_unknown(request, services)  # deleted while we asked
         response = TxnOffsetCommitResponse(topics=[])
         if request.topics:
-            response = await broker.groups.commit_in_transaction(request)
+            response = await services.groups().commit_in_transaction(request)
     except KafkaError as error:
         response = refuse(request, error)
     response.topics = merged(refused, response.topics)
@@ -44,7 +44,7 @@ async def handle(
 
 
 def set_aside_unknown(
-    request: TxnOffsetCommitRequest, broker: Broker
+    request: TxnOffsetCommitRequest, services: TransactionServices
 ) -> list[TxnOffsetCommitResponseTopic]:
     """Take the partitions that do not exist out of the request, before anything else is looked
     at; what is deleted later takes its offsets along."""
@@ -52,7 +52,7 @@ def set_aside_unknown(
     known = []
     for topic in request.topics:
         exists = [
-            broker.has_partition(TopicPartition(topic.name, part.partition_index))
+            services.cluster.has_partition(TopicPartition(topic.name, part.partition_index))
             for part in topic.partitions
         ]
         there = [part for part, is_there in zip(topic.partitions, exists, strict=True) if is_there]
@@ -87,25 +87,29 @@ def hide_loading(response: TxnOffsetCommitResponse) -> None:
                 part.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-async def admit(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
+async def admit(
+    request: TxnOffsetCommitRequest, version: int, services: TransactionServices
+) -> None:
     """Return when the transaction's coordinator agrees, and a commit may follow at once."""
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    shards = broker.groups.shards
+    shards = services.groups().shards
     partition = TopicPartition(shards.topic, shards.partition_of(request.group_id))
     producer = (request.producer_id, request.producer_epoch)
     adds = version >= FIRST_THAT_ADDS
     patience = Patience(adds)
     while True:
         try:
-            leader = broker.partitions.leader(*partition)
+            leader = services.partitions.leader(*partition)
         except KafkaError as error:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, error.message) from None
         producers = leader.log.producers
-        verification = producers.verify(*producer, NO_SEQUENCE, adds=adds, now_ms=broker.now_ms())
+        verification = producers.verify(
+            *producer, NO_SEQUENCE, adds=adds, now_ms=services.cluster.clock.wall_ms()
+        )
         if verification is None:
             return
-        codes = await broker.transaction_verifier.ask(
+        codes = await services.verifier().ask(
             request.transactional_id, *producer, frozenset({partition}), add=adds
         )
         if await patience.bears(codes):

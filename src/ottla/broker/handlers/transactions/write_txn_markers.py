@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from ottla.broker.broker import Broker
+from ottla.broker.internal_topics import CONSUMER_OFFSETS
+from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.coordination.machine import Producer
 from ottla.errors import ErrorCode, KafkaError
@@ -29,7 +30,7 @@ EPOCH_BUMP_VERSION = 2
 
 
 async def handle(
-    request: WriteTxnMarkersRequest, context: RequestContext | None, broker: Broker
+    request: WriteTxnMarkersRequest, context: RequestContext | None, services: TransactionServices
 ) -> WriteTxnMarkersResponse:
     """`context` is None where the coordinator is on this very broker."""
     writes: list[Coroutine[Any, Any, ErrorCode]] = []
@@ -47,7 +48,7 @@ async def handle(
                 WritableTxnMarkerTopicResult(name=topic.name, partitions=partitions)
             )
             results += partitions
-            writes += [write(topic.name, p.partition_index, marker, broker) for p in partitions]
+            writes += [write(topic.name, p.partition_index, marker, services) for p in partitions]
     codes = [await writes[0]] if len(writes) == 1 else await asyncio.gather(*writes)
     for result, code in zip(results, codes, strict=True):
         result.error_code = code
@@ -77,21 +78,27 @@ def refuse(request: WriteTxnMarkersRequest, error: KafkaError) -> WriteTxnMarker
     )
 
 
-async def write(topic: str, index: int, marker: WritableTxnMarker, broker: Broker) -> ErrorCode:
+async def write(
+    topic: str, index: int, marker: WritableTxnMarker, services: TransactionServices
+) -> ErrorCode:
     try:
-        leader = broker.partitions.leader(topic, index)
-        if topic == broker.groups.shards.topic:
+        leader = services.partitions.leader(topic, index)
+        if topic == CONSUMER_OFFSETS:
             producer = Producer(marker.producer_id, marker.producer_epoch)
-            await broker.groups.shards.at(index).end_transaction(
-                producer,
-                marker.coordinator_epoch,
-                marker.transaction_result,
-                lambda: refuse_late(marker, leader),
+            await (
+                services.groups()
+                .shards.at(index)
+                .end_transaction(
+                    producer,
+                    marker.coordinator_epoch,
+                    marker.transaction_result,
+                    lambda: refuse_late(marker, leader),
+                )
             )
             return ErrorCode.NONE
         refuse_late(marker, leader)
-        log = CoordinatorLog(leader, broker.now, broker.durability.ask)
-        now_ms = broker.now_ms()
+        log = CoordinatorLog(leader, services.cluster.clock.monotonic, services.durability.ask)
+        now_ms = services.cluster.clock.wall_ms()
         batch = build_marker(
             commit=marker.transaction_result,
             producer_id=marker.producer_id,
@@ -104,7 +111,7 @@ async def write(topic: str, index: int, marker: WritableTxnMarker, broker: Broke
     except KafkaError as error:
         return error.code
     except Exception as error:
-        return broker.unexpected(f"writing a marker to {topic}-{index}", error).code
+        return services.background.unexpected(f"writing a marker to {topic}-{index}", error).code
     return ErrorCode.NONE
 
 

@@ -107,7 +107,12 @@ MUTANTS = {
     "offsets_of_partitions_that_are_not_there_are_kept_in_transactions": Mutant(
         "transactions",
         "ottla.broker.handlers.transactions.txn_offset_commit",
-        (("broker.has_partition(TopicPartition(topic.name, part.partition_index))", "True"),),
+        (
+            (
+                "services.cluster.has_partition(TopicPartition(topic.name, part.partition_index))",
+                "True",
+            ),
+        ),
     ),
     "a_partition_takes_any_first_sequence": Mutant(
         "transactions",

@@ -20,9 +20,9 @@ from ottla.broker.services import (
     ShareServices,
     TransactionServices,
 )
-from ottla.broker.suspects import Suspects
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.membership.suspects import Suspects
 from ottla.metadata.image import Image, Partition, ResourceType, Topic
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.dispatch import Dispatcher, Reply
 from ottla.broker.transport.context import Peer
@@ -28,7 +29,7 @@ class Asking:
         self.node = node
         assert node.broker is not None
         self.broker = node.broker
-        self.dispatcher = Dispatcher(Listeners.BROKER, node.broker.areas, node.cluster.access)
+        self.dispatcher = Dispatcher(Listeners.BROKER, node.broker.areas, node.cluster, Unlimited())
         self.peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
 
     async def make_topic(self, *names: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ottla.broker import dispatch
 from ottla.broker.access import Access, Operation, Resource, Unrestricted
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners, apis, load
 from ottla.broker.dispatch import BadRequest, Dispatcher
 from ottla.broker.transport.context import Peer, RequestContext
@@ -55,8 +56,9 @@ class Refusing:
 
 def asked_of(access: Access, request: Message, version: int, peer: Peer | None = None) -> Any:
     """The answer of a listener that knows an empty cluster, and nothing else."""
-    services = cluster_services(cluster_view(access=access))
-    dispatcher = Dispatcher(Listeners.BROKER, {"cluster": lambda: services}, access)
+    view = cluster_view(access=access)
+    areas = {"cluster": lambda: cluster_services(view)}
+    dispatcher = Dispatcher(Listeners.BROKER, areas, view, Unlimited())
     peer = peer or Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
     reply = dispatcher.take(frame_of(request, version), peer)
     assert isinstance(reply, list)

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ottla.broker.access import Access, Operation, Resource, Unrestricted
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.transport.context import Peer, RequestContext
@@ -68,7 +69,7 @@ def beside(asking: Any, access: Access | None = None) -> ActiveController:
     cluster = replace(asking.node.cluster, access=access or Unrestricted())
     services = replace(asking.node.controller_areas()["cluster"](), cluster=cluster)
     areas = {"cluster": lambda: services}
-    dispatcher = Dispatcher(Listeners.CONTROLLER, areas, cluster.access)
+    dispatcher = Dispatcher(Listeners.CONTROLLER, areas, cluster, Unlimited())
     here = Dormant()
     return ActiveController(
         cast(Controller, here),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import uvloop
 
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.transport.server import Server, SharedByListeners
@@ -63,7 +64,7 @@ async def connected(tmp_path: Path, **options: str) -> AsyncIterator[Client]:
     server = Server(shared, "PLAINTEXT", Listeners.BROKER)
     port = await server.bind("127.0.0.1", 0)
     areas = {"cluster": lambda: services}
-    await server.serve(Dispatcher(Listeners.BROKER, areas, services.cluster.access))
+    await server.serve(Dispatcher(Listeners.BROKER, areas, services.cluster, Unlimited()))
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         yield Client(reader, writer, shared, port)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.forwarding import OwnController
@@ -83,7 +84,7 @@ class Member:
         """With as much as the quorum's handlers ask for."""
         view = replace(cluster_view(node_id=self.config.node_id), quorum=self.quorum)
         services = cluster_services(view, OwnController(ABSENT, self.quorum))
-        return Dispatcher(Listeners.CONTROLLER, {"cluster": lambda: services}, view.access)
+        return Dispatcher(Listeners.CONTROLLER, {"cluster": lambda: services}, view, Unlimited())
 
     async def stop(self) -> None:
         self.alive = False

@@ -1,5 +1,5 @@
 """From a frame to a reply, in one line: authenticated? → the right to ask at all → handle → map
-errors → frame.
+errors → account → send, and mute who is throttled.
 
 The handler asks for the rights to each resource itself. What cannot be answered (garbage, an API or
 a version nobody serves, anything of one who did not say who it is) raises `BadRequest`, and the
@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.access import CLUSTER, Access, Operation, Resource
-from ottla.broker.api import Api, Handler, Listeners, apis, load
+from ottla.broker.accounting import Accountant, Cost, Usage
+from ottla.broker.api import Api, Handler, Listeners, Quota, apis, load
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
@@ -21,12 +22,14 @@ from ottla.wire.framing import read_request_header, reply_header, skip_header_ta
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
+    from ottla.broker.cluster_view import ClusterView
     from ottla.broker.services import Areas
 
 log = logging.getLogger(__name__)
 
 API_VERSIONS = 18
 PRODUCE = 0
+THROTTLE_TIME = "throttle_time_ms"
 BEFORE_AUTHENTICATION = frozenset((17, API_VERSIONS, 36))  # and SaslHandshake, SaslAuthenticate
 Reply = Body | PendingReply | None
 """A whole frame in pieces, a promise of one, or None where the client wants no reply."""
@@ -44,10 +47,18 @@ def api_of(frame: memoryview) -> int:
 class Dispatcher:
     """Takes the requests of all connections of one listener."""
 
-    def __init__(self, listener_kind: Listeners, areas: "Areas", access: Access) -> None:
+    def __init__(
+        self,
+        listener_kind: Listeners,
+        areas: "Areas",
+        cluster: "ClusterView",
+        accountant: Accountant,
+    ) -> None:
         self._apis = apis(listener_kind)
         self._areas = areas
-        self._access = access
+        self._access = cluster.access
+        self._now = cluster.clock.monotonic
+        self._accountant = accountant
         self._handlers: dict[int, tuple[Handler, Any]] = {}
         """Those that were asked for, by API key, each with the services of its area."""
         self._tasks: set[asyncio.Future[Message]] = set()
@@ -71,6 +82,8 @@ class Dispatcher:
             if peer.awaits_authentication and key not in BEFORE_AUTHENTICATION:
                 raise BadRequest(f"{api.name} before the client said who it is")
             context = RequestContext(api, version, correlation_id, client_id, peer)
+            if self._accountant.is_counting:
+                context.cost = Cost(len(frame), self._now)
             if handler.serve is not None:
                 return self._serve(handler, services, frame, position, context)
             request, _ = decode(handler.request, version, frame, position)
@@ -87,35 +100,49 @@ class Dispatcher:
         context: RequestContext,
     ) -> Reply:
         assert handler.serve is not None
+        began = self._now() if context.cost is not None else 0.0
         try:
             body = handler.serve(frame, position, context, services)
         except (BadRequest, ConnectionLost, MalformedMessage):
             raise
         except Exception as error:
             raise broken(handler, error) from error
-        if body is None:
-            return None
-        if not isinstance(body, PendingReply):
-            return framed(handler, context, body)
-        body.wrap = partial(framed, handler, context)
-        return body
+        if context.cost is not None:
+            context.cost.seconds = self._now() - began
+        if isinstance(body, PendingReply):
+            body.wrap = partial(self._sent, handler, context)
+            return body
+        return self._sent(handler, context, body)
+
+    def _sent(self, handler: Handler, context: RequestContext, body: Body | None) -> Body | None:
+        """The answer of a hot API, which is bytes; None where the client wants none."""
+        cost = context.cost
+        if cost is not None:
+            throttle_ms = self._account(context, cost, 0 if body is None else sum(map(len, body)))
+            if throttle_ms and body is not None and cost.throttled is not None:
+                body = cost.throttled(throttle_ms)
+        return None if body is None else framed(handler, context, body)
 
     def _handle(
         self, handler: Handler, services: Any, request: Message, context: RequestContext
     ) -> Reply:
         assert handler.handle is not None
+        cost = context.cost
+        began = self._now() if cost is not None else 0.0
         try:
             if handler.operation is not None:
                 check_cluster(self._access, context, handler.operation)
             response = handler.handle(request, context, services)
         except Exception as error:
             response = refusal(handler, request, error)
+        if cost is not None:
+            cost.seconds = self._now() - began
         if isinstance(response, Message):
-            return written(handler, context, response)
+            return self._written(handler, context, response)
         if isinstance(response, asyncio.Future):  # coordinators answer with futures: no task
             answering = response
         else:
-            answering = asyncio.ensure_future(response)
+            answering = asyncio.ensure_future(response if cost is None else cost.timed(response))
             self._tasks.add(answering)
         reply = PendingReply()
 
@@ -126,12 +153,40 @@ class Dispatcher:
                     message = done.result()
                 except Exception as error:
                     message = refusal(handler, request, error)
-                reply.deliver(written(handler, context, message))
+                reply.deliver(self._written(handler, context, message))
             except (ConnectionLost, asyncio.CancelledError):
                 reply.break_off()
 
         answering.add_done_callback(answer)
         return reply
+
+    def _written(self, handler: Handler, context: RequestContext, response: Message) -> Body:
+        frame = written(handler, context, response)
+        if context.cost is None:
+            return frame
+        throttle_ms = self._account(context, context.cost, sum(map(len, frame)))
+        if throttle_ms and THROTTLE_TIME in handler.response.__struct_fields__:
+            setattr(response, THROTTLE_TIME, throttle_ms)
+            frame = written(handler, context, response)
+        return frame
+
+    def _account(self, context: RequestContext, cost: Cost, bytes_out: int) -> int:
+        """For how many milliseconds the client is throttled from now on."""
+        if cost.is_exempt or context.api.quota is Quota.EXEMPT:
+            return 0
+        throttle_ms = self._accountant.account(
+            Usage(
+                context.api,
+                context.principal,
+                context.client_id,
+                cost.bytes_in,
+                bytes_out,
+                cost.seconds,
+            )
+        )
+        if throttle_ms > 0:
+            context.peer.mute(throttle_ms / 1000)
+        return max(throttle_ms, 0)
 
     def _too_new(self, api: Api, correlation_id: int) -> Body:
         """Every client understands version 0: it says what it may ask for instead."""

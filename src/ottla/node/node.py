@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from ottla.broker.access import Unrestricted
+from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.background import Background
 from ottla.broker.cluster_view import ClusterView
@@ -93,6 +94,7 @@ class Node:
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
+        self.accountant = Unlimited()
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []  # as clients are told
         self.broker: BrokerRole | None = None  # on a node that is one, from its start
@@ -313,7 +315,7 @@ class Node:
         broker.go_on()
 
     async def _serve(self, kind: Listeners, areas: Areas) -> None:
-        dispatcher = Dispatcher(kind, areas, self.cluster.access)
+        dispatcher = Dispatcher(kind, areas, self.cluster, self.accountant)
         for server in self.servers:
             if server.kind is kind:
                 await server.serve(dispatcher)

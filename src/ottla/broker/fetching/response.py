@@ -61,6 +61,7 @@ def write_fetch_response(
     fetched: list[tuple[Key, Fetched]],
     *,
     session_id: int = 0,
+    throttle_ms: int = 0,
     error: int = ErrorCode.NONE,
     endpoints: list[Endpoint] | None = None,
 ) -> Body:
@@ -71,7 +72,11 @@ def write_fetch_response(
         if not topics or topics[-1][0] != name or topics[-1][1] != topic_id:
             topics.append((name, topic_id, []))
         topics[-1][2].append(one)
-    out = bytearray(_FRONT_7.pack(0, error, session_id) if version >= 7 else _FRONT_4.pack(0))
+    out = bytearray(
+        _FRONT_7.pack(throttle_ms, error, session_id)
+        if version >= 7
+        else _FRONT_4.pack(throttle_ms)
+    )
     body: Body = []
     flexible = version >= 12
     out += uvarint(len(topics) + 1) if flexible else _INT32.pack(len(topics))

@@ -14,7 +14,7 @@ from functools import partial
 from typing import cast
 
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
-from ottla.broker.transport.context import Peer
+from ottla.broker.transport.context import Peer, unheard
 from ottla.broker.transport.long_writes import (
     drop,
     front,
@@ -79,6 +79,7 @@ class Connection(asyncio.BufferedProtocol):
         self._backlog: deque[tuple[memoryview, int]] = deque()  # and what it holds of the room
         self._backlog_bytes = 0
         self._taking = False
+        self._unmuting: asyncio.TimerHandle | None = None  # while it is muted
         self._writing_paused = False
         self._backlog_full = False
         self._reading_paused = False
@@ -91,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
         transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
         address = transport.get_extra_info("peername")
         self.peer = self._make_peer(address[0] if address else "")
+        self.peer.mute = self._mute
         if not self._opened(self):
             transport.abort()
             return
@@ -130,6 +132,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        self.peer.mute = unheard
+        if self._unmuting is not None:
+            self._unmuting.cancel()
         self._count_stalled(0)
         for slot in self._pending:
             if slot.later is not None:
@@ -161,6 +166,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _may_take(self, frame: memoryview) -> bool:
         if self._writing_paused or self._rest or self._transport is None:
+            return False
+        if self._unmuting is not None:
             return False
         if not self._pending:
             return True
@@ -223,6 +230,23 @@ class Connection(asyncio.BufferedProtocol):
         if sum(map(len, body)) > PIECE_BYTES:
             self._write()
 
+    def _mute(self, seconds: float) -> None:
+        """Nothing is taken up or read for so long; what is on its way goes out (KIP-219)."""
+        if self._transport is None:
+            return
+        loop = asyncio.get_running_loop()
+        if self._unmuting is not None:
+            if self._unmuting.when() >= loop.time() + seconds:
+                return
+            self._unmuting.cancel()
+        self._unmuting = loop.call_later(seconds, self._unmute)
+        self._read_or_pause()
+
+    def _unmute(self) -> None:
+        self._unmuting = None
+        self._read_or_pause()
+        self._continue()
+
     def _put_off(self, frame: memoryview, held: int) -> None:
         if not held:
             held = len(frame)
@@ -234,7 +258,7 @@ class Connection(asyncio.BufferedProtocol):
             self._read_or_pause()
 
     def _read_or_pause(self) -> None:
-        pause = self._backlog_full or self._assembler.is_kept_out
+        pause = self._backlog_full or self._assembler.is_kept_out or self._unmuting is not None
         if pause == self._reading_paused or self._transport is None:
             return
         self._reading_paused = pause
@@ -324,8 +348,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_awaiting(self) -> bool:
-        """A reply is owed: the silence is ours."""
-        return bool(self._pending)
+        """A reply is owed, or it is muted: the silence is ours."""
+        return bool(self._pending) or self._unmuting is not None
 
     def forget_buffer(self) -> None:
         self._assembler.forget_buffer()

@@ -4,8 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ottla.broker.accounting import Cost
     from ottla.broker.api import Api, Listeners
     from ottla.broker.share.sessions import SessionKey
+
+
+def unheard(seconds: float) -> None:
+    """Of who has no connection."""
 
 
 class Peer:
@@ -16,6 +21,7 @@ class Peer:
         "client_host",
         "listener_kind",
         "listener_name",
+        "mute",
         "principal",
         "share_sessions",
         "software",
@@ -26,6 +32,7 @@ class Peer:
         self.listener_name = listener_name
         self.listener_kind = listener_kind
         self.client_host = client_host
+        self.mute: Callable[[float], None] = unheard  # for so many seconds
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection
@@ -37,7 +44,7 @@ class Peer:
 class RequestContext:
     """One request's header and where it came from."""
 
-    __slots__ = ("api", "api_version", "client_id", "correlation_id", "peer")
+    __slots__ = ("api", "api_version", "client_id", "correlation_id", "cost", "peer")
 
     def __init__(
         self, api: "Api", api_version: int, correlation_id: int, client_id: str | None, peer: Peer
@@ -47,6 +54,7 @@ class RequestContext:
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.peer = peer
+        self.cost: Cost | None = None  # while quotas are counted
 
     @property
     def listener_name(self) -> str:

@@ -23,7 +23,8 @@ class PendingReply:
     def __init__(self) -> None:
         self._body: Body | ConnectionLost | None = None
         self._receiver: Receiver | None = None
-        self.wrap: Callable[[Body], Body] | None = None  # dispatch puts the header in front
+        self.wrap: Callable[[Body | None], Body | None] | None = None
+        """Dispatch counts it and puts the header in front."""
         self.is_first = False  # no other request of the connection may be taken up before it ends
         self.delivered = False
         self.abandoned = False  # the client is gone: whoever was to deliver may forget it
@@ -61,6 +62,6 @@ class PendingReply:
 
     def _wrapped(self) -> Body | ConnectionLost | None:
         body = self._body
-        if body is None or isinstance(body, ConnectionLost) or self.wrap is None:
+        if isinstance(body, ConnectionLost) or self.wrap is None:
             return body
         return self.wrap(body)

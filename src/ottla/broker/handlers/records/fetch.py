@@ -109,6 +109,9 @@ class FetchOperation:
     # The course of a request -------------------------------------------------------------------
 
     def begin(self) -> Body | PendingReply:
+        if self.context.cost is not None:
+            self.context.cost.is_exempt = self.replica >= 0
+            self.context.cost.throttled = self.throttled
         self.look()
         if not self.is_enough() and self.request.max_wait_ms > 0 and self.leaders:
             return self.wait()
@@ -410,6 +413,21 @@ class FetchOperation:
             self.version,
             [(asked.key, fetched) for asked, fetched in told],
             session_id=fetching.session_id,
+            endpoints=self._endpoints() if self._wants_endpoints() else None,
+        )
+
+    def throttled(self, throttle_ms: int) -> Body:
+        """Without records, for now: the same will be asked for again, and told as news."""
+        session_id = 0
+        if self.fetching.session is not None and self.fetching.incremental:
+            session_id = self.fetching.session.id
+            for asked, _ in self.fetched:
+                asked.high_watermark = -1
+        return write_fetch_response(
+            self.version,
+            [],
+            session_id=session_id,
+            throttle_ms=throttle_ms,
             endpoints=self._endpoints() if self._wants_endpoints() else None,
         )
 

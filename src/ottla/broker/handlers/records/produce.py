@@ -127,6 +127,8 @@ def append(
     proven: Verdicts | None = None,
 ) -> Body | PendingReply | None:
     work = ProduceOperation(request, context, services, refused, proven or {})
+    if context.cost is not None:
+        context.cost.throttled = work.reply
     if work.is_stranded():
         raise ConnectionLost
     if request.acks == 0:
@@ -311,8 +313,8 @@ class ProduceOperation:
 
     # The reply -------------------------------------------------------------------------------
 
-    def reply(self) -> Body:
-        if len(self.topics) == 1:
+    def reply(self, throttle_ms: int = 0) -> Body:
+        if len(self.topics) == 1 and not throttle_ms:
             topic, outcomes = self.topics[0]
             if len(outcomes) == 1 and outcomes[0].error is None and self.version >= 5:
                 appended = outcomes[0].appended
@@ -327,6 +329,7 @@ class ProduceOperation:
                 )
                 for topic, outcomes in self.topics
             ],
+            throttle_time_ms=throttle_ms,
             node_endpoints=self._endpoints(),
         )
         return [encode(response, self.version)]

@@ -59,10 +59,18 @@ def test_a_handler_is_given_what_it_asks_for(kind: Listeners, api: Api) -> None:
 
 
 def test_what_nobody_asks_for_is_not_made() -> None:
-    made = []
-    part = OnFirstUse(lambda: made.append("it") or "it")
+    made: list[object] = []
+
+    def make() -> object:
+        made.append(object())
+        return made[-1]
+
+    part = OnFirstUse(make)
     assert part.made is None
-    assert (part(), part(), part.made, made) == ("it", "it", "it", ["it"])
+    first = part()
+    assert part() is first
+    assert part.made is first
+    assert made == [first]
 
 
 def test_an_id_for_an_idempotent_producer_needs_no_coordinator() -> None:

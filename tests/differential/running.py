@@ -17,6 +17,8 @@ ANSWER_S = 15.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
 BLOCKED_S = 0.02
 """For a step that others have to release: long enough that the broker has it before they ask."""
+LAST_CHANCE_S = 0.3
+"""… and before nobody will answer any more."""
 RETRY_S, RETRY_S_MAX = 0.01, 0.1
 EFFECT_S = 10.0
 SETTLED_S = 0.02
@@ -148,8 +150,12 @@ class Run:
 
     def start_anew(self) -> None:
         """What was still waited for is answered by nobody."""
-        for number, _, _ in self.blocked.values():
-            self.told[number] = CUT_OFF
+        for connection, (number, step, request) in self.blocked.items():
+            answer = self.link(connection).collect(LAST_CHANCE_S)
+            if answer is None:
+                self.told[number] = CUT_OFF
+            else:
+                self.note(number, step, request, answer)
         self.blocked.clear()
         assert self.broker.restarting is not None, "others use these brokers too"
         self.broker.restarting.wait()

@@ -50,6 +50,23 @@ def test_followers_wait_for_the_leader_to_assign() -> None:
     assert waiting.reply.assignment == b"yours"
 
 
+def test_a_group_that_somebody_has_joined_is_there_for_the_next_coordinator() -> None:
+    driver = Driver(initial_rebalance_delay_ms=3000)
+    driver.join()
+    driver.restart()
+    assert state(driver) is State.EMPTY
+    assert driver.groups.groups["g"].members == {}
+
+
+def test_a_group_that_is_waited_for_keeps_who_has_come_when_it_is_written() -> None:
+    driver = Driver(initial_rebalance_delay_ms=3000)
+    waiting = driver.join(version=3)
+    assert len(driver.written) == 1
+    assert state(driver) is State.PREPARING_REBALANCE
+    driver.pass_time(4)
+    assert waiting.reply.generation_id == 1
+
+
 def test_a_new_group_waits_for_others_as_long_as_new_ones_come() -> None:
     driver = Driver(initial_rebalance_delay_ms=3000)
     first = driver.join(version=3)

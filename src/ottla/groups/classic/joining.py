@@ -6,7 +6,7 @@ from ottla.coordination.machine import LATER, Decision, Instant, Later, Ticket
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import ClassicGroup, Member, Protocols, State
-from ottla.groups.classic.records import group_record
+from ottla.groups.classic.records import birth_record, group_record
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.records import group_tombstones
@@ -51,10 +51,13 @@ def join(
         if code is ErrorCode.GROUP_ID_NOT_FOUND:
             code = ErrorCode.UNKNOWN_MEMBER_ID
         return _refused(request, code)  # nothing is given up for a member that nobody knows
+    before = len(out.records)
     try:
         reply = _Join(groups, group, now, request, caller, ticket, out).decide()
     except KafkaError as refusal:
         reply = JoinGroupResponse(error_code=refusal.code, member_id=request.member_id)
+    if group is not existing and len(out.records) == before:
+        out.records.append(birth_record(group))  # even where its first member was refused
     return out.decision(reply)
 
 

@@ -1,7 +1,8 @@
 """A classic group as its one record, GroupMetadata, and back.
 
-The record is written when the leader's assignment comes, when a static member gets a new id, and
-when the last member is gone: so a new coordinator goes on without a rebalance.
+The record is written when somebody joins a group that was not there, without members; when the
+leader's assignment comes, when a static member gets a new id, and when the last member is gone: so
+a new coordinator goes on without a rebalance.
 """
 
 from collections.abc import Mapping
@@ -44,6 +45,14 @@ def group_record(
     return Entry(GroupMetadataKey(group=group.id), value)
 
 
+def birth_record(group: ClassicGroup) -> Entry:
+    """The group is there; of who has come so far it tells nothing."""
+    value = GroupMetadataValue(
+        protocol_type="", generation=0, current_state_timestamp=group.state_since_ms
+    )
+    return Entry(GroupMetadataKey(group=group.id), value)
+
+
 def tombstone(group_id: str) -> Entry:
     return Entry(GroupMetadataKey(group=group_id), None)
 
@@ -51,6 +60,8 @@ def tombstone(group_id: str) -> Entry:
 def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:
     """What the record says holds; members that are known keep who waits for them."""
     group.written = True
+    if group.members and not value.members and not value.generation:
+        return  # of its birth: those who have come meanwhile stay
     group.protocol_type = value.protocol_type or None
     group.generation = value.generation
     group.protocol = value.protocol

@@ -18,7 +18,8 @@ from ottla.log.checkpoints import (
     write_meta_properties,
 )
 from ottla.log.config import LogConfig
-from ottla.log.directory import LogDirectory, parse_partition
+from ottla.log.directory import LogDirectory
+from ottla.log.directory_names import parse_partition
 from ottla.log.partition_log import LogResources
 from ottla.replication.directories import Directories
 from support.ids import new_uuid

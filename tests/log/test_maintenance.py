@@ -42,7 +42,8 @@ class BusyDirectory(LogDirectory):
     numbers = count()
 
     def checkpoint(self) -> CheckpointJob:
-        return self._checkpoints.take(((self.path / "checkpoint", b"%d" % next(self.numbers)),))
+        files = ((self.path / "checkpoint", b"%d" % next(self.numbers)),)
+        return self._offsets._checkpoints.take(files)
 
 
 def test_checkpoints_that_fall_together_leave_the_directory_whole(

@@ -6,7 +6,8 @@ import pytest
 
 from ottla.ids import TopicPartition
 from ottla.log.config import LogConfig
-from ottla.log.directory import LogDirectory, parse_future, parse_partition
+from ottla.log.directory import LogDirectory
+from ottla.log.directory_names import parse_future, parse_partition
 from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.tail import TailCache

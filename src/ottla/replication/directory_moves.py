@@ -13,7 +13,8 @@ from typing import Any
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
-from ottla.log.directory import FUTURE, NAME_MAX, LogDirectory
+from ottla.log.directory import LogDirectory
+from ottla.log.directory_names import FUTURE, NAME_MAX
 from ottla.log.reading import Damage
 from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories

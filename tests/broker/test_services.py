@@ -23,7 +23,7 @@ from ottla.broker.services import (
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.membership.suspects import Suspects
-from ottla.metadata.image import Image, Partition, ResourceType, Topic
+from ottla.metadata.image import Image, PartitionRegistration, ResourceType, Topic
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -122,7 +122,7 @@ def test_a_broker_tells_of_its_own_settings_only() -> None:
 
 def test_a_coordinator_without_a_leader_is_waited_for_and_then_not_available() -> None:
     image, now = Image(), iter((0.0, 3.0, 6.0))
-    nobody = Partition(replicas=(1,), isr=(1,), leader=-1)
+    nobody = PartitionRegistration(replicas=(1,), isr=(1,), leader=-1)
     image.topics_by_name["__consumer_offsets"] = Topic(bytes(16), "__consumer_offsets", {0: nobody})
     view = cluster_view(image)
     clock = view.clock._replace(monotonic=lambda: next(now))

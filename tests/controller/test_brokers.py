@@ -7,7 +7,7 @@ import pytest
 
 from ottla.controller import controller
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, RECOVERING, Partition
+from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, RECOVERING, PartitionRegistration
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
     BrokerState,
@@ -361,7 +361,7 @@ def test_a_broker_that_came_back_a_moment_ago_is_the_last_to_take_over(cluster: 
     assert {partition.leader for partition in partitions(cluster, "alpha")} == {3}
 
 
-def partitions(cluster: Cluster, topic: str) -> list[Partition]:
+def partitions(cluster: Cluster, topic: str) -> list[PartitionRegistration]:
     return list(cluster.image.topics_by_name[topic].partitions.values())
 
 

@@ -14,7 +14,7 @@ from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.limits import Limits
 from ottla.groups.machine import Groups
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 
 GOLDEN = Path(__file__).with_name("golden") / "consumer_offsets.json"
 T = bytes.fromhex("f2f26c438bd048e8b74a1f351cb97c12")
@@ -31,7 +31,9 @@ def golden() -> list[tuple[bytes, bytes | None]]:
 def image() -> Image:
     image = Image()
     for topic_id, name, count in ((T, "t", 3), (U, "u", 2)):
-        partitions = {i: Partition(replicas=(1,), isr=(1,), leader=1) for i in range(count)}
+        partitions = {
+            i: PartitionRegistration(replicas=(1,), isr=(1,), leader=1) for i in range(count)
+        }
         topic = Topic(topic_id, name, partitions)
         image.topics_by_id[topic_id] = image.topics_by_name[name] = topic
     return image

@@ -14,7 +14,7 @@ from ottla.groups.limits import Limits
 from ottla.groups.machine import Groups
 from ottla.groups.streams.group import MemberState, StreamsGroup
 from ottla.groups.streams.topics import configure
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 
 GOLDEN = Path(__file__).with_name("golden") / "streams_group.json"
 TOPICS = {
@@ -34,7 +34,7 @@ def golden() -> list[tuple[bytes, bytes]]:
 def image() -> Image:
     image = Image()
     for name, topic_id in TOPICS.items():
-        partitions = {i: Partition(replicas=(1,), isr=(1,), leader=1) for i in range(3)}
+        partitions = {i: PartitionRegistration(replicas=(1,), isr=(1,), leader=1) for i in range(3)}
         topic = Topic(UUID(topic_id).bytes, name, partitions)
         image.topics_by_id[topic.id] = image.topics_by_name[name] = topic
     return image

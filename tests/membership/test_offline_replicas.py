@@ -12,7 +12,7 @@ from ottla.ids import UNASSIGNED_DIRECTORY
 from ottla.log.health import DirectoryHealth
 from ottla.log.reading import Damage
 from ottla.membership.offline_replicas import TURN_S, OfflineReplicas
-from ottla.metadata.image import Partition
+from ottla.metadata.image import PartitionRegistration
 from ottla.replication.partitions import Replica
 
 
@@ -43,7 +43,7 @@ class World:
 
     def has(self, leader: int, isr: tuple[int, ...]) -> None:
         directories = (UNASSIGNED_DIRECTORY,) * 3
-        self.replica.state = Partition(
+        self.replica.state = PartitionRegistration(
             replicas=(1, 2, 3), isr=isr, leader=leader, directories=directories
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ottla.membership.presence import Presence
 from ottla.membership.suspects import Suspects
-from ottla.metadata.image import Broker, Delta, Image
+from ottla.metadata.image import BrokerRegistration, Delta, Image
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Link, LinkLost
 from ottla.replication.peers import Peers
@@ -83,7 +83,7 @@ def test_one_that_was_fenced_already_keeps_nobody_waiting() -> None:
     async def scene() -> bool:
         world = World(None)
         image, delta = Image(), Delta()
-        image.brokers[2] = Broker(id=2, epoch=1, incarnation=bytes(16), fenced=True)
+        image.brokers[2] = BrokerRegistration(id=2, epoch=1, incarnation=bytes(16), fenced=True)
         delta.brokers[2] = None
         world.suspects.image_changed(image, delta, 0.0)
         await world.presence.look_for([2])

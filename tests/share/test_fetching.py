@@ -15,7 +15,7 @@ from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import Place
 from ottla.log.reading import Damage
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from support.services import ABSENT, cluster_view
 
@@ -25,7 +25,7 @@ TOPIC_ID = b"t" * 16
 def led_elsewhere() -> Image:
     image = Image()
     image.features[SHARE_GROUPS] = 1
-    away = Partition(replicas=(3,), isr=(3,), leader=3, leader_epoch=2)
+    away = PartitionRegistration(replicas=(3,), isr=(3,), leader=3, leader_epoch=2)
     image.topics_by_id[TOPIC_ID] = Topic(TOPIC_ID, "t", dict.fromkeys(range(3), away))
     return image
 

@@ -14,8 +14,7 @@ from ottla.ids import TopicPartition
 from ottla.log.epoch_table import EpochStart
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
-from ottla.metadata.image import Partition as State
-from ottla.metadata.image import Topic
+from ottla.metadata.image import PartitionRegistration, Topic
 from ottla.node.node import Node
 from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
@@ -121,7 +120,7 @@ def a_log_belongs_to_whoever_has_its_name(patch: pytest.MonkeyPatch) -> None:
     """20: a topic that was deleted and made again gets its predecessor's records."""
     right = Partitions._add
 
-    def add(self: Partitions, topic: Topic, index: int, state: State) -> Replica:
+    def add(self: Partitions, topic: Topic, index: int, state: PartitionRegistration) -> Replica:
         found = self._logs.find(TopicPartition(topic.name, index))
         if found is not None:
             found.topic_id = topic.id

@@ -15,7 +15,7 @@ from ottla.controller import in_sync as controller_in_sync
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.producers import ProducerStates
-from ottla.metadata.image import Partition as State
+from ottla.metadata.image import PartitionRegistration
 from ottla.replication import follower as following
 from ottla.replication.follower import FollowedPartition, Verdict
 from ottla.replication.in_sync import InSync, RemoteReplica
@@ -88,7 +88,7 @@ def a_leader_of_the_past_changes_the_in_sync_set(patch: pytest.MonkeyPatch) -> N
     def check(
         rules: Rules,
         broker_id: int,
-        partition: State | None,
+        partition: PartitionRegistration | None,
         ask: RequestPartitionData,
         wanted: list[BrokerState],
     ) -> ErrorCode | None:

@@ -14,7 +14,7 @@ from ottla.groups.classic.syncing import sync
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.outcome import Caller
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import (
     JoinGroupRequest,
@@ -104,7 +104,10 @@ class Driver:
     def make_topic(self, name: str, partitions: int) -> bytes:
         """Make it, or make it larger."""
         topic_id = name.encode().ljust(16, b".")
-        whole = {index: Partition(replicas=(1,), isr=(1,), leader=1) for index in range(partitions)}
+        whole = {
+            index: PartitionRegistration(replicas=(1,), isr=(1,), leader=1)
+            for index in range(partitions)
+        }
         topic = Topic(topic_id, name, whole)
         self.image.topics_by_name[name] = self.image.topics_by_id[topic_id] = topic
         self.groups.topics_version += 1

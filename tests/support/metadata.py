@@ -9,7 +9,7 @@ from ottla.config.settings import Settings
 from ottla.controller.controller import Controller
 from ottla.ids import Uuid
 from ottla.metadata.features import SUPPORTED, bootstrap_values
-from ottla.metadata.image import Image, Partition
+from ottla.metadata.image import Image, PartitionRegistration
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import Record, unframe
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -167,5 +167,5 @@ class Cluster:
         ask = UpdateFeaturesRequest(feature_updates=[update])
         assert self.wait(self.controller.update_features(ask)).error_code == 0
 
-    def partition(self, name: str, index: int = 0) -> Partition:
+    def partition(self, name: str, index: int = 0) -> PartitionRegistration:
         return self.image.topics_by_name[name].partitions[index]

@@ -14,7 +14,7 @@ from ottla.ids import ZERO_UUID, TopicPartition, Uuid
 if TYPE_CHECKING:
     from ottla.broker.access import Access
     from ottla.config import Settings
-    from ottla.metadata.image import Image, Partition
+    from ottla.metadata.image import Image, PartitionRegistration
     from ottla.ports.clock import Clock
 
 Endpoint = tuple[int, str, int, str | None]
@@ -57,7 +57,9 @@ class ClusterView(Struct, frozen=True, eq=False, kw_only=True):
         leader = self.quorum.leader_id
         return -1 if leader is None else leader
 
-    def partition_state(self, name: str, topic_id: Uuid, index: int) -> "Partition | None":
+    def partition_state(
+        self, name: str, topic_id: Uuid, index: int
+    ) -> "PartitionRegistration | None":
         """The controller's word on a partition; the topic by id where the request has one."""
         image = self.image
         topic = image.topics_by_name.get(name) if name else image.topics_by_id.get(topic_id)

@@ -7,7 +7,7 @@ from ottla.controller.decision import all_partitions
 from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.rules import Rules
 from ottla.ids import Uuid
-from ottla.metadata.image import NO_LEADER, Broker, Image
+from ottla.metadata.image import NO_LEADER, BrokerRegistration, Image
 from ottla.metadata.records import Record
 from ottla.wire.records.metadata import BrokerRegistrationChangeRecord
 
@@ -25,7 +25,7 @@ def fence(
     return records
 
 
-def unfence(image: Image, settings: Settings, broker: Broker) -> list[Record]:
+def unfence(image: Image, settings: Settings, broker: BrokerRegistration) -> list[Record]:
     """The broker is back: it may lead what has no leader."""
     rules = Rules(image, settings, returning=broker.id)
     records: list[Record] = [changed(broker, fenced=UNFENCE)]
@@ -81,7 +81,7 @@ def lost_unflushed(image: Image, settings: Settings, broker_id: int) -> list[Rec
 
 
 def directories_lost(
-    image: Image, settings: Settings, broker: Broker, offline: list[Uuid]
+    image: Image, settings: Settings, broker: BrokerRegistration, offline: list[Uuid]
 ) -> list[Record]:
     """Partitions in a directory that died are led elsewhere; the broker lives on."""
     lost = [one for one in offline if one in broker.directories]
@@ -98,7 +98,7 @@ def directories_lost(
 
 
 def changed(
-    broker: Broker,
+    broker: BrokerRegistration,
     *,
     fenced: int = 0,
     in_controlled_shutdown: int = 0,

@@ -8,7 +8,7 @@ from enum import Enum
 from ottla.config.settings import Settings
 from ottla.controller.availability import changed, directories_lost, fence, leave_in_sync, unfence
 from ottla.controller.decision import Decision
-from ottla.metadata.image import Broker, Image
+from ottla.metadata.image import BrokerRegistration, Image
 from ottla.metadata.records import Record
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 
@@ -22,14 +22,14 @@ class State(Enum):
     SHUT_DOWN = "may stop now"
 
 
-def state_of(broker: Broker) -> State:
+def state_of(broker: BrokerRegistration) -> State:
     if broker.fenced:
         return State.FENCED
     return State.SHUTTING_DOWN if broker.in_controlled_shutdown else State.UNFENCED
 
 
 def next_state(
-    broker: Broker, ask: BrokerHeartbeatRequest, *, leads: bool, others_know: bool
+    broker: BrokerRegistration, ask: BrokerHeartbeatRequest, *, leads: bool, others_know: bool
 ) -> State:
     """`others_know`: every live broker has seen that this one is shutting down.
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.metadata.records import Record
 
 R = TypeVar("R")
@@ -42,7 +42,7 @@ def check_broker_epoch(image: Image, broker_id: int, epoch: int) -> None:
         )
 
 
-def all_partitions(image: Image) -> Iterator[tuple[Topic, int, Partition]]:
+def all_partitions(image: Image) -> Iterator[tuple[Topic, int, PartitionRegistration]]:
     for topic in image.topics_by_id.values():
         for index, partition in topic.partitions.items():
             yield topic, index, partition

@@ -6,7 +6,7 @@ from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode
 from ottla.metadata.apply import change_partition
-from ottla.metadata.image import RECOVERED, RECOVERING, Image, Partition, Topic
+from ottla.metadata.image import RECOVERED, RECOVERING, Image, PartitionRegistration, Topic
 from ottla.metadata.records import Record
 from ottla.wire.messages.alter_partition import (
     AlterPartitionRequest,
@@ -77,7 +77,7 @@ def _alter(
 def _check(
     rules: Rules,
     broker_id: int,
-    partition: Partition | None,
+    partition: PartitionRegistration | None,
     ask: RequestPartitionData,
     wanted: list[BrokerState],
 ) -> ErrorCode | None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ottla.controller.rules import Rules
 from ottla.ids import Uuid
 from ottla.metadata.apply import NO_LEADER_CHANGE
-from ottla.metadata.image import NO_LEADER, RECOVERING, Partition, Topic
+from ottla.metadata.image import NO_LEADER, RECOVERING, PartitionRegistration, Topic
 from ottla.wire.records.metadata import PartitionChangeRecord
 
 
@@ -84,7 +84,7 @@ class PartitionChange:
 
     # Before the election -------------------------------------------------------------------
 
-    def _settle_eligible(self, target: Partition) -> Partition:
+    def _settle_eligible(self, target: PartitionRegistration) -> PartitionRegistration:
         if not self._rules.elr_enabled:
             return target
         if len(target.isr) >= self._rules.min_isr(self._topic):
@@ -95,7 +95,7 @@ class PartitionChange:
 
     # The election --------------------------------------------------------------------------
 
-    def _elect(self, target: Partition) -> Elected:
+    def _elect(self, target: PartitionRegistration) -> Elected:
         before = self._before
         preferred = target.replicas[0]
         if self._election is Election.PREFERRED and self._is_fit(preferred, target):
@@ -113,14 +113,14 @@ class PartitionChange:
                     return Elected(replica, is_unclean=True)
         return Elected(NO_LEADER)
 
-    def _is_fit(self, replica: int, target: Partition) -> bool:
+    def _is_fit(self, replica: int, target: PartitionRegistration) -> bool:
         in_sync = replica in target.isr or (not target.isr and replica in target.elr)
         return in_sync and self._may_lead(replica)
 
     def _may_lead(self, replica: int) -> bool:
         return self._rules.may_lead(replica, self._directories.get(replica))
 
-    def _last_known_may_lead(self, target: Partition) -> bool:
+    def _last_known_may_lead(self, target: PartitionRegistration) -> bool:
         """Nobody is eligible, but one replica was the last that could lead: it is the best."""
         known = self._before.last_known_elr
         return (
@@ -132,7 +132,7 @@ class PartitionChange:
             and self._may_lead(known[0])
         )
 
-    def _led_by(self, elected: Elected, target: Partition) -> Partition:
+    def _led_by(self, elected: Elected, target: PartitionRegistration) -> PartitionRegistration:
         leader = elected.leader
         if elected.is_unclean:  # alone in sync, whatever others have; and it says so
             was_recovering = self._before.leader_recovery_state == RECOVERING
@@ -147,7 +147,7 @@ class PartitionChange:
     # The record ----------------------------------------------------------------------------
 
     def _difference(
-        self, target: Partition, *, is_unclean: bool = False
+        self, target: PartitionRegistration, *, is_unclean: bool = False
     ) -> PartitionChangeRecord | None:
         before, elr_enabled = self._before, self._rules.elr_enabled
         record = PartitionChangeRecord(topic_id=self._topic.id, partition_id=self._index)
@@ -177,7 +177,9 @@ class PartitionChange:
             record.leader_recovery_state = target.leader_recovery_state
         return None if record == nothing else record
 
-    def _write_last_known(self, record: PartitionChangeRecord, target: Partition) -> None:
+    def _write_last_known(
+        self, record: PartitionChangeRecord, target: PartitionRegistration
+    ) -> None:
         before = self._before
         if record.isr == [] and before.last_known_elr != (before.leader,):
             record.last_known_elr = [before.leader]
@@ -188,7 +190,7 @@ class PartitionChange:
         return self._directories.get(replica) or self._rules.new_directory(replica)
 
 
-def complete_reassignment(target: Partition) -> Partition:
+def complete_reassignment(target: PartitionRegistration) -> PartitionRegistration:
     """Done when all that are added are in sync: then those to be removed go. Where more go than
     come, all that stay must be in sync, else copies would be lost before there are others."""
     if not target.reassigning:
@@ -203,5 +205,5 @@ def complete_reassignment(target: Partition) -> Partition:
     return replace(target, isr=staying, replicas=replicas, removing=(), adding=())
 
 
-def leader_of(partition: Partition, record: PartitionChangeRecord) -> int:
+def leader_of(partition: PartitionRegistration, record: PartitionChangeRecord) -> int:
     return partition.leader if record.leader == NO_LEADER_CHANGE else record.leader

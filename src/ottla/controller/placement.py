@@ -7,7 +7,7 @@ brokers in turn. The starting points are random, so that many small topics sprea
 from collections.abc import Sequence
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import Broker, Image
+from ottla.metadata.image import BrokerRegistration, Image
 from ottla.ports.chance import Chance
 
 
@@ -25,7 +25,7 @@ class _Ring:
 
 
 class _Rack:
-    def __init__(self, brokers: list[Broker], chance: Chance) -> None:
+    def __init__(self, brokers: list[BrokerRegistration], chance: Chance) -> None:
         self.living = _Ring([one.id for one in brokers if not one.fenced], chance)
         self.fenced = _Ring([one.id for one in brokers if one.fenced], chance)
 
@@ -52,7 +52,7 @@ class Placer:
         ]
         self.brokers = len(usable)
         self.living = sum(not one.fenced for one in usable)
-        by_rack: dict[str, list[Broker]] = {}
+        by_rack: dict[str, list[BrokerRegistration]] = {}
         for broker in usable:
             by_rack.setdefault(broker.rack or "", []).append(broker)
         self.racks = [_Rack(by_rack[name], chance) for name in sorted(by_rack)]
@@ -98,7 +98,7 @@ class Placer:
         return self.first
 
 
-def _hands_over(broker: Broker) -> bool:
+def _hands_over(broker: BrokerRegistration) -> bool:
     """It is about to stop. One that has stopped is fenced, and will come back."""
     return broker.in_controlled_shutdown and not broker.fenced
 

@@ -6,7 +6,7 @@ from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.partitions import check_assignment
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.metadata.records import Record
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -71,7 +71,7 @@ def _reassign(
     return _move(rules, topic, index, tuple(target.replicas))
 
 
-def _settled(partition: Partition) -> tuple[int, ...]:
+def _settled(partition: PartitionRegistration) -> tuple[int, ...]:
     """The replicas without those a reassignment under way is adding."""
     return tuple(one for one in partition.replicas if one not in partition.adding)
 

@@ -6,7 +6,7 @@ from ottla.controller.decision import Decision
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.features import METADATA_VERSION
-from ottla.metadata.image import Broker, Image
+from ottla.metadata.image import BrokerRegistration, Image
 from ottla.metadata.records import Record
 from ottla.wire.messages.broker_registration import BrokerRegistrationRequest
 from ottla.wire.messages.controller_registration import ControllerRegistrationRequest
@@ -78,7 +78,7 @@ def register_broker(
     return Decision(records, record.broker_epoch)
 
 
-def succeeds(ask: BrokerRegistrationRequest, existing: Broker) -> bool:
+def succeeds(ask: BrokerRegistrationRequest, existing: BrokerRegistration) -> bool:
     """Whether it is the next life of a broker that still counts as alive.
 
     A directory is locked by the process that uses it: whoever registers with the same directory

@@ -6,7 +6,7 @@ new one starts with everybody just heard of. What follows is decided in `brokers
 
 from collections.abc import Iterable
 
-from ottla.metadata.image import Broker, Image
+from ottla.metadata.image import BrokerRegistration, Image
 
 NOT_SHUTTING_DOWN = -1
 
@@ -22,7 +22,7 @@ class Session:
 
 
 class Sessions:
-    def __init__(self, brokers: Iterable[Broker], now: float, timeout: float) -> None:
+    def __init__(self, brokers: Iterable[BrokerRegistration], now: float, timeout: float) -> None:
         self.timeout = timeout
         self._sessions = {broker.id: Session(now) for broker in brokers}
 
@@ -42,7 +42,7 @@ class Sessions:
         for session in self._sessions.values():
             session.last_contact += seconds
 
-    def alive(self, broker: Broker, now: float) -> bool:
+    def alive(self, broker: BrokerRegistration, now: float) -> bool:
         session = self._sessions.get(broker.id)
         return (
             not broker.fenced and session is not None and now <= session.last_contact + self.timeout

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ottla.errors import KafkaError
-from ottla.metadata.image import Image, Listener
+from ottla.metadata.image import Endpoint, Image
 from ottla.ports.network import LinkLost, LinkRefused, Network
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Liveness:
                 return
 
 
-async def refuses(network: Network, listener: Listener) -> bool:
+async def refuses(network: Network, listener: Endpoint) -> bool:
     """Only a refused connection is proof; silence may be the network's."""
     try:
         async with asyncio.timeout(PROBE_S_MAX):

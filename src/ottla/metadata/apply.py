@@ -13,14 +13,14 @@ from ottla.errors import OttlaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.image import (
     Acl,
-    Broker,
+    BrokerRegistration,
     ConfigKey,
+    ControllerRegistration,
     DelegationToken,
     Delta,
+    Endpoint,
     Image,
-    Listener,
-    Partition,
-    QuorumNode,
+    PartitionRegistration,
     QuotaEntity,
     ResourceType,
     ScramCredential,
@@ -73,7 +73,7 @@ def _partition(image: Image, record: wire.PartitionRecord, delta: Delta) -> None
     topic = _known(image, record.topic_id)
     key = record.topic_id, record.partition_id
     delta.partitions.setdefault(key, topic.partitions.get(record.partition_id))
-    topic.partitions[record.partition_id] = Partition(
+    topic.partitions[record.partition_id] = PartitionRegistration(
         replicas=tuple(record.replicas),
         isr=tuple(record.isr),
         leader=record.leader,
@@ -97,7 +97,9 @@ def _partition_change(image: Image, record: wire.PartitionChangeRecord, delta: D
     topic.partitions[record.partition_id] = change_partition(before, record)
 
 
-def change_partition(before: Partition, record: wire.PartitionChangeRecord) -> Partition:
+def change_partition(
+    before: PartitionRegistration, record: wire.PartitionChangeRecord
+) -> PartitionRegistration:
     changes: dict[str, Any] = {"partition_epoch": before.partition_epoch + 1}
     for field, given in (
         ("replicas", record.replicas),
@@ -157,7 +159,7 @@ def _misfit(what: str) -> OttlaError:
 def _register_broker(image: Image, record: wire.RegisterBrokerRecord, delta: Delta) -> None:
     delta.brokers.setdefault(record.broker_id, image.brokers.get(record.broker_id))
     cordoned = record.cordoned_log_dirs
-    image.brokers[record.broker_id] = Broker(
+    image.brokers[record.broker_id] = BrokerRegistration(
         id=record.broker_id,
         epoch=record.broker_epoch,
         incarnation=record.incarnation_id,
@@ -172,7 +174,7 @@ def _register_broker(image: Image, record: wire.RegisterBrokerRecord, delta: Del
 
 
 def _register_controller(image: Image, record: wire.RegisterControllerRecord, _: Delta) -> None:
-    image.controllers[record.controller_id] = QuorumNode(
+    image.controllers[record.controller_id] = ControllerRegistration(
         id=record.controller_id,
         incarnation=record.incarnation_id,
         listeners=_listeners(record.end_points),
@@ -183,8 +185,8 @@ def _register_controller(image: Image, record: wire.RegisterControllerRecord, _:
 
 def _listeners(
     endpoints: list[wire.BrokerEndpoint] | list[wire.ControllerEndpoint],
-) -> tuple[Listener, ...]:
-    return tuple(Listener(one.name, one.host, one.port, one.security_protocol) for one in endpoints)
+) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(one.name, one.host, one.port, one.security_protocol) for one in endpoints)
 
 
 def _features(

@@ -35,7 +35,7 @@ ConfigKey = tuple[int, str]
 CLUSTER_DEFAULTS: ConfigKey = (ResourceType.BROKER, "")
 
 
-class Partition(Struct, frozen=True, gc=False):
+class PartitionRegistration(Struct, frozen=True, gc=False):
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
     leader: int
@@ -68,28 +68,28 @@ class Topic:
     __slots__ = ("id", "name", "partitions")
 
     def __init__(
-        self, id: Uuid, name: str, partitions: Mapping[int, Partition] | None = None
+        self, id: Uuid, name: str, partitions: Mapping[int, PartitionRegistration] | None = None
     ) -> None:
         self.id = id
         self.name = name
-        self.partitions: dict[int, Partition] = dict(partitions or {})
+        self.partitions: dict[int, PartitionRegistration] = dict(partitions or {})
 
     def __repr__(self) -> str:
         return f"Topic({self.name!r}, {len(self.partitions)} partitions)"
 
 
-class Listener(Struct, frozen=True):
+class Endpoint(Struct, frozen=True):
     name: str
     host: str
     port: int
     security_protocol: int
 
 
-class Broker(Struct, frozen=True):
+class BrokerRegistration(Struct, frozen=True):
     id: int
     epoch: int
     incarnation: Uuid
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[Endpoint, ...] = ()
     features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     rack: str | None = None
     fenced: bool = True
@@ -107,7 +107,7 @@ class Broker(Struct, frozen=True):
         """Unless each of its directories is cordoned."""
         return not self.directories or not set(self.directories) <= set(self.cordoned or ())
 
-    def listener(self, name: str) -> Listener | None:
+    def listener(self, name: str) -> Endpoint | None:
         return next((one for one in self.listeners if one.name == name), None)
 
     def holds(self, directory: Uuid) -> bool:
@@ -124,12 +124,12 @@ class Broker(Struct, frozen=True):
 _NOT_KNOWN_YET = (UNASSIGNED_DIRECTORY, ZERO_UUID)
 
 
-class QuorumNode(Struct, frozen=True):
+class ControllerRegistration(Struct, frozen=True):
     """A controller as it registered itself (only quorums with dynamic voters do)."""
 
     id: int
     incarnation: Uuid
-    listeners: tuple[Listener, ...] = ()
+    listeners: tuple[Endpoint, ...] = ()
     features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     zk_migration_ready: bool = False
 
@@ -194,8 +194,8 @@ class Image:
         self.epoch = -1
         self.topics_by_id: dict[Uuid, Topic] = {}
         self.topics_by_name: dict[str, Topic] = {}
-        self.brokers: dict[int, Broker] = {}
-        self.controllers: dict[int, QuorumNode] = {}
+        self.brokers: dict[int, BrokerRegistration] = {}
+        self.controllers: dict[int, ControllerRegistration] = {}
         self.configs: dict[ConfigKey, Mapping[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
@@ -234,11 +234,11 @@ class Image:
         """What was set for this very resource; defaults and synonyms are `ottla.config`'s."""
         return self.configs.get((kind, name), _NOTHING)
 
-    def partition(self, topic: str, index: int) -> Partition | None:
+    def partition(self, topic: str, index: int) -> PartitionRegistration | None:
         found = self.topics_by_name.get(topic)
         return found.partitions.get(index) if found else None
 
-    def active_brokers(self) -> Iterable[Broker]:
+    def active_brokers(self) -> Iterable[BrokerRegistration]:
         return (broker for broker in self.brokers.values() if broker.active)
 
     @property
@@ -269,10 +269,10 @@ class Delta:
         self.topics_added: dict[Uuid, Topic] = {}
         self.topics_removed: dict[Uuid, Topic] = {}
         """Removed topics as they were; their partitions are not in `partitions`."""
-        self.partitions: dict[tuple[Uuid, int], Partition | None] = {}
+        self.partitions: dict[tuple[Uuid, int], PartitionRegistration | None] = {}
         """New and changed partitions, with what they were before (None: new)."""
         self.configs: set[ConfigKey] = set()
-        self.brokers: dict[int, Broker | None] = {}
+        self.brokers: dict[int, BrokerRegistration | None] = {}
         self.features = False
 
     def __bool__(self) -> bool:

@@ -10,12 +10,12 @@ from ottla.errors import OttlaError
 from ottla.ids import Uuid
 from ottla.metadata.image import (
     Acl,
-    Broker,
+    BrokerRegistration,
+    ControllerRegistration,
     DelegationToken,
+    Endpoint,
     Image,
-    Listener,
-    Partition,
-    QuorumNode,
+    PartitionRegistration,
 )
 from ottla.metadata.records import Record, frame
 from ottla.wire.records import metadata as wire
@@ -106,7 +106,9 @@ def token_record(token_id: str, token: DelegationToken) -> wire.DelegationTokenR
     )
 
 
-def partition_record(topic_id: bytes, index: int, partition: Partition) -> wire.PartitionRecord:
+def partition_record(
+    topic_id: bytes, index: int, partition: PartitionRegistration
+) -> wire.PartitionRecord:
     return wire.PartitionRecord(
         partition_id=index,
         topic_id=topic_id,
@@ -124,7 +126,7 @@ def partition_record(topic_id: bytes, index: int, partition: Partition) -> wire.
     )
 
 
-def broker_record(broker: Broker) -> wire.RegisterBrokerRecord:
+def broker_record(broker: BrokerRegistration) -> wire.RegisterBrokerRecord:
     return wire.RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=broker.incarnation,
@@ -142,7 +144,7 @@ def broker_record(broker: Broker) -> wire.RegisterBrokerRecord:
     )
 
 
-def controller_record(node: QuorumNode) -> wire.RegisterControllerRecord:
+def controller_record(node: ControllerRegistration) -> wire.RegisterControllerRecord:
     return wire.RegisterControllerRecord(
         controller_id=node.id,
         incarnation_id=node.incarnation,
@@ -155,7 +157,7 @@ def controller_record(node: QuorumNode) -> wire.RegisterControllerRecord:
     )
 
 
-def _endpoint(listener: Listener) -> dict[str, Any]:
+def _endpoint(listener: Endpoint) -> dict[str, Any]:
     return {
         "name": listener.name,
         "host": listener.host,

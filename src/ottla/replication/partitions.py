@@ -13,8 +13,15 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, TopicPartition, Uuid, show_uuid
 from ottla.log.config import LogConfig
 from ottla.log.partition_log import PartitionLog
-from ottla.metadata.image import CLUSTER_DEFAULTS, NO_LEADER, Delta, Image, ResourceType, Topic
-from ottla.metadata.image import Partition as State
+from ottla.metadata.image import (
+    CLUSTER_DEFAULTS,
+    NO_LEADER,
+    Delta,
+    Image,
+    PartitionRegistration,
+    ResourceType,
+    Topic,
+)
 from ottla.replication.in_sync import InSync
 from ottla.replication.leader import Leader, Watched
 from ottla.replication.readable_follower import ReadableFollower
@@ -53,7 +60,9 @@ class Replica:
 
     __slots__ = ("leader", "log", "lost", "standby", "state", "topic_id", "topic_partition")
 
-    def __init__(self, partition_log: PartitionLog, topic_id: Uuid, state: State) -> None:
+    def __init__(
+        self, partition_log: PartitionLog, topic_id: Uuid, state: PartitionRegistration
+    ) -> None:
         self.topic_partition = partition_log.topic_partition
         self.topic_id = topic_id
         self.log = partition_log
@@ -227,7 +236,7 @@ class Partitions:
                 del self._offline[topic_id, index]
                 self._logs.delete_unusable(TopicPartition(topic.name, index))
 
-    def _add(self, topic: Topic, index: int, state: State) -> Replica:
+    def _add(self, topic: Topic, index: int, state: PartitionRegistration) -> Replica:
         topic_partition = TopicPartition(topic.name, index)
         found = self._logs.find(topic_partition)
         if found is not None and not self._is_its_log(found, topic, state):
@@ -247,7 +256,7 @@ class Partitions:
         self._by_id.setdefault(topic.id, {})[index] = replica
         return replica
 
-    def _is_its_log(self, found: PartitionLog, topic: Topic, state: State) -> bool:
+    def _is_its_log(self, found: PartitionLog, topic: Topic, state: PartitionRegistration) -> bool:
         """Not that of a topic which had the same name. Whose log it is may be lost in a power cut:
         then this replica begins anew if others have what is committed, and else keeps what it has.
         """
@@ -258,7 +267,7 @@ class Partitions:
         self._logs.assign(found, topic.id)
         return True
 
-    def _take_role(self, replica: Replica, state: State) -> None:
+    def _take_role(self, replica: Replica, state: PartitionRegistration) -> None:
         replica.state = state
         leader = replica.leader
         leads = state.leader == self.node_id
@@ -272,7 +281,7 @@ class Partitions:
         for subscriber in self._subscribers:
             subscriber(replica)
 
-    def _stand_by(self, replica: Replica, state: State) -> None:
+    def _stand_by(self, replica: Replica, state: PartitionRegistration) -> None:
         follows = replica.leader is None and state.leader >= 0
         standby = replica.standby
         if standby is not None and follows and standby.epoch == state.leader_epoch:
@@ -282,7 +291,7 @@ class Partitions:
         epoch = state.leader_epoch
         replica.standby = ReadableFollower(replica.log, epoch, self._moved) if follows else None
 
-    def _lead(self, replica: Replica, state: State) -> Leader:
+    def _lead(self, replica: Replica, state: PartitionRegistration) -> Leader:
         partition_log, now = replica.log, self._now()
         end_offset = partition_log.log_end_offset
         partition_log.epochs.assign(state.leader_epoch, end_offset)

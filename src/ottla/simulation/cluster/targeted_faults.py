@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.ids import TopicPartition
-from ottla.metadata.image import Partition as State
+from ottla.metadata.image import PartitionRegistration
 
 if TYPE_CHECKING:
     from ottla.replication.partitions import Replica
@@ -242,7 +242,7 @@ class TargetedFaults:
         index = next(i for i, state in self._states().items() if state.leader == leader.id)
         return TopicPartition(TOPIC, index)
 
-    def _states(self) -> dict[int, State]:
+    def _states(self) -> dict[int, PartitionRegistration]:
         image = self.faults.newest_image()
         assert image is not None
         return dict(image.topics_by_name[TOPIC].partitions)

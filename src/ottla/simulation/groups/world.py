@@ -24,7 +24,7 @@ from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.offsets.removal import topics_deleted
 from ottla.groups.streams.group import StreamsGroup
-from ottla.metadata.image import Image, Partition, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.simulation.engine.clock import LoopClock
 from ottla.simulation.engine.network import CALM, Network, Weather
 from ottla.simulation.engine.violation import Violation
@@ -208,7 +208,9 @@ class GroupWorld:
 
     def _grow(self, partitions: int) -> None:
         self.partitions = partitions
-        whole = {i: Partition(replicas=(1,), isr=(1,), leader=1) for i in range(partitions)}
+        whole = {
+            i: PartitionRegistration(replicas=(1,), isr=(1,), leader=1) for i in range(partitions)
+        }
         topic = Topic(self.topic_id, TOPIC, whole)
         self.image.topics_by_name[TOPIC] = self.image.topics_by_id[self.topic_id] = topic
         self.topics_version += 1

@@ -9,7 +9,7 @@ from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import NO_LEADER, Image, Partition, Topic
+from ottla.metadata.image import NO_LEADER, Image, PartitionRegistration, Topic
 from ottla.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -98,7 +98,7 @@ def _described(
 
 
 def _partition(
-    image: Image, listener: str, index: int, partition: Partition
+    image: Image, listener: str, index: int, partition: PartitionRegistration
 ) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         partition_index=index,
@@ -119,7 +119,7 @@ def _reachable(image: Image, replica: int, listener: str) -> bool:
     return broker is not None and not broker.fenced and broker.listener(listener) is not None
 
 
-def _online(image: Image, replica: int, listener: str, partition: Partition) -> bool:
+def _online(image: Image, replica: int, listener: str, partition: PartitionRegistration) -> bool:
     if not _reachable(image, replica, listener):
         return False
     return image.brokers[replica].holds(partition.directory(replica))

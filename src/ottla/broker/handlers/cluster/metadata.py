@@ -18,7 +18,7 @@ from ottla.broker.transport.context import RequestContext
 from ottla.controller.naming import why_missing
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid
-from ottla.metadata.image import NO_LEADER, Partition, Topic
+from ottla.metadata.image import NO_LEADER, PartitionRegistration, Topic
 from ottla.wire.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -194,7 +194,7 @@ class View:
             ],
         )
 
-    def _partition(self, index: int, partition: Partition) -> MetadataResponsePartition:
+    def _partition(self, index: int, partition: PartitionRegistration) -> MetadataResponsePartition:
         replicas, in_sync = list(partition.replicas), list(partition.isr)
         leader = partition.leader
         error = ErrorCode.NONE
@@ -221,7 +221,7 @@ class View:
             ],
         )
 
-    def _online(self, node_id: int, partition: Partition) -> bool:
+    def _online(self, node_id: int, partition: PartitionRegistration) -> bool:
         if node_id not in self._reachable:
             return False
         return self.cluster.image.brokers[node_id].holds(partition.directory(node_id))

@@ -13,7 +13,7 @@ from ottla.config.load import (
 )
 from ottla.config.properties import parse_properties, render_properties
 from ottla.config.settings import Settings
-from ottla.config.topology import Listener, Voter
+from ottla.config.topology import Listener, VoterAddress
 from ottla.errors import OttlaError
 
 
@@ -195,7 +195,7 @@ def kafka_file(**changes: str) -> Settings:
 
 def test_kafka_s_own_sample_is_understood() -> None:
     topology = kafka_file().topology
-    assert topology.voters == (Voter(7, "localhost", 9093), Voter(8, "::1", 9094))
+    assert topology.voters == (VoterAddress(7, "localhost", 9093), VoterAddress(8, "::1", 9094))
     assert topology.bootstrap_controllers == (("localhost", 9093),)
     assert topology.log_dirs == (Path("/a"), Path("/b"))
     assert topology.metadata_dir == Path("/a")

@@ -11,7 +11,7 @@ from contextlib import suppress
 from ottla.broker.api import Api, Handler, Listeners, apis, load
 from ottla.errors import KafkaError
 from ottla.log.config import LogConfig
-from ottla.log.validation import Origin, accept, next_batch
+from ottla.log.validation import AppendOrigin, accept, next_batch
 from ottla.wire.checksum import crc32c
 from ottla.wire.codec import MalformedMessage, decode, encode
 from ottla.wire.compression import Codec
@@ -75,7 +75,7 @@ def batch(data: bytes) -> None:
         header = next_batch(view, 0)
         if header is None:
             return
-        accepted = accept(view, 0, header, config, Origin.CLIENT, NOW_MS)
+        accepted = accept(view, 0, header, config, AppendOrigin.CLIENT, NOW_MS)
         assert len(accepted.batch) >= HEADER_SIZE
         for _ in iterate_records(accepted.batch, 0, accepted.header):
             pass

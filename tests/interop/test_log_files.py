@@ -12,7 +12,7 @@ from ottla.log.cleaning import CleaningPlan, SourceSegment, clean
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles
-from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.partition_log import AppendOrigin, LogResources, PartitionLog
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.wire.compression import Codec
@@ -220,7 +220,7 @@ def written_by_us(tmp_path: Path) -> Path:
                 timestamp=now_ms + n * 10,
             )
             log.append_as_leader(
-                marker, leader_epoch=n // 50, now_ms=now_ms, origin=Origin.COORDINATOR
+                marker, leader_epoch=n // 50, now_ms=now_ms, origin=AppendOrigin.COORDINATOR
             )
     directory.close(broker_epoch=1)
     return log.path

@@ -27,7 +27,7 @@ from ottla.log.compaction import (
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles, read_file
-from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.partition_log import AppendOrigin, LogResources, PartitionLog
 from ottla.log.reading import Damage
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
@@ -56,7 +56,7 @@ def end_transaction(log: PartitionLog, producer: int, *, commit: bool) -> None:
         coordinator_epoch=0,
         timestamp=NOW,
     )
-    log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
     log.advance_high_watermark(log.log_end_offset)
 
 

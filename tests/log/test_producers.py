@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.log.partition_log import Appended, Origin, PartitionLog
+from ottla.log.partition_log import Appended, AppendOrigin, PartitionLog
 from ottla.log.producer_snapshots import decode_snapshot, encode_snapshot
 from ottla.log.verification import VerificationGuard
 from ottla.wire.record_batch import build_marker
@@ -49,7 +49,7 @@ def end(
         marker,
         leader_epoch=0,
         now_ms=NOW,
-        origin=Origin.COORDINATOR,
+        origin=AppendOrigin.COORDINATOR,
         strict_marker_epoch=strict,
     )
     log.advance_high_watermark(log.log_end_offset)
@@ -157,7 +157,7 @@ def test_coordinators_write_without_sequences(open_orders: Open) -> None:
     log = open_orders()
     data = batch(b"o", producer_id=4, producer_epoch=0, transactional=True)
     for _ in range(3):
-        log.append_as_leader(data, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+        log.append_as_leader(data, leader_epoch=0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
     assert log.log_end_offset == 3
 
 

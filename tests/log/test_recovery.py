@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ottla.ids import TopicPartition
 from ottla.log.config import LogConfig
 from ottla.log.files import OpenFiles
-from ottla.log.partition_log import LogResources, Origin, PartitionLog
+from ottla.log.partition_log import AppendOrigin, LogResources, PartitionLog
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.wire.record_batch import build_marker
@@ -166,7 +166,7 @@ def test_an_open_transaction_is_still_open_after_a_crash(open_orders: Open) -> N
     marker = build_marker(
         commit=False, producer_id=1, producer_epoch=0, coordinator_epoch=0, timestamp=NOW
     )
-    again.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+    again.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
     assert again.last_stable_offset == 1, "the marker is not committed yet"
     again.advance_high_watermark(4)
     assert again.last_stable_offset == 4
@@ -186,7 +186,7 @@ def test_aborted_transactions_are_found_again_behind_a_newer_snapshot(open_order
         marker = build_marker(
             commit=n % 2 == 0, producer_id=7, producer_epoch=n, coordinator_epoch=0, timestamp=NOW
         )
-        log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+        log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
     aborted = log.aborted_transactions(0, log.log_end_offset)
     assert [first for _, first in aborted] == [2, 6, 10, 14]
     assert len(log.segments) > 1

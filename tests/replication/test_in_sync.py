@@ -1,6 +1,6 @@
 """The in-sync set by its events: who is waited for, who joins, who leaves."""
 
-from ottla.replication.in_sync import Advance, Effect, InSync, Propose, Trimmed
+from ottla.replication.in_sync import Advance, Effect, InSync, ProposeInSync, Trimmed
 
 
 def led_by_1(
@@ -42,7 +42,7 @@ def test_a_follower_that_stops_fetching_leaves_the_in_sync_set() -> None:
     partition = led_by_1(followers=(2,), in_sync=(1, 2))
     partition.appended(0.0, 1)
     assert partition.tick(10.0) == []
-    assert partition.tick(10.001) == [Propose(frozenset({1}))]
+    assert partition.tick(10.001) == [ProposeInSync(frozenset({1}))]
     assert partition.tick(20.0) == [], "one proposal at a time"
     assert partition.decided(20.1, (1, 2), (1,)) == [Advance(1)]
 
@@ -75,7 +75,7 @@ def test_a_follower_joins_once_it_has_all_that_is_committed() -> None:
     assert partition.high_watermark == 5
     assert partition.fetched(50.0, 2, 4, broker_epoch=7, eligible=True) == []
     assert partition.fetched(51.0, 2, 5, broker_epoch=7, eligible=True) == [
-        Propose(frozenset({1, 2}))
+        ProposeInSync(frozenset({1, 2}))
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_follower_whose_joining_was_refused_is_not_waited_for() -> None:
     partition = led_by_1(followers=(2,))
     partition.appended(0.0, 5)
     assert partition.fetched(0.1, 2, 5, broker_epoch=1, eligible=True) == [
-        Propose(frozenset({1, 2}))
+        ProposeInSync(frozenset({1, 2}))
     ]
     partition.refused(0.2)
     assert partition.appended(0.3, 6) == 6
@@ -138,7 +138,7 @@ def test_a_follower_that_has_everything_needs_no_second_look() -> None:
     assert not partition.fetched_again(30.0, 3, broker_epoch=9), "another incarnation"
     partition.appended(35.0, 6)
     assert not partition.fetched_again(35.1, 2, broker_epoch=7), "it lacks a record"
-    assert partition.tick(36.0) == [Propose(frozenset({1, 2}))], "2 had everything at 30"
+    assert partition.tick(36.0) == [ProposeInSync(frozenset({1, 2}))], "2 had everything at 30"
 
 
 def test_a_follower_outside_of_the_set_is_looked_at_each_time() -> None:

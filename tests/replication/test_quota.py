@@ -1,15 +1,15 @@
 """A rate is that of the whole window: a burst is paid for, and forgotten in the end."""
 
-from ottla.replication.quota import Quota
+from ottla.replication.quota import ReplicationQuota
 
 
-def quota(bytes_per_s: int) -> Quota:
-    made = Quota(samples=11, sample_s=1.0)
+def quota(bytes_per_s: int) -> ReplicationQuota:
+    made = ReplicationQuota(samples=11, sample_s=1.0)
     made.bytes_per_s = bytes_per_s
     return made
 
 
-def spend_all_there_is(of: Quota, began: float, seconds: float, chunk: int) -> int:
+def spend_all_there_is(of: ReplicationQuota, began: float, seconds: float, chunk: int) -> int:
     """Chunks ten times a second, whenever there is room; how many bytes that were."""
     passed = 0
     for tenth in range(int(seconds * 10)):
@@ -21,7 +21,7 @@ def spend_all_there_is(of: Quota, began: float, seconds: float, chunk: int) -> i
 
 
 def test_without_a_rate_nothing_is_ever_spent() -> None:
-    unlimited = Quota()
+    unlimited = ReplicationQuota()
     unlimited.spend(0.0, 2**50)
     assert not unlimited.is_spent(0.0)
 

@@ -20,7 +20,7 @@ from ottla.log.producers import ProducerStates
 from ottla.log.segment import Segment
 from ottla.log.verification import VerificationGuard
 from ottla.transactions import machine
-from ottla.transactions.coordinator import Coordinator
+from ottla.transactions.coordinator import TransactionCoordinator
 from ottla.transactions.ledger import Ledger
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -127,12 +127,12 @@ def late_markers_are_written(patch: pytest.MonkeyPatch) -> None:
 def markers_go_out_before_the_decision_is_committed(patch: pytest.MonkeyPatch) -> None:
     """15: another coordinator may not have it, and decides otherwise."""
 
-    async def finish_prepared(self: Coordinator, shard: Shard[Ledger]) -> None:
+    async def finish_prepared(self: TransactionCoordinator, shard: Shard[Ledger]) -> None:
         for transaction in shard.machine:
             if transaction.state.is_ending:
                 self._send_markers(shard, transaction)
 
-    patch.setattr(Coordinator, "_finish_prepared", finish_prepared)
+    patch.setattr(TransactionCoordinator, "_finish_prepared", finish_prepared)
 
 
 def coordinators_answer_before_their_log_is_committed(patch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def epochs_of_coordinators_are_not_compared(patch: pytest.MonkeyPatch) -> None:
 def verified_is_what_is_not_committed_yet(patch: pytest.MonkeyPatch) -> None:
     """14, 15: the partition's adding is lost, its records stay."""
 
-    async def add_partitions(self: Coordinator, name: str, *ask: Any) -> None:
+    async def add_partitions(self: TransactionCoordinator, name: str, *ask: Any) -> None:
         def step(ledger: Ledger, now: Instant, _: Ticket) -> Decision[Any]:
             current = ledger.get(name)
             producer_id, epoch, partitions, *rest = ask
@@ -171,14 +171,16 @@ def verified_is_what_is_not_committed_yet(patch: pytest.MonkeyPatch) -> None:
 
         self.shards.of(name).submit(step).add_done_callback(lambda done: done.exception())
 
-    right = Coordinator.add_partitions
+    right = TransactionCoordinator.add_partitions
 
-    async def either(self: Coordinator, name: str, *ask: Any, client_version: int = 0) -> None:
+    async def either(
+        self: TransactionCoordinator, name: str, *ask: Any, client_version: int = 0
+    ) -> None:
         given = [*ask, client_version] if len(ask) == 3 else ask
         await add_partitions(self, name, *given)
 
     assert right is not None
-    patch.setattr(Coordinator, "add_partitions", either)
+    patch.setattr(TransactionCoordinator, "add_partitions", either)
 
 
 def zombies_may_end_transactions(patch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.ports.clock import SYSTEM_CLOCK
-from ottla.transactions.coordinator import Coordinator, Limits
+from ottla.transactions.coordinator import Limits, TransactionCoordinator
 from ottla.transactions.machine import EndTransaction
 from ottla.transactions.markers import results
 from ottla.transactions.states import State, Transaction
@@ -82,8 +82,8 @@ class World:
         self.now_ms = 1_000
         self.coordinator = self.new_coordinator()
 
-    def new_coordinator(self) -> Coordinator:
-        coordinator = Coordinator(
+    def new_coordinator(self) -> TransactionCoordinator:
+        coordinator = TransactionCoordinator(
             producer_ids=Ids(),
             leaders=self.cluster,
             clock=SYSTEM_CLOCK._replace(wall_ms=lambda: self.now_ms),

@@ -16,8 +16,8 @@ from ottla.log.validation import (
     UNPACKED_AT_ONCE,
     WALKED_AT_ONCE,
     Accepted,
+    AppendOrigin,
     NotOneBatch,
-    Origin,
     accept,
     check_alone,
     next_batch,
@@ -107,7 +107,7 @@ class LongChecks:
             if header is None:
                 raise NotOneBatch("There is no whole batch in the request.")
             check_alone(view, header)
-            return accept(view, 0, header, leader.log.config, Origin.CLIENT, self._now_ms)
+            return accept(view, 0, header, leader.log.config, AppendOrigin.CLIENT, self._now_ms)
         except KafkaError as error:
             return error
 

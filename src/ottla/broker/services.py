@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from ottla.membership.presence import Presence
     from ottla.membership.suspects import Suspects
     from ottla.replication.partitions import Partitions
-    from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
-    from ottla.transactions.coordinator import ProducerIds
+    from ottla.transactions.coordinator import ProducerIds, TransactionCoordinator
     from ottla.wire.envelope import Origin
     from ottla.wire.message import Message
 

@@ -17,7 +17,7 @@ from ottla.log.verification import VerificationGuard
 from ottla.ports.network import LinkLost
 from ottla.replication.leader import Leader
 from ottla.replication.peers import Peers
-from ottla.transactions.coordinator import Coordinator
+from ottla.transactions.coordinator import TransactionCoordinator
 from ottla.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -51,7 +51,7 @@ class TransactionVerifier:
 
     def __init__(
         self,
-        coordinator: Coordinator,
+        coordinator: TransactionCoordinator,
         node_id: int,
         leader_of: Callable[[TopicPartition], int | None],
         peers: Peers,

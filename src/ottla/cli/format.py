@@ -15,8 +15,8 @@ from ottla.errors import OttlaError
 from ottla.metadata.features import KRAFT_VERSION, METADATA_VERSION
 from ottla.metadata.releases import chosen_levels, release_name
 from ottla.node.storage import (
-    Format,
     InitialController,
+    StorageFormat,
     format_directories,
     parse_controllers,
     standalone,
@@ -69,7 +69,7 @@ def format_(
     levels = chosen_levels(release, given)
     controllers = _controllers(topology, alone=alone, initial=initial, none=none)
     _check_kraft_version(topology, given.get(KRAFT_VERSION))
-    wanted = Format(_checked_id(cluster_id), levels, controllers, ignore_formatted)
+    wanted = StorageFormat(_checked_id(cluster_id), levels, controllers, ignore_formatted)
     made = format_directories(topology, wanted, time.time_ns() // 1_000_000)
     for path in made:
         print(f"formatted {path} with metadata.version {release_name(levels[METADATA_VERSION])}")

@@ -26,7 +26,7 @@ class Listener(NamedTuple):
         return f"{self.name}://{show_address(self.host, self.port)}"
 
 
-class Voter(NamedTuple):
+class VoterAddress(NamedTuple):
     node_id: int
     host: str
     port: int
@@ -40,7 +40,7 @@ class Topology(NamedTuple):
     inter_broker: str  # the name of one of the listeners
     controller_listeners: tuple[Listener, ...]
     controller_names: tuple[str, ...]
-    voters: tuple[Voter, ...]  # a static quorum; empty when it is dynamic
+    voters: tuple[VoterAddress, ...]  # a static quorum; empty when it is dynamic
     bootstrap_controllers: tuple[tuple[str, int], ...]
     log_dirs: tuple[Path, ...]
     metadata_dir: Path
@@ -136,11 +136,11 @@ def _is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def _voter(entry: str) -> Voter:
+def _voter(entry: str) -> VoterAddress:
     node_id, _, address = entry.partition("@")
     if not node_id.isdigit():
         raise OttlaError(f"controller.quorum.voters: {entry!r} is no voter; write ID@HOST:PORT.")
-    return Voter(int(node_id), *host_and_port("controller.quorum.voters", address))
+    return VoterAddress(int(node_id), *host_and_port("controller.quorum.voters", address))
 
 
 def _protocols(settings: Settings, controller_names: tuple[str, ...]) -> dict[str, str]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 from ottla.config.settings import Settings
 from ottla.controller import brokers, registration
 from ottla.controller.availability import fence
-from ottla.controller.decision import Decision, all_partitions, check_broker_epoch
-from ottla.controller.sessions import Sessions
-from ottla.controller.writer import MetadataLog, Writer
+from ottla.controller.decision import ControllerResult, all_partitions, check_broker_epoch
+from ottla.controller.sessions import BrokerSessions
+from ottla.controller.writer import AppendableLog, RecordWriter
 from ottla.metadata.features import MIN_IN_SYNC, activation_records
 from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
@@ -64,7 +64,7 @@ M = TypeVar("M", bound=Message)
 class Controller:
     def __init__(
         self,
-        quorum: MetadataLog,
+        quorum: AppendableLog,
         publisher: Publisher,
         settings: Settings,
         *,
@@ -83,8 +83,8 @@ class Controller:
         self._bootstrap = bootstrap
         self._now = now
         self._chance = chance
-        self._writer = Writer(quorum)
-        self._sessions = Sessions((), 0.0, 0.0)
+        self._writer = RecordWriter(quorum)
+        self._sessions = BrokerSessions((), 0.0, 0.0)
         self._woken = 0.0
         self._idle_since = -1
         self._due: dict[str, float] = {}
@@ -107,7 +107,7 @@ class Controller:
         image = self._publisher.image
         self._writer.activate(image)
         timeout = self.settings.int("broker.session.timeout.ms") / 1000
-        self._sessions = Sessions(image.brokers.values(), self._now(), timeout)
+        self._sessions = BrokerSessions(image.brokers.values(), self._now(), timeout)
         self._due = {}
         if self._publisher.in_transaction:
             self._writer.append([AbortTransactionRecord(reason="The controller changed.")])
@@ -177,14 +177,15 @@ class Controller:
         decision = brokers.heartbeat(image, self.settings, ask, after)
         self._sessions.touch(broker_id, self._now(), ask.current_metadata_offset)
         self._writer.append(decision.records, atomic=False)
-        if after is brokers.State.SHUTTING_DOWN and before is not after:
+        if after is brokers.BrokerControlState.SHUTTING_DOWN and before is not after:
             self._sessions.shutting_down(broker_id, image.offset)
         if decision.records:
             await self._writer.committed()
         return BrokerHeartbeatResponse(
             is_caught_up=ask.current_metadata_offset >= broker.epoch,
-            is_fenced=after in (brokers.State.FENCED, brokers.State.SHUT_DOWN),
-            should_shut_down=after is brokers.State.SHUT_DOWN,
+            is_fenced=after
+            in (brokers.BrokerControlState.FENCED, brokers.BrokerControlState.SHUT_DOWN),
+            should_shut_down=after is brokers.BrokerControlState.SHUT_DOWN,
         )
 
     async def broker_lost(self, broker_id: int) -> None:
@@ -266,7 +267,9 @@ class Controller:
     ) -> "list_partition_reassignments.ListPartitionReassignmentsResponse":
         from ottla.controller.reassignment import list_reassignments
 
-        return await self._writer.decide(lambda image: Decision([], list_reassignments(image, ask)))
+        return await self._writer.decide(
+            lambda image: ControllerResult([], list_reassignments(image, ask))
+        )
 
     async def assign_replicas_to_dirs(
         self, ask: "assign_replicas_to_dirs.AssignReplicasToDirsRequest"

@@ -15,7 +15,7 @@ RECORDS_MAX = 10_000
 """Kafka's bound for one user's request: it must fit into one atomic batch."""
 
 
-class Decision(Struct, Generic[R]):
+class ControllerResult(Struct, Generic[R]):
     records: list[Record]
     reply: R
     atomic: bool = True

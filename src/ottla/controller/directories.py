@@ -1,7 +1,7 @@
 """Brokers tell in which of their directories they put a replica (AssignReplicasToDirs)."""
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, check_broker_epoch
+from ottla.controller.decision import ControllerResult, check_broker_epoch
 from ottla.controller.partition_change import PartitionChange
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode
@@ -19,7 +19,7 @@ from ottla.wire.messages.assign_replicas_to_dirs import (
 
 def assign_replicas(
     image: Image, settings: Settings, ask: AssignReplicasToDirsRequest
-) -> Decision[AssignReplicasToDirsResponse]:
+) -> ControllerResult[AssignReplicasToDirsResponse]:
     check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
     rules = Rules(image, settings)
     records: list[Record] = []
@@ -46,7 +46,7 @@ def assign_replicas(
             for topic in directory.topics
         ]
         response.directories.append(ResponseDirectoryData(id=directory.id, topics=topics))
-    return Decision(records, response, atomic=False)
+    return ControllerResult(records, response, atomic=False)
 
 
 def _assign(

@@ -1,7 +1,7 @@
 """Leaders elected on request, or to put things right again from time to time."""
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, all_partitions
+from ottla.controller.decision import ControllerResult, all_partitions
 from ottla.controller.partition_change import Election, PartitionChange, leader_of
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
@@ -20,9 +20,9 @@ ELECTIONS_PER_ROUND_MAX = 1_000
 
 def elect_leaders(
     image: Image, settings: Settings, ask: ElectLeadersRequest
-) -> Decision[ElectLeadersResponse]:
+) -> ControllerResult[ElectLeadersResponse]:
     if ask.topic_partitions == []:
-        return Decision([], ElectLeadersResponse())  # whatever the election
+        return ControllerResult([], ElectLeadersResponse())  # whatever the election
     election = _ELECTIONS.get(ask.election_type)
     if election is None:
         raise KafkaError(
@@ -45,7 +45,9 @@ def elect_leaders(
                 PartitionResult(partition_id=index, error_code=code, error_message=message)
             )
         results.append(result)
-    return Decision(records, ElectLeadersResponse(replica_election_results=results), atomic=False)
+    return ControllerResult(
+        records, ElectLeadersResponse(replica_election_results=results), atomic=False
+    )
 
 
 def _elect(

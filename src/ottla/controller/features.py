@@ -1,7 +1,7 @@
 """Feature levels move up and down (UpdateFeatures), and blocks of producer ids are handed out."""
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, check_broker_epoch
+from ottla.controller.decision import ControllerResult, check_broker_epoch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.features import (
     ELR_VERSION,
@@ -32,7 +32,7 @@ PRODUCER_IDS_PER_BLOCK = 1_000
 
 def update_features(
     image: Image, settings: Settings, kraft_version: int, ask: UpdateFeaturesRequest
-) -> Decision[UpdateFeaturesResponse]:
+) -> ControllerResult[UpdateFeaturesResponse]:
     """All or nothing: one level that cannot be had refuses the request. `kraft_version` is the
     quorum's own."""
     records: list[Record] = []
@@ -40,7 +40,7 @@ def update_features(
         try:
             record = _update(image, kraft_version, update)
         except KafkaError as error:
-            return Decision(
+            return ControllerResult(
                 [],
                 UpdateFeaturesResponse(error_code=error.code, error_message=error.message),
             )
@@ -49,7 +49,9 @@ def update_features(
         if update.feature == ELR_VERSION and update.max_version_level > 0:
             records[:0] = _one_min_in_sync(image, settings)
     results = [UpdatableFeatureResult(feature=update.feature) for update in ask.feature_updates]
-    return Decision([] if ask.validate_only else records, UpdateFeaturesResponse(results=results))
+    return ControllerResult(
+        [] if ask.validate_only else records, UpdateFeaturesResponse(results=results)
+    )
 
 
 def _one_min_in_sync(image: Image, settings: Settings) -> list[Record]:
@@ -112,7 +114,7 @@ def _refuse(name: str, level: int, why: str) -> KafkaError:
 
 def allocate_producer_ids(
     image: Image, ask: AllocateProducerIdsRequest
-) -> Decision[AllocateProducerIdsResponse]:
+) -> ControllerResult[AllocateProducerIdsResponse]:
     check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
     first = image.next_producer_id
     if first + PRODUCER_IDS_PER_BLOCK >= 1 << 63:
@@ -125,4 +127,4 @@ def allocate_producer_ids(
     response = AllocateProducerIdsResponse(
         producer_id_start=first, producer_id_len=PRODUCER_IDS_PER_BLOCK
     )
-    return Decision([record], response)
+    return ControllerResult([record], response)

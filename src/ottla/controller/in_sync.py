@@ -1,7 +1,7 @@
 """Leaders ask for a change of their in-sync set (AlterPartition)."""
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, check_broker_epoch
+from ottla.controller.decision import ControllerResult, check_broker_epoch
 from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode
@@ -22,7 +22,7 @@ _ANY_EPOCH = -1
 
 def alter_partition(
     image: Image, settings: Settings, ask: AlterPartitionRequest
-) -> Decision[AlterPartitionResponse]:
+) -> ControllerResult[AlterPartitionResponse]:
     check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
     rules = Rules(image, settings)
     records: list[Record] = []
@@ -38,7 +38,7 @@ def alter_partition(
             for one in asked.partitions
         ]
         response.topics.append(ResponseTopicData(topic_id=asked.topic_id, partitions=answers))
-    return Decision(records, response, atomic=False)
+    return ControllerResult(records, response, atomic=False)
 
 
 def _alter(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import RECORDS_MAX, Decision, refuse_excess
+from ottla.controller.decision import RECORDS_MAX, ControllerResult, refuse_excess
 from ottla.controller.placement import Placer
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
@@ -87,7 +87,7 @@ def bad_assignment(why: str) -> KafkaError:
 
 def create_partitions(
     image: Image, settings: Settings, ask: CreatePartitionsRequest, chance: Chance
-) -> Decision[CreatePartitionsResponse]:
+) -> ControllerResult[CreatePartitionsResponse]:
     rules = Rules(image, settings)
     placer = Placer(image, chance)
     records: list[Record] = []
@@ -102,7 +102,9 @@ def create_partitions(
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
     refuse_excess(records)
-    return Decision([] if ask.validate_only else records, CreatePartitionsResponse(results=results))
+    return ControllerResult(
+        [] if ask.validate_only else records, CreatePartitionsResponse(results=results)
+    )
 
 
 def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -> list[Record]:

@@ -1,7 +1,7 @@
 """Replicas move: new ones are added, and when all are in sync, the old ones go."""
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, refuse_excess
+from ottla.controller.decision import ControllerResult, refuse_excess
 from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.partitions import check_assignment
 from ottla.controller.rules import Rules
@@ -26,9 +26,11 @@ from ottla.wire.records.metadata import PartitionChangeRecord
 
 def alter_reassignments(
     image: Image, settings: Settings, ask: AlterPartitionReassignmentsRequest
-) -> Decision[AlterPartitionReassignmentsResponse]:
+) -> ControllerResult[AlterPartitionReassignmentsResponse]:
     if not ask.topics:
-        return Decision([], AlterPartitionReassignmentsResponse())  # says nothing of what was asked
+        return ControllerResult(
+            [], AlterPartitionReassignmentsResponse()
+        )  # says nothing of what was asked
     rules = Rules(image, settings)
     records: list[Record] = []
     response = AlterPartitionReassignmentsResponse(
@@ -47,7 +49,7 @@ def alter_reassignments(
                 answer.error_code, answer.error_message = error.code, error.message
         response.responses.append(ReassignableTopicResponse(name=topic.name, partitions=answers))
     refuse_excess(records)
-    return Decision(records, response)
+    return ControllerResult(records, response)
 
 
 def _reassign(

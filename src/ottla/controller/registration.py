@@ -2,7 +2,7 @@
 
 from ottla.config.settings import Settings
 from ottla.controller.availability import leave_in_sync, lost_unflushed
-from ottla.controller.decision import Decision
+from ottla.controller.decision import ControllerResult
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.features import METADATA_VERSION
@@ -28,7 +28,7 @@ def register_broker(
     *,
     epoch: int,
     in_session: bool,
-) -> Decision[int]:
+) -> ControllerResult[int]:
     """The reply is the broker's epoch: `epoch` for a new incarnation, its own for a known one.
 
     The request was checked by `check_registration`. `in_session`: the incarnation that is
@@ -75,7 +75,7 @@ def register_broker(
     else:  # also one that was unregistered: nobody can say that it stopped in good order
         records += lost_unflushed(image, settings, ask.broker_id)
     records.append(record)
-    return Decision(records, record.broker_epoch)
+    return ControllerResult(records, record.broker_epoch)
 
 
 def succeeds(ask: BrokerRegistrationRequest, existing: BrokerRegistration) -> bool:
@@ -137,7 +137,7 @@ def _invalid(why: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REGISTRATION, why)
 
 
-def register_controller(ask: ControllerRegistrationRequest) -> Decision[None]:
+def register_controller(ask: ControllerRegistrationRequest) -> ControllerResult[None]:
     record = RegisterControllerRecord(
         controller_id=ask.controller_id,
         incarnation_id=ask.incarnation_id,
@@ -160,10 +160,10 @@ def register_controller(ask: ControllerRegistrationRequest) -> Decision[None]:
             for one in ask.features
         ],
     )
-    return Decision([record], None)
+    return ControllerResult([record], None)
 
 
-def unregister_broker(image: Image, settings: Settings, broker_id: int) -> Decision[None]:
+def unregister_broker(image: Image, settings: Settings, broker_id: int) -> ControllerResult[None]:
     broker = image.brokers.get(broker_id)
     if broker is None:
         raise KafkaError(
@@ -171,4 +171,4 @@ def unregister_broker(image: Image, settings: Settings, broker_id: int) -> Decis
         )
     records = leave_in_sync(image, settings, broker_id)
     records.append(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch))
-    return Decision(records, None, atomic=False)
+    return ControllerResult(records, None, atomic=False)

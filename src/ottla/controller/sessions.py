@@ -11,7 +11,7 @@ from ottla.metadata.image import BrokerRegistration, Image
 NOT_SHUTTING_DOWN = -1
 
 
-class Session:
+class BrokerSession:
     __slots__ = ("last_contact", "metadata_offset", "shutdown_offset")
 
     def __init__(self, now: float) -> None:
@@ -21,19 +21,19 @@ class Session:
         """Where the log says that the broker is shutting down; others must have read so far."""
 
 
-class Sessions:
+class BrokerSessions:
     def __init__(self, brokers: Iterable[BrokerRegistration], now: float, timeout: float) -> None:
         self.timeout = timeout
-        self._sessions = {broker.id: Session(now) for broker in brokers}
+        self._sessions = {broker.id: BrokerSession(now) for broker in brokers}
 
     def begin(self, broker_id: int, now: float) -> None:
-        self._sessions[broker_id] = Session(now)
+        self._sessions[broker_id] = BrokerSession(now)
 
     def end(self, broker_id: int) -> None:
         self._sessions.pop(broker_id, None)
 
     def touch(self, broker_id: int, now: float, metadata_offset: int) -> None:
-        session = self._sessions.setdefault(broker_id, Session(now))
+        session = self._sessions.setdefault(broker_id, BrokerSession(now))
         session.last_contact = now
         session.metadata_offset = metadata_offset
 

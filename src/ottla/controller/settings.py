@@ -19,7 +19,7 @@ from ottla.config.settings import (
     validate_group_config,
     validate_topic_configs,
 )
-from ottla.controller.decision import Decision
+from ottla.controller.decision import ControllerResult
 from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.features import MIN_IN_SYNC
@@ -69,7 +69,7 @@ def created_topic_records(image: Image, name: str, configs: Mapping[str, str]) -
 
 def incremental_alter_configs(
     image: Image, settings: Settings, ask: IncrementalAlterConfigsRequest
-) -> Decision[IncrementalAlterConfigsResponse]:
+) -> ControllerResult[IncrementalAlterConfigsResponse]:
     response = IncrementalAlterConfigsResponse()
     records: list[Record] = []
     named = Counter((one.resource_type, one.resource_name) for one in ask.resources)
@@ -85,12 +85,12 @@ def incremental_alter_configs(
                 resource_name=one.resource_name,
             )
         )
-    return Decision([] if ask.validate_only else records, response, atomic=False)
+    return ControllerResult([] if ask.validate_only else records, response, atomic=False)
 
 
 def alter_configs(
     image: Image, settings: Settings, ask: AlterConfigsRequest
-) -> Decision[AlterConfigsResponse]:
+) -> ControllerResult[AlterConfigsResponse]:
     """The old way: what is not named is no longer set."""
     response = AlterConfigsResponse()
     records: list[Record] = []
@@ -108,7 +108,7 @@ def alter_configs(
                 resource_name=one.resource_name,
             )
         )
-    return Decision([] if ask.validate_only else records, response, atomic=False)
+    return ControllerResult([] if ask.validate_only else records, response, atomic=False)
 
 
 def _alter(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ottla.config.settings import Settings
-from ottla.controller.decision import Decision, refuse_excess
+from ottla.controller.decision import ControllerResult, refuse_excess
 from ottla.controller.naming import check_topic_name, collision_key, may_collide
 from ottla.controller.partitions import (
     Assignment,
@@ -42,7 +42,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 def create_topics(
     image: Image, settings: Settings, ask: CreateTopicsRequest, chance: Chance
-) -> Decision[CreateTopicsResponse]:
+) -> ControllerResult[CreateTopicsResponse]:
     refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
     creation = _Creation(image, settings, chance)
     named = Counter(topic.name for topic in ask.topics)
@@ -58,7 +58,7 @@ def create_topics(
                 )
             )
     records = [] if ask.validate_only else creation.records
-    return Decision(records, CreateTopicsResponse(topics=results))
+    return ControllerResult(records, CreateTopicsResponse(topics=results))
 
 
 class _Creation:
@@ -188,7 +188,7 @@ def _given_configs(topic: CreatableTopic) -> dict[str, str]:
 
 def delete_topics(
     image: Image, settings: Settings, ask: DeleteTopicsRequest
-) -> Decision[DeleteTopicsResponse]:
+) -> ControllerResult[DeleteTopicsResponse]:
     """By name or by id; the newer versions of the request carry either in `topics`."""
     if not settings.flag("delete.topic.enable"):
         raise KafkaError(
@@ -216,7 +216,7 @@ def delete_topics(
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
     refuse_excess(records)
-    return Decision(records, DeleteTopicsResponse(responses=results))
+    return ControllerResult(records, DeleteTopicsResponse(responses=results))
 
 
 def _is_clear(name: str | None, topic_id: Uuid) -> bool:

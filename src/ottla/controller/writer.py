@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-from ottla.controller.decision import RECORDS_MAX, Decision
+from ottla.controller.decision import RECORDS_MAX, ControllerResult
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.apply import apply_all
 from ottla.metadata.image import Image
@@ -19,7 +19,7 @@ from ottla.metadata.records import Record, frames
 R = TypeVar("R")
 
 
-class MetadataLog(Protocol):
+class AppendableLog(Protocol):
     """The quorum, as far as the controller needs it."""
 
     def append(self, values: Sequence[bytes]) -> "asyncio.Future[int]":
@@ -31,8 +31,8 @@ class MetadataLog(Protocol):
     def kraft_version(self) -> int: ...
 
 
-class Writer:
-    def __init__(self, log: MetadataLog) -> None:
+class RecordWriter:
+    def __init__(self, log: AppendableLog) -> None:
         self._log = log
         self._image: Image | None = None
         self._last: asyncio.Future[int] | None = None
@@ -61,7 +61,7 @@ class Writer:
         self._image = None
         self._last = None
 
-    async def decide(self, decide: Callable[[Image], Decision[R]]) -> R:
+    async def decide(self, decide: Callable[[Image], ControllerResult[R]]) -> R:
         """Decide, write, and answer once that is committed.
 
         A refusal may rest on what is appended only ("exists already"), so it waits as well.

@@ -15,7 +15,7 @@ class EncodedRecords(NamedTuple):
     size: int  # of a batch with these alone, without its header, at most
 
 
-class Batch(NamedTuple):
+class ClosedBatch(NamedTuple):
     """Closed: nothing more is added."""
 
     records: list[NewRecord]
@@ -69,7 +69,7 @@ class Batcher:
     def answer_with_it(self, answers: Sequence[Answer]) -> None:
         self._answers.extend(answers)
 
-    def close(self) -> Batch:
-        batch = Batch(self.records, self._producer, self._answers)
+    def close(self) -> ClosedBatch:
+        batch = ClosedBatch(self.records, self._producer, self._answers)
         self._begin()
         return batch

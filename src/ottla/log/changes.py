@@ -4,7 +4,7 @@ Of ten thousand logs few change in a second: nobody has to go through all of the
 """
 
 
-class Changes:
+class LogChanges:
     """Shared by a directory and the logs in it, in the order in which they changed."""
 
     __slots__ = ("cuts", "damages", "logs")

@@ -5,7 +5,7 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.log.changes import Changes
+from ottla.log.changes import LogChanges
 
 RESERVE_BYTES = 256 * 1024 * 1024
 RESERVE_SHARE = 0.05
@@ -23,7 +23,7 @@ class DirectoryHealth:
         self.path = path
         self.failure: OSError | None = None
         self.full = False
-        self.changes = Changes()
+        self.changes = LogChanges()
 
     def report(self, error: OSError) -> KafkaError:
         """The refusal for a write that failed; running out of room is no failure."""

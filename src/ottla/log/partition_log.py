@@ -15,7 +15,14 @@ from ottla.log.retention import droppable
 from ottla.log.segment import Segment
 from ottla.log.segmented_log import LogResources
 from ottla.log.tail import LARGEST_KEPT
-from ottla.log.validation import Accepted, NotOneBatch, Origin, accept, check_alone, next_batch
+from ottla.log.validation import (
+    Accepted,
+    AppendOrigin,
+    NotOneBatch,
+    accept,
+    check_alone,
+    next_batch,
+)
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
     LOG_OVERHEAD,
@@ -27,7 +34,7 @@ from ottla.wire.record_batch import (
     iterate_batches,
 )
 
-__all__ = ["Appended", "LogResources", "Origin", "PartitionLog", "Read"]
+__all__ = ["AppendOrigin", "Appended", "LogResources", "PartitionLog", "Read"]
 
 
 class Appended(NamedTuple):
@@ -71,7 +78,7 @@ class PartitionLog(DurableLog):
         *,
         leader_epoch: int,
         now_ms: int,
-        origin: Origin = Origin.CLIENT,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
         strict_marker_epoch: bool = False,
         proven: Accepted | None = None,
     ) -> Appended:
@@ -83,14 +90,14 @@ class PartitionLog(DurableLog):
         transaction (transaction.version 2).
         """
         if self.health.failure is not None or self.health.full:
-            self.health.refuse(client=origin is Origin.CLIENT)
+            self.health.refuse(client=origin is AppendOrigin.CLIENT)
         if proven is not None:
             return self._append(proven, leader_epoch, now_ms, origin, strict_marker_epoch)
         view = memoryview(batches)
         header = next_batch(view, 0)
         if header is None:
             raise NotOneBatch("There is no whole batch in the request.")
-        if origin is Origin.CLIENT:
+        if origin is AppendOrigin.CLIENT:
             check_alone(view, header)
         first_offset = self.log_end_offset
         position, appended = 0, None
@@ -105,7 +112,7 @@ class PartitionLog(DurableLog):
         return appended._replace(first_offset=first_offset)
 
     def _append(
-        self, accepted: Accepted, leader_epoch: int, now_ms: int, origin: Origin, strict: bool
+        self, accepted: Accepted, leader_epoch: int, now_ms: int, origin: AppendOrigin, strict: bool
     ) -> Appended:
         header, batch, append_time = accepted
         base, size = self.log_end_offset, header.length + LOG_OVERHEAD
@@ -113,7 +120,7 @@ class PartitionLog(DurableLog):
         self._roll_if_due(size, timestamp, last_offset, now_ms)  # even where it is refused then
         marker = None
         if header.producer_id >= 0:
-            if origin is Origin.CLIENT:
+            if origin is AppendOrigin.CLIENT:
                 seen = self.producers.find_duplicate(header)
                 if seen is not None:
                     first, last, when = seen.first_offset, seen.last_offset, seen.timestamp
@@ -123,7 +130,7 @@ class PartitionLog(DurableLog):
                 marker = read_marker(batch, 0, header)
                 self.producers.check_marker(header, marker, strict=strict)
             else:
-                self.producers.check(header, sequenced=origin is Origin.CLIENT)
+                self.producers.check(header, sequenced=origin is AppendOrigin.CLIENT)
         prefix = PREFIX.pack(base, header.length, leader_epoch)
         kept = None
         if size <= LARGEST_KEPT:

@@ -63,7 +63,7 @@ class Read(NamedTuple):
 NOTHING = Read(b"")
 
 
-class Place(NamedTuple):
+class FileSpan(NamedTuple):
     """Where in a segment's file the batches lie, and they themselves if they came along."""
 
     start: int
@@ -71,7 +71,7 @@ class Place(NamedTuple):
     data: Buffer | None = None
 
 
-NOWHERE = Place(0, 0, b"")
+NOWHERE = FileSpan(0, 0, b"")
 
 
 class SegmentRead(NamedTuple):
@@ -93,11 +93,11 @@ class SegmentRead(NamedTuple):
         data = place.data
         return self._checked(self.handle.read(place.start, place.size) if data is None else data)
 
-    def find_resident(self) -> "Place | None":
+    def find_resident(self) -> "FileSpan | None":
         """None where the disk would have to be waited for even to find them."""
         return self._find(self.handle.read_resident) if self.offsets.loaded else None
 
-    def read_resident(self, place: "Place") -> Buffer | None:
+    def read_resident(self, place: "FileSpan") -> Buffer | None:
         """None where there is much to read, or a disk to be waited for."""
         if place.size > AT_ONCE_BYTES:
             return None
@@ -106,7 +106,7 @@ class SegmentRead(NamedTuple):
             data = self.handle.read_resident(place.start, place.size)
         return None if data is None else self._checked(data)
 
-    def _find(self, read: Callable[[int, int], Buffer | None]) -> "Place | None":
+    def _find(self, read: Callable[[int, int], Buffer | None]) -> "FileSpan | None":
         """Little is read along with the search, so that the tail of a log costs one call."""
         position = self.offsets.lookup(self.offset)
         while position < self.limit:
@@ -126,7 +126,7 @@ class SegmentRead(NamedTuple):
                 return NOWHERE
             stop = min(at + max(size, self.bytes_max), self.limit - position)
             data = memoryview(chunk)[at:stop] if stop <= len(chunk) else None
-            return Place(position + at, stop - at, data)
+            return FileSpan(position + at, stop - at, data)
         if position > self.limit:  # a length led beyond the end
             raise self._damage()
         return NOWHERE

@@ -40,7 +40,7 @@ PROVEN_AT_ONCE = 20_000  # records that are only counted
 UNPACKED_AT_ONCE = 256 * 1024  # bytes of a compressed batch
 
 
-class Origin(Enum):
+class AppendOrigin(Enum):
     CLIENT = "client"
     COORDINATOR = "coordinator"  # group and transaction state, and transaction markers
     QUORUM = "quorum"  # the leader of the metadata log
@@ -114,21 +114,21 @@ def accept(
     position: int,
     header: BatchHeader,
     config: LogConfig,
-    origin: Origin,
+    origin: AppendOrigin,
     now_ms: int,
 ) -> Accepted:
     """Check one batch, and rewrite it where the topic's options ask for that."""
     size = header.length + LOG_OVERHEAD
-    if size > config.message_bytes_max and origin is not Origin.QUORUM:
+    if size > config.message_bytes_max and origin is not AppendOrigin.QUORUM:
         raise _too_large(size, config)
     batch = view[position : position + size]
     if crc32c(batch[CRC_START:]) != header.crc:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "The batch's checksum does not match.")
     if header.attributes & CODEC_MASK > Codec.ZSTD:
         raise invalid(f"Compression codec {header.codec} is unknown.")
-    if origin is Origin.QUORUM:
+    if origin is AppendOrigin.QUORUM:
         return Accepted(header, batch, -1)
-    if origin is Origin.CLIENT:
+    if origin is AppendOrigin.CLIENT:
         _check_client_header(header)
         plain, spread_ms = _prove(header, batch)
         largest = _check_records(header, plain, spread_ms, config, now_ms)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ottla.coordination.log import ShardLog
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.groups.share.coordinator import ShareCoordinator
-    from ottla.transactions.coordinator import Coordinator as TransactionCoordinator
+    from ottla.transactions.coordinator import TransactionCoordinator
 
 
 class Coordinator(Protocol):

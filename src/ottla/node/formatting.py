@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from ottla.config import Settings
 from ottla.config.load import render_single_node
-from ottla.config.topology import Listener
-from ottla.config.topology import Voter as Voting
+from ottla.config.topology import Listener, VoterAddress
 from ottla.errors import OttlaError
 from ottla.ids import Uuid, show_uuid
 from ottla.log.checkpoints import MetaProperties, write_meta_properties
@@ -82,7 +81,7 @@ def identify(
     )
 
 
-def new_cluster_id(voters: Sequence[Voting], chance: Chance) -> str:
+def new_cluster_id(voters: Sequence[VoterAddress], chance: Chance) -> str:
     """Nodes that are to form one quorum agree on a name before they can talk to each other."""
     if len(voters) < 2:
         return show_uuid(new_uuid(chance))

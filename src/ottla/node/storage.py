@@ -31,14 +31,14 @@ class InitialController(NamedTuple):
     directory_id: Uuid
 
 
-class Format(NamedTuple):
+class StorageFormat(NamedTuple):
     cluster_id: str
     levels: Mapping[str, int]
     controllers: Sequence[InitialController]  # none: static voters, or a node that joins later
     ignore_formatted: bool = False
 
 
-def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[Path]:
+def format_directories(topology: Topology, wanted: StorageFormat, now_ms: int) -> list[Path]:
     """Those that were formatted; OttlaError where that cannot be, before anything is written."""
     directories = LogDirectories(topology, sync, SYSTEM_CHANCE)
     directories.lock()
@@ -51,7 +51,7 @@ def format_directories(topology: Topology, wanted: Format, now_ms: int) -> list[
 
 
 def _formatted(
-    directories: LogDirectories, topology: Topology, wanted: Format, now_ms: int
+    directories: LogDirectories, topology: Topology, wanted: StorageFormat, now_ms: int
 ) -> Iterator[Path]:
     _check(directories, topology, wanted)
     own = next((one for one in wanted.controllers if one.node_id == topology.node_id), None)
@@ -73,7 +73,7 @@ def _formatted(
         yield directory.path
 
 
-def _check(directories: LogDirectories, topology: Topology, wanted: Format) -> None:
+def _check(directories: LogDirectories, topology: Topology, wanted: StorageFormat) -> None:
     for directory, meta in directories.identities.items():
         if (meta.cluster_id, meta.node_id) != (wanted.cluster_id, topology.node_id):
             raise OttlaError(

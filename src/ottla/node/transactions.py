@@ -5,7 +5,7 @@ from ottla.broker.services import TransactionServices
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.replication.peers import Peers
-from ottla.transactions.coordinator import Coordinator, Limits
+from ottla.transactions.coordinator import Limits, TransactionCoordinator
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 MARKERS_VERSION = 2
@@ -47,9 +47,9 @@ def limits(settings: Settings) -> Limits:
     )
 
 
-def build(services: TransactionServices, peers: Peers) -> Coordinator:
+def build(services: TransactionServices, peers: Peers) -> TransactionCoordinator:
     cluster = services.cluster
-    return Coordinator(
+    return TransactionCoordinator(
         producer_ids=services.producer_ids,
         leaders=PartitionLeaders(services, peers),
         clock=cluster.clock,

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.log.partition_log import Origin
+from ottla.log.partition_log import AppendOrigin
 from ottla.replication.leader import ALL, Leader
 
 HEARD_S = 1.5
@@ -76,7 +76,7 @@ class CoordinatorLog:
     def append(self, batch: bytes, now_ms: int) -> int:
         self._check()
         appended = self._leader.append(
-            batch, now=self._now(), now_ms=now_ms, acks=ALL, origin=Origin.COORDINATOR
+            batch, now=self._now(), now_ms=now_ms, acks=ALL, origin=AppendOrigin.COORDINATOR
         )
         end_offset = appended.last_offset + 1
         if appended.flush_due:
@@ -97,7 +97,7 @@ class CoordinatorLog:
         self._check()
         if self.high_watermark >= end_offset:
             return
-        commit = Commit(self, self._leader, end_offset)
+        commit = AwaitedCommit(self, self._leader, end_offset)
         try:
             await commit.future
         finally:
@@ -117,7 +117,7 @@ class CoordinatorLog:
             raise not_leader(self._leader)
 
 
-class Commit:
+class AwaitedCommit:
     """Watches the high watermark for one who waits."""
 
     def __init__(self, log: CoordinatorLog, leader: Leader, end_offset: int) -> None:

@@ -20,7 +20,7 @@ from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories
 from ottla.replication.future_log import FutureLog
 from ottla.replication.partitions import Partitions, Replica
-from ottla.replication.quota import Quota
+from ottla.replication.quota import ReplicationQuota
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class DirectoryMoves:
         self._now = now
         self._now_ms = now_ms
         self._spawn = spawn
-        self._quota = Quota(
+        self._quota = ReplicationQuota(
             settings.int("alter.log.dirs.replication.quota.window.num"),
             settings.int("alter.log.dirs.replication.quota.window.size.seconds"),
         )

@@ -52,7 +52,7 @@ Flushed = Callable[[PartitionLog, int], Awaitable[None]]
 M = TypeVar("M", bound=Message)
 
 
-class Suspects(Protocol):
+class FailureDetector(Protocol):
     """Whom to tell that a leader seems to have died, or that it answers."""
 
     def lost(self, broker_id: int) -> None: ...
@@ -84,7 +84,7 @@ class Fetcher:
         address: Address,
         network: Network,
         limits: FetchLimits,
-        suspects: Suspects,
+        suspects: FailureDetector,
         flushed: Flushed,
         throttle: Throttle,
         clock: Clock,

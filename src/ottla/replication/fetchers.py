@@ -10,11 +10,11 @@ from ottla.ports.clock import Clock
 from ottla.ports.network import Network
 from ottla.replication.fetcher import (
     Address,
+    FailureDetector,
     Fetcher,
     FetchingBroker,
     FetchLimits,
     Flushed,
-    Suspects,
 )
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.throttles import Throttle
@@ -27,7 +27,7 @@ class Fetchers:
         address: Address,
         network: Network,
         limits: FetchLimits,
-        suspects: Suspects,
+        suspects: FailureDetector,
         flushed: Flushed,
         throttle: Throttle,
         clock: Clock,

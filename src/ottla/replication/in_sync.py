@@ -21,7 +21,7 @@ class Advance(NamedTuple):
     high_watermark: int
 
 
-class Propose(NamedTuple):
+class ProposeInSync(NamedTuple):
     """Ask the controller for this set; `committed` or `refused` has to follow."""
 
     in_sync: frozenset[int]
@@ -31,7 +31,7 @@ class Trimmed(NamedTuple):
     """The log of a follower begins elsewhere than it did."""
 
 
-Effect = Advance | Propose | Trimmed
+Effect = Advance | ProposeInSync | Trimmed
 
 
 class RemoteReplica:
@@ -263,6 +263,6 @@ class InSync:
             self.high_watermark, self.epoch_start
         )
 
-    def _propose(self, in_sync: frozenset[int]) -> Propose:
+    def _propose(self, in_sync: frozenset[int]) -> ProposeInSync:
         self.proposed = in_sync
-        return Propose(in_sync)
+        return ProposeInSync(in_sync)

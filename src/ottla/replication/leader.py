@@ -8,10 +8,10 @@ from typing import Protocol
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition, Uuid
-from ottla.log.partition_log import Appended, Origin, PartitionLog
+from ottla.log.partition_log import Appended, AppendOrigin, PartitionLog
 from ottla.log.reading import Read
 from ottla.log.validation import Accepted
-from ottla.replication.in_sync import Advance, Effect, InSync, Propose, Trimmed
+from ottla.replication.in_sync import Advance, Effect, InSync, ProposeInSync, Trimmed
 from ottla.wire.compression import Buffer
 
 ALL = -1  # acks of a producer that waits for every replica in sync
@@ -70,7 +70,7 @@ class Leader:
         now: float,
         now_ms: int,
         acks: int = ALL,
-        origin: Origin = Origin.CLIENT,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
         proven: Accepted | None = None,
     ) -> Appended:
         in_sync = self.in_sync
@@ -118,7 +118,7 @@ class Leader:
                 case Advance(high_watermark=offset):
                     if self.log.advance_high_watermark(offset) and self.watchers:
                         self._moved(self)
-                case Propose(in_sync=members):
+                case ProposeInSync(in_sync=members):
                     self._proposed(self, members)
                 case Trimmed():
                     if self.watchers:

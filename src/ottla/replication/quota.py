@@ -17,7 +17,7 @@ class Sample:
         self.size = 0
 
 
-class Quota:
+class ReplicationQuota:
     """Options `replication.quota.window.*`: so many samples of so many seconds are remembered."""
 
     __slots__ = ("_sample_s", "_samples", "_window_s", "bytes_per_s")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.metadata.image import Delta, Image, ResourceType
-from ottla.replication.quota import Quota
+from ottla.replication.quota import ReplicationQuota
 
 
 class Throttle:
@@ -18,9 +18,9 @@ class Throttle:
 
     __slots__ = ("_option", "partitions", "quota")
 
-    def __init__(self, side: str, quota: Quota | None = None) -> None:
+    def __init__(self, side: str, quota: ReplicationQuota | None = None) -> None:
         self._option = f"{side}.replication.throttled"
-        self.quota = quota or Quota()
+        self.quota = quota or ReplicationQuota()
         self.partitions: dict[str, frozenset[int] | None] = {}
         """By topic; None: all of them. Empty as a rule, which is all that hot paths look at."""
 
@@ -49,8 +49,8 @@ class Throttles:
         self._node_id = node_id
         samples = settings.int("replication.quota.window.num")
         sample_s = settings.int("replication.quota.window.size.seconds")
-        self.leader = Throttle("leader", Quota(samples, sample_s))
-        self.follower = Throttle("follower", Quota(samples, sample_s))
+        self.leader = Throttle("leader", ReplicationQuota(samples, sample_s))
+        self.follower = Throttle("follower", ReplicationQuota(samples, sample_s))
         self.read_rates(settings)
 
     def load(self, image: Image) -> None:

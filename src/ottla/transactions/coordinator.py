@@ -47,7 +47,7 @@ FINAL = {
 """After these a producer is dead: only who still coordinates may say so."""
 
 
-class Coordinator:
+class TransactionCoordinator:
     """One per broker. Everything happens on the event loop."""
 
     def __init__(

@@ -36,7 +36,7 @@ from ottla.ports.network import LinkLost
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.leader import Leader
 from ottla.simulation.transactions.partition import WALL_MS, SimulatedPartition
-from ottla.transactions.coordinator import Coordinator, Limits
+from ottla.transactions.coordinator import Limits, TransactionCoordinator
 from ottla.wire.codec import decode, encode
 from ottla.wire.message import Message
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -114,7 +114,7 @@ class SimulatedBroker:
         self.clock = Clock(self.now, self.now_ms)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._peer = Peer("SIMULATED", Listeners.BROKER, "/simulated")
-        self.transactions = Coordinator(
+        self.transactions = TransactionCoordinator(
             producer_ids=world,
             leaders=self,
             clock=self.clock,

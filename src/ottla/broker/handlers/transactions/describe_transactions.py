@@ -5,7 +5,7 @@ from collections import defaultdict
 from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.transactions.coordinator import Coordinator
+from ottla.transactions.coordinator import TransactionCoordinator
 from ottla.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -32,7 +32,7 @@ def refuse(request: DescribeTransactionsRequest, error: KafkaError) -> DescribeT
     )
 
 
-def describe(transactional_id: str, coordinator: Coordinator) -> TransactionState:
+def describe(transactional_id: str, coordinator: TransactionCoordinator) -> TransactionState:
     try:
         transaction = coordinator.describe(transactional_id)
     except KafkaError as error:

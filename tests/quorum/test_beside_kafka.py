@@ -12,7 +12,7 @@ import pytest
 
 from ottla.ids import show_uuid
 from ottla.metadata.features import bootstrap_values
-from ottla.quorum.roles import Leader
+from ottla.quorum.roles import LeaderState
 from quorum.members import CLUSTER_ID, Members, eventually
 from support.brokers import die_with_parent
 from support.jars import class_path
@@ -122,7 +122,7 @@ def accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def reached(leader: Leader, node: int) -> int:
+def reached(leader: LeaderState, node: int) -> int:
     """How far another member has fetched."""
     return max(
         (one.end_offset for key, one in leader.progress.items() if key.id == node), default=-1
@@ -141,7 +141,7 @@ def test_kafka_follows_us_and_leads_when_we_die(tmp_path: Path, static: bool) ->
             leader = await members.leader()
             other = next(member for member in ours if member is not leader)
             role = leader.quorum._machine.member.role
-            assert isinstance(role, Leader)
+            assert isinstance(role, LeaderState)
             await leader.quorum.append(bootstrap_values())  # Kafka serves once these are there
             port = members.all[3].config.endpoints[0].port
             await eventually(lambda: accepts(port), START_SECONDS_MAX)

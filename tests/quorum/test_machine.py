@@ -10,8 +10,14 @@ from ottla.quorum.config import QuorumConfig
 from ottla.quorum.election_state import ElectionState
 from ottla.quorum.events import Batch, Divergence, Known, Tick
 from ottla.quorum.log_state import LogState
-from ottla.quorum.machine import Machine
-from ottla.quorum.roles import Candidate, Follower, Leader, Prospective, Resigned
+from ottla.quorum.machine import QuorumMachine
+from ottla.quorum.roles import (
+    CandidateState,
+    FollowerState,
+    LeaderState,
+    ProspectiveState,
+    ResignedState,
+)
 from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voter_history import VoterHistory
 from ottla.quorum.voters import Address, ReplicaKey, VoterSet
@@ -21,7 +27,7 @@ VOTERS = VoterSet.static([(node, Address("C", f"node{node}", 9093)) for node in 
 
 def machine(
     *epochs: tuple[int, int], end: int = 0, election: ElectionState | None = None
-) -> Machine:
+) -> QuorumMachine:
     """Node 1 of three, with a log of these (epoch, first offset) up to `end`."""
     config = QuorumConfig(
         node_id=1,
@@ -33,7 +39,7 @@ def machine(
     )
     log = LogState(EpochTable([EpochStart(*entry) for entry in epochs]), end_offset=end)
     state = election or ElectionState(log.last_epoch)
-    return Machine(0.0, config, Random(1), state, log, VoterHistory(VOTERS))
+    return QuorumMachine(0.0, config, Random(1), state, log, VoterHistory(VOTERS))
 
 
 def vote(
@@ -58,7 +64,9 @@ def sent(effects: list[events.Effect], kind: type) -> list[events.Send]:
     ]
 
 
-def following(leader: int = 2, epoch: int = 1, *epochs: tuple[int, int], end: int = 0) -> Machine:
+def following(
+    leader: int = 2, epoch: int = 1, *epochs: tuple[int, int], end: int = 0
+) -> QuorumMachine:
     """A follower that has heard from its leader."""
     one = machine(*epochs, end=end, election=ElectionState(epoch, leader))
     (fetch,) = sent(one.step(0.0, Tick()), events.Fetch)
@@ -67,7 +75,7 @@ def following(leader: int = 2, epoch: int = 1, *epochs: tuple[int, int], end: in
     return one
 
 
-def elected(*epochs: tuple[int, int], end: int = 0) -> Machine:
+def elected(*epochs: tuple[int, int], end: int = 0) -> QuorumMachine:
     """Node 1, leading since the moment 1.0 with the vote of node 2."""
     one = machine(*epochs, end=end)
     effects = one.step(1.0, Tick())
@@ -76,7 +84,7 @@ def elected(*epochs: tuple[int, int], end: int = 0) -> Machine:
         known = Known(ErrorCode.NONE, one.member.epoch, None)
         reply = events.VoteReply(known, True)
         effects = one.step(1.0, events.Answered(ballots[0].number, reply))
-    assert isinstance(one.member.role, Leader)
+    assert isinstance(one.member.role, LeaderState)
     return one
 
 
@@ -112,7 +120,7 @@ def test_the_closed_socket_of_a_leader_starts_a_pre_vote_soon() -> None:
     one.step(1.0, events.Disconnected(2))
     assert one.next_deadline() <= 1.1
     effects = one.step(1.1, Tick())
-    assert isinstance(one.member.role, Prospective)
+    assert isinstance(one.member.role, ProspectiveState)
     assert {send.node for send in sent(effects, events.Vote)} == {2, 3}
     assert one.member.epoch == 1
 
@@ -124,7 +132,7 @@ def test_a_pre_vote_that_is_refused_leads_back_to_the_leader() -> None:
     refused = events.VoteReply(Known(ErrorCode.NONE, 1, 2), False)
     for ballot in ballots:
         one.step(1.2, events.Answered(ballot.number, refused))
-    assert isinstance(one.member.role, Follower)
+    assert isinstance(one.member.role, FollowerState)
     assert one.member.epoch == 1
 
 
@@ -133,10 +141,10 @@ def test_a_candidate_follows_whoever_was_elected() -> None:
     ballots = sent(one.step(1.0, Tick()), events.Vote)
     yes = events.VoteReply(Known(ErrorCode.NONE, 0, None), True)
     one.step(1.0, events.Answered(ballots[0].number, yes))
-    assert isinstance(one.member.role, Candidate)
+    assert isinstance(one.member.role, CandidateState)
     begin = events.BeginEpoch(3, one.member.epoch, (), ReplicaKey(1))
     one.step(1.1, events.Received("begin", begin))
-    assert isinstance(one.member.role, Follower)
+    assert isinstance(one.member.role, FollowerState)
 
 
 def test_a_tie_is_broken_soon_when_the_third_voter_is_dead() -> None:
@@ -144,14 +152,14 @@ def test_a_tie_is_broken_soon_when_the_third_voter_is_dead() -> None:
     ballots = sent(one.step(1.0, Tick()), events.Vote)
     yes = events.VoteReply(Known(ErrorCode.NONE, 0, None), True)
     votes = sent(one.step(1.0, events.Answered(ballots[0].number, yes)), events.Vote)
-    assert isinstance(one.member.role, Candidate)
+    assert isinstance(one.member.role, CandidateState)
     no = events.VoteReply(Known(ErrorCode.NONE, 1, None), False)
     one.step(1.01, events.Answered(votes[0].number, no))
     one.step(1.01, events.Failed(votes[1].number, refused=True))
     assert one.member.role.deadline <= 1.11
 
 
-def fetch(leader: Machine, node: int, offset: int, last_epoch: int) -> events.Received:
+def fetch(leader: QuorumMachine, node: int, offset: int, last_epoch: int) -> events.Received:
     ask = events.Fetch(ReplicaKey(node), leader.member.epoch, offset, last_epoch, 0, 0.5)
     return events.Received(f"fetch of {node}", ask)
 
@@ -175,9 +183,9 @@ def test_what_is_not_synced_here_does_not_count() -> None:
 
 def test_a_leader_that_nobody_fetches_from_resigns() -> None:
     leader = elected()
-    assert isinstance(leader.member.role, Leader)
+    assert isinstance(leader.member.role, LeaderState)
     effects = leader.step(1.0 + 3.01, Tick())
-    assert isinstance(leader.member.role, Resigned)
+    assert isinstance(leader.member.role, ResignedState)
     assert {send.node for send in sent(effects, events.EndEpoch)} == {2, 3}
 
 
@@ -185,7 +193,7 @@ def test_the_first_named_successor_stands_at_once() -> None:
     one = following()
     end = events.EndEpoch(2, 1, (), (ReplicaKey(1), ReplicaKey(3)))
     one.step(0.5, events.Received("end", end))
-    assert isinstance(one.member.role, Prospective)
+    assert isinstance(one.member.role, ProspectiveState)
 
 
 def test_a_leader_names_the_end_of_the_epoch_it_shares() -> None:

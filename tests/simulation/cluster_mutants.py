@@ -18,8 +18,8 @@ from ottla.metadata.image import PartitionRegistration, Topic
 from ottla.node.node import Node
 from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
-from ottla.quorum.member import Member
-from ottla.quorum.roles import Leader as Leading
+from ottla.quorum.member import RaftMember
+from ottla.quorum.roles import LeaderState
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.in_sync import InSync
 from ottla.replication.partitions import Partitions, Replica
@@ -95,9 +95,9 @@ def a_controller_decides_before_it_has_caught_up(patch: pytest.MonkeyPatch) -> N
     """11: what earlier controllers committed may not have reached its image yet."""
     right = leading.become_leader
 
-    def become_leader(member: Member, now: float, granted: set[int]) -> None:
+    def become_leader(member: RaftMember, now: float, granted: set[int]) -> None:
         right(member, now, granted)
-        if isinstance(member.role, Leading) and not member.role.announced:
+        if isinstance(member.role, LeaderState) and not member.role.announced:
             member.role.announced = True
             member.emit(LeaderChanged(member.id, member.epoch))
 

@@ -14,9 +14,9 @@ from ottla.quorum import elections, leading, reconfiguration
 from ottla.quorum.election_state import ElectionState
 from ottla.quorum.events import Divergence, Effect, Persist, Truncate, Vote
 from ottla.quorum.log_state import LogState
-from ottla.quorum.member import Member
-from ottla.quorum.replica import Replica
-from ottla.quorum.roles import Leader, Prospective
+from ottla.quorum.member import RaftMember
+from ottla.quorum.replica import QuorumReplica
+from ottla.quorum.roles import LeaderState, ProspectiveState
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -25,7 +25,7 @@ def older_epochs_are_committed_by_counting(patch: pytest.MonkeyPatch) -> None:
     """Raft's figure 8: a majority has the record, and another leader still undoes it."""
     right = leading.advance
 
-    def advance(member: Member, leader: Leader) -> None:
+    def advance(member: RaftMember, leader: LeaderState) -> None:
         start, leader.epoch_start = leader.epoch_start, -1
         right(member, leader)
         leader.epoch_start = start
@@ -35,39 +35,39 @@ def older_epochs_are_committed_by_counting(patch: pytest.MonkeyPatch) -> None:
 
 def votes_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A vote that is not on disk is given twice."""
-    right = Replica.perform
+    right = QuorumReplica.perform
 
-    def perform(self: Replica, effect: Effect, now_ms: int) -> bool:
+    def perform(self: QuorumReplica, effect: Effect, now_ms: int) -> bool:
         if isinstance(effect, Persist) and effect.election.leader is None:
             return True
         return right(self, effect, now_ms)
 
-    patch.setattr(Replica, "perform", perform)
+    patch.setattr(QuorumReplica, "perform", perform)
 
 
 def followers_cut_to_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
     """KIP-101: the high watermark lags behind what was committed."""
 
-    def cut(member: Member, diverging: Divergence) -> None:
+    def cut(member: RaftMember, diverging: Divergence) -> None:
         offset = min(member.high_watermark, member.log.end_offset)
         member.emit(Truncate(offset))
         member.log.truncate(offset)
         member.history.cut_from(offset)
 
-    right = Member.become_follower
+    right = RaftMember.become_follower
 
-    def become_follower(self: Member, *arguments: Any) -> None:
+    def become_follower(self: RaftMember, *arguments: Any) -> None:
         right(self, *arguments)
         if self.high_watermark < self.log.end_offset:
             cut(self, Divergence(0, 0))
 
-    patch.setattr(Member, "become_follower", become_follower)
+    patch.setattr(RaftMember, "become_follower", become_follower)
 
 
 def nobody_is_asked_before_an_election(patch: pytest.MonkeyPatch) -> None:
     """Without a pre-vote a node that was cut off comes back with a higher epoch."""
 
-    def stand(member: Member, now: float, retries: int = 0) -> None:
+    def stand(member: RaftMember, now: float, retries: int = 0) -> None:
         member.become_prospective(now, retries)
         member.become_candidate(now, retries)
         elections.count_votes(member, now)
@@ -91,7 +91,7 @@ def any_log_is_good_enough(patch: pytest.MonkeyPatch) -> None:
 
     right = elections._may_grant
 
-    def may_grant(member: Member, ask: Vote) -> bool:
+    def may_grant(member: RaftMember, ask: Vote) -> bool:
         log = member.log
         return right(member, replace(ask, last_epoch=log.last_epoch, end_offset=log.end_offset))
 
@@ -102,8 +102,8 @@ def a_leader_goes_on_in_its_epoch_after_a_restart(patch: pytest.MonkeyPatch) -> 
     """It may have lost records of that epoch which others have."""
     right = elections.tick
 
-    def tick(member: Member, now: float) -> None:
-        if isinstance(member.role, Prospective) and member.election.leader == member.id:
+    def tick(member: RaftMember, now: float) -> None:
+        if isinstance(member.role, ProspectiveState) and member.election.leader == member.id:
             epoch = member.epoch
             member.election = ElectionState(epoch - 1)
             member.become_candidate(now, 0)
@@ -116,9 +116,9 @@ def a_leader_goes_on_in_its_epoch_after_a_restart(patch: pytest.MonkeyPatch) -> 
 def voters_change_twice_at_once(patch: pytest.MonkeyPatch) -> None:
     """Two changes that are not committed: the sets need not share a majority."""
 
-    def hindrance(member: Member, now: float) -> tuple[ErrorCode, str | None]:
+    def hindrance(member: RaftMember, now: float) -> tuple[ErrorCode, str | None]:
         error = leading.refuses_to_lead(member, member.epoch)
-        if isinstance(member.role, Leader):
+        if isinstance(member.role, LeaderState):
             member.role.change = None
         return error, None
 

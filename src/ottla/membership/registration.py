@@ -6,25 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from ottla.config.topology import Listener as Advertised
+from ottla.config.topology import Listener
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.features import SUPPORTED
 from ottla.replication.controller_channel import ControllerChannel
 from ottla.wire.message import Message
+from ottla.wire.messages import broker_registration, controller_registration
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from ottla.wire.messages.broker_registration import (
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    Feature,
-    Listener,
-)
-from ottla.wire.messages.controller_registration import (
-    ControllerRegistrationRequest,
-    ControllerRegistrationResponse,
-)
-from ottla.wire.messages.controller_registration import Feature as ControllerFeature
-from ottla.wire.messages.controller_registration import Listener as ControllerListener
 
 log = logging.getLogger(__name__)
 M = TypeVar("M", bound=Message)
@@ -70,7 +59,7 @@ class Registration:
     async def register(
         self,
         cluster_id: str,
-        advertised: Sequence[Advertised],
+        advertised: Sequence[Listener],
         directory_ids: Sequence[Uuid],
         *,
         incarnation_id: Uuid,
@@ -79,12 +68,12 @@ class Registration:
     ) -> None:
         """Returns when the controller has taken it: an earlier life of this broker may have to
         time out first."""
-        request = BrokerRegistrationRequest(
+        request = broker_registration.BrokerRegistrationRequest(
             broker_id=self._node_id,
             cluster_id=cluster_id,
             incarnation_id=incarnation_id,
             listeners=[
-                Listener(
+                broker_registration.Listener(
                     name=each.name,
                     host=each.host,
                     port=each.port,
@@ -93,7 +82,9 @@ class Registration:
                 for each in advertised
             ],
             features=[
-                Feature(name=name, min_supported_version=least, max_supported_version=most)
+                broker_registration.Feature(
+                    name=name, min_supported_version=least, max_supported_version=most
+                )
                 for name, (least, most) in SUPPORTED.items()
             ],
             rack=rack,
@@ -102,7 +93,9 @@ class Registration:
         )
         while True:
             response = await self._patiently(
-                lambda: self._controller.ask(request, BrokerRegistrationResponse)
+                lambda: self._controller.ask(
+                    request, broker_registration.BrokerRegistrationResponse
+                )
             )
             code = ErrorCode(response.error_code)
             if code == ErrorCode.NONE:
@@ -186,18 +179,18 @@ class Registration:
 async def register_controller(
     controller: ControllerChannel,
     node_id: int,
-    listeners: Sequence[Advertised],
+    listeners: Sequence[Listener],
     incarnation_id: Uuid,
 ) -> None:
     """Like every member of the quorum, the active one tells what it supports.
 
     It may be long before a majority is there to hear it.
     """
-    request = ControllerRegistrationRequest(
+    request = controller_registration.ControllerRegistrationRequest(
         controller_id=node_id,
         incarnation_id=incarnation_id,
         listeners=[
-            ControllerListener(
+            controller_registration.Listener(
                 name=each.name,
                 host=each.host,
                 port=each.port,
@@ -206,13 +199,15 @@ async def register_controller(
             for each in listeners
         ],
         features=[
-            ControllerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            controller_registration.Feature(
+                name=name, min_supported_version=low, max_supported_version=high
+            )
             for name, (low, high) in SUPPORTED.items()
         ],
     )
     while True:
         try:
-            await controller.ask(request, ControllerRegistrationResponse)
+            await controller.ask(request, controller_registration.ControllerRegistrationResponse)
             return
         except KafkaError as error:
             if error.code != ErrorCode.NOT_CONTROLLER:

@@ -2,9 +2,9 @@
 
 from ottla.errors import ErrorCode
 from ottla.quorum.leading import synced_by
-from ottla.quorum.member import Member
+from ottla.quorum.member import RaftMember
 from ottla.quorum.requests import TOPIC
-from ottla.quorum.roles import Leader, Progress
+from ottla.quorum.roles import LeaderState, Progress
 from ottla.quorum.voters import ReplicaKey
 from ottla.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -18,7 +18,7 @@ from ottla.wire.messages.describe_quorum import (
 
 
 def describe_quorum(
-    request: DescribeQuorumRequest, member: Member, now: float, wall_ms: int
+    request: DescribeQuorumRequest, member: RaftMember, now: float, wall_ms: int
 ) -> DescribeQuorumResponse:
     """`now` is the machine's clock, `wall_ms` the same moment since 1970."""
     asked = [
@@ -28,7 +28,7 @@ def describe_quorum(
     ]
     if asked != [(TOPIC, 0)]:
         return _unknown(request)
-    if not isinstance(member.role, Leader):
+    if not isinstance(member.role, LeaderState):
         partition = ResponsePartitionData(
             error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
             leader_id=-1 if member.leader is None else member.leader,
@@ -57,7 +57,9 @@ def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     )
 
 
-def _partition(member: Member, leader: Leader, now: float, wall_ms: int) -> ResponsePartitionData:
+def _partition(
+    member: RaftMember, leader: LeaderState, now: float, wall_ms: int
+) -> ResponsePartitionData:
     def moment(at: float | None) -> int:
         return -1 if at is None else wall_ms - int((now - at) * 1000)
 
@@ -92,7 +94,7 @@ def _partition(member: Member, leader: Leader, now: float, wall_ms: int) -> Resp
     )
 
 
-def _nodes(member: Member) -> list[Node]:
+def _nodes(member: RaftMember) -> list[Node]:
     return [
         Node(
             node_id=voter.key.id,

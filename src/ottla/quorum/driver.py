@@ -18,19 +18,19 @@ from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.describing import describe_quorum
 from ottla.quorum.events import Effect, Event, Flush, Response, Tick
-from ottla.quorum.machine import Machine
+from ottla.quorum.machine import QuorumMachine
 from ottla.quorum.member import Rng
-from ottla.quorum.peers import Peers
-from ottla.quorum.replica import Listener, Replica
+from ottla.quorum.peers import QuorumPeers
+from ottla.quorum.replica import QuorumListener, QuorumReplica
 from ottla.quorum.requests import incoming
 from ottla.quorum.responses import reply
-from ottla.quorum.roles import Leader, Resigned
+from ottla.quorum.roles import LeaderState, ResignedState
 from ottla.quorum.snapshots import Snapshot, SnapshotId, build_snapshot, read_snapshot
 from ottla.quorum.store import Store
 from ottla.wire.message import Message
 from ottla.wire.messages.describe_quorum import DescribeQuorumRequest
 
-__all__ = ["Listener", "Quorum"]
+__all__ = ["Quorum", "QuorumListener"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Quorum:
     def __init__(
         self,
         config: QuorumConfig,
-        listener: Listener,
+        listener: QuorumListener,
         clock: Clock,
         chance: Rng,
         disk: Disk | None = None,
@@ -103,9 +103,9 @@ class Quorum:
         self._led: asyncio.Future[None] = self._loop.create_future()
         config = self.config
         store = Store(self._disk, config.log_dir, config.static_voters, config.segment_bytes)
-        self._replica = Replica(store, self._listener)
-        self._peers = Peers(config, self._network, self._step)
-        self._machine = Machine(
+        self._replica = QuorumReplica(store, self._listener)
+        self._peers = QuorumPeers(config, self._network, self._step)
+        self._machine = QuorumMachine(
             self._now(), config, self._chance, store.election, store.log_state(), store.history
         )
         self._step(Tick())
@@ -130,11 +130,11 @@ class Quorum:
 
     def _is_saying_goodbye(self) -> bool:
         role = self._machine.member.role
-        return isinstance(role, Resigned) and bool(role.unaware)
+        return isinstance(role, ResignedState) and bool(role.unaware)
 
     def append(self, values: Sequence[bytes]) -> asyncio.Future[int]:
         """Append one atomic batch; the future has its first offset once it is committed."""
-        if self._stopped or not isinstance(self._machine.member.role, Leader):
+        if self._stopped or not isinstance(self._machine.member.role, LeaderState):
             raise not_controller()
         base = self.appended_end_offset()
         future: asyncio.Future[int] = self._loop.create_future()

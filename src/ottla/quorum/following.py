@@ -16,8 +16,8 @@ from ottla.quorum.events import (
     Truncate,
     UpdateVoter,
 )
-from ottla.quorum.member import Member
-from ottla.quorum.roles import Download, Follower, Unattached
+from ottla.quorum.member import RaftMember
+from ottla.quorum.roles import Download, FollowerState, UnattachedState
 from ottla.quorum.snapshots import SnapshotId, read_snapshot
 from ottla.quorum.voters import Voter
 
@@ -26,9 +26,9 @@ logger = logging.getLogger(__name__)
 SNAPSHOT_BYTES = 1 << 20
 
 
-def tick(member: Member, now: float, role: Follower | Unattached) -> None:
+def tick(member: RaftMember, now: float, role: FollowerState | UnattachedState) -> None:
     """Keep one fetch under way: to the leader, or to anybody who may know it."""
-    if isinstance(role, Unattached):
+    if isinstance(role, UnattachedState):
         _look_for_leader(member, now)
         return
     if member.log.flushed < member.log.end_offset or now < member.retry_at.get(role.address, 0):
@@ -45,27 +45,27 @@ def tick(member: Member, now: float, role: Follower | Unattached) -> None:
     _keep_voter_current(member, now, role)
 
 
-def _look_for_leader(member: Member, now: float) -> None:
+def _look_for_leader(member: RaftMember, now: float) -> None:
     asked = _asked(member)
     address = member.next_bootstrap()
     if address is not None and not asked and now >= member.retry_at.get(address, 0):
         member.send(now, None, address, _fetch(member, max_wait=0))
 
 
-def _asked(member: Member) -> list[tuple[str, int]]:
+def _asked(member: RaftMember) -> list[tuple[str, int]]:
     """Where a fetch is under way to; that may be a leader of the past who will never answer."""
     fetches = (Fetch, FetchSnapshot)
     return [out.address for out in member.outgoing.values() if isinstance(out.request, fetches)]
 
 
-def _fetch(member: Member, max_wait: float) -> Fetch:
+def _fetch(member: RaftMember, max_wait: float) -> Fetch:
     log = member.log
     return Fetch(
         member.key, member.epoch, log.end_offset, log.last_epoch, member.high_watermark, max_wait
     )
 
 
-def _keep_voter_current(member: Member, now: float, role: Follower) -> None:
+def _keep_voter_current(member: RaftMember, now: float, role: FollowerState) -> None:
     """Tell the leader where we listen now, or that we would like to vote."""
     if now < role.update_voter_at or member.history.kraft_version < 1 or not role.has_fetched:
         return
@@ -81,9 +81,9 @@ def _keep_voter_current(member: Member, now: float, role: Follower) -> None:
         member.send(now, role.leader, role.address, UpdateVoter(member.epoch, own))
 
 
-def on_fetch_reply(member: Member, now: float, fetch: Fetch, reply: FetchReply) -> None:
+def on_fetch_reply(member: RaftMember, now: float, fetch: Fetch, reply: FetchReply) -> None:
     role = member.role
-    if not isinstance(role, Follower) or reply.known.epoch != member.epoch:
+    if not isinstance(role, FollowerState) or reply.known.epoch != member.epoch:
         return
     if reply.known.error is not ErrorCode.NONE or fetch.offset != member.log.end_offset:
         return
@@ -101,7 +101,7 @@ def on_fetch_reply(member: Member, now: float, fetch: Fetch, reply: FetchReply) 
             commit(member, reply.high_watermark)
 
 
-def cut(member: Member, diverging: Divergence) -> None:
+def cut(member: RaftMember, diverging: Divergence) -> None:
     offset = member.log.cut_for(diverging)
     if offset < member.high_watermark:
         raise OttlaError(
@@ -113,7 +113,7 @@ def cut(member: Member, diverging: Divergence) -> None:
     member.history.cut_from(offset)
 
 
-def _append(member: Member, reply: FetchReply) -> None:
+def _append(member: RaftMember, reply: FetchReply) -> None:
     if not reply.batches:
         return
     member.emit(AppendFetched(reply.records))
@@ -126,12 +126,12 @@ def _append(member: Member, reply: FetchReply) -> None:
     member.flush()
 
 
-def commit(member: Member, told: int | None) -> None:
+def commit(member: RaftMember, told: int | None) -> None:
     """Take over the leader's high watermark, as far as our own synced log reaches."""
     if told is not None:
         role = member.role
         reached = min(told, member.log.flushed)
-        if isinstance(role, Follower):
+        if isinstance(role, FollowerState):
             role.told = max(role.told, told)
         if reached > member.high_watermark:
             member.high_watermark = reached
@@ -139,10 +139,10 @@ def commit(member: Member, told: int | None) -> None:
 
 
 def on_snapshot_reply(
-    member: Member, now: float, fetch: FetchSnapshot, reply: SnapshotReply
+    member: RaftMember, now: float, fetch: FetchSnapshot, reply: SnapshotReply
 ) -> None:
     role = member.role
-    if not isinstance(role, Follower) or reply.known.epoch != member.epoch:
+    if not isinstance(role, FollowerState) or reply.known.epoch != member.epoch:
         return
     download = role.download
     if download is None or download.snapshot_id != fetch.snapshot_id:
@@ -160,7 +160,7 @@ def on_snapshot_reply(
         _install(member, download)
 
 
-def _install(member: Member, download: Download) -> None:
+def _install(member: RaftMember, download: Download) -> None:
     data = bytes(download.data)
     try:
         snapshot = read_snapshot(data)

@@ -22,8 +22,8 @@ from ottla.quorum.events import (
     SnapshotReply,
     Token,
 )
-from ottla.quorum.member import Member, voter_address
-from ottla.quorum.roles import Leader, Parked, Progress, Resigned, Role
+from ottla.quorum.member import RaftMember, voter_address
+from ottla.quorum.roles import LeaderState, Parked, Progress, ResignedState, Role
 from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voters import ReplicaKey, Voter
 from ottla.wire.message import Message
@@ -34,14 +34,14 @@ OBSERVER_SESSION = 300.0
 """Seconds after which an observer that does not fetch is forgotten."""
 
 
-def become_leader(member: Member, now: float, granted: set[int]) -> None:
+def become_leader(member: RaftMember, now: float, granted: set[int]) -> None:
     member.persist(ElectionState(member.epoch, member.id, None))
     check_at = now + member.config.fetch_timeout * CHECK_QUORUM_FACTOR
-    member.become(Leader(member.log.end_offset, set(granted), check_at, now))
+    member.become(LeaderState(member.log.end_offset, set(granted), check_at, now))
     append_control(member, _first_records(member, granted))
 
 
-def _first_records(member: Member, granted: set[int]) -> list[Message]:
+def _first_records(member: RaftMember, granted: set[int]) -> list[Message]:
     """A record of its own epoch, which commits all before it; and voters nobody wrote yet."""
     history = member.history
     records = [leader_change(member.id, member.voters.ids, sorted(granted))]
@@ -53,7 +53,7 @@ def _first_records(member: Member, granted: set[int]) -> list[Message]:
     return records
 
 
-def append_control(member: Member, records: list[Message]) -> int:
+def append_control(member: RaftMember, records: list[Message]) -> int:
     """Append records of the quorum's own; the offset of the last."""
     base = member.log.end_offset
     member.emit(AppendControl(base, member.epoch, records))
@@ -64,33 +64,33 @@ def append_control(member: Member, records: list[Message]) -> int:
     return base + len(records) - 1
 
 
-def on_propose(member: Member, now: float, propose: Propose) -> None:
-    assert isinstance(member.role, Leader)
+def on_propose(member: RaftMember, now: float, propose: Propose) -> None:
+    assert isinstance(member.role, LeaderState)
     base = member.log.end_offset
     member.emit(Append(base, member.epoch, propose.values))
     member.log.append(base, base + len(propose.values), member.epoch)
     member.flush()
 
 
-def refuses_to_lead(member: Member, epoch: int) -> ErrorCode:
+def refuses_to_lead(member: RaftMember, epoch: int) -> ErrorCode:
     """Why a request for the leader of `epoch` is not for us; NONE if it is."""
     if epoch < member.epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if epoch > member.epoch:
         return ErrorCode.UNKNOWN_LEADER_EPOCH
-    if not isinstance(member.role, Leader):
+    if not isinstance(member.role, LeaderState):
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return ErrorCode.NONE
 
 
-def on_fetch(member: Member, now: float, token: Token, fetch: Fetch) -> None:
+def on_fetch(member: RaftMember, now: float, token: Token, fetch: Fetch) -> None:
     error = refuses_to_lead(member, fetch.epoch)
     if fetch.offset < 0 or fetch.last_epoch < 0 or fetch.last_epoch > fetch.epoch:
         error = ErrorCode.INVALID_REQUEST
     if error is not ErrorCode.NONE:
         member.emit(Reply(token, FetchReply(member.known(error))))
         return
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     match member.log.check(fetch.offset, fetch.last_epoch):
         case Divergence() as diverging:
             reply = FetchReply(member.known(), _told(member), diverging=diverging)
@@ -104,32 +104,34 @@ def on_fetch(member: Member, now: float, token: Token, fetch: Fetch) -> None:
             _answer_or_park(member, member.role, now, token, fetch)
 
 
-def _told(member: Member) -> int | None:
+def _told(member: RaftMember) -> int | None:
     """The high watermark to tell: none before this epoch has committed something."""
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     return member.high_watermark if member.role.announced else None
 
 
-def _answer_or_park(member: Member, leader: Leader, now: float, token: Token, fetch: Fetch) -> None:
+def _answer_or_park(
+    member: RaftMember, leader: LeaderState, now: float, token: Token, fetch: Fetch
+) -> None:
     if fetch.max_wait <= 0 or _has_news(member, fetch):
         _answer(member, token, fetch)
     else:
         leader.parked.append(Parked(token, fetch, now + fetch.max_wait))
 
 
-def _has_news(member: Member, fetch: Fetch) -> bool:
+def _has_news(member: RaftMember, fetch: Fetch) -> bool:
     if fetch.offset < member.log.end_offset:
         return True
     told = _told(member)
     return told is not None and fetch.high_watermark is not None and fetch.high_watermark < told
 
 
-def _answer(member: Member, token: Token, fetch: Fetch) -> None:
+def _answer(member: RaftMember, token: Token, fetch: Fetch) -> None:
     reply = FetchReply(member.known(), _told(member))
     member.emit(ReplyRecords(token, reply, fetch.offset))
 
 
-def note_progress(member: Member, leader: Leader, now: float, fetch: Fetch) -> None:
+def note_progress(member: RaftMember, leader: LeaderState, now: float, fetch: Fetch) -> None:
     if fetch.replica.id < 0:
         return  # a tool that reads along
     for key in [key for key in leader.progress if key.id == fetch.replica.id]:
@@ -142,7 +144,7 @@ def note_progress(member: Member, leader: Leader, now: float, fetch: Fetch) -> N
     _heard_of(member, leader, now, progress)
 
 
-def _heard_of(member: Member, leader: Leader, now: float, progress: Progress) -> None:
+def _heard_of(member: RaftMember, leader: LeaderState, now: float, progress: Progress) -> None:
     """A leader that a majority does not fetch from must not go on: another may be elected."""
     progress.fetched_at = now
     voters = member.voters
@@ -155,24 +157,24 @@ def _heard_of(member: Member, leader: Leader, now: float, progress: Progress) ->
         leader.check_quorum_at = now + member.config.fetch_timeout * CHECK_QUORUM_FACTOR
 
 
-def needs_others(member: Member) -> bool:
+def needs_others(member: RaftMember) -> bool:
     """Whether a majority takes more than ourselves."""
     return not member.voters.only(member.key)
 
 
-def on_fetch_snapshot(member: Member, now: float, token: Token, fetch: FetchSnapshot) -> None:
+def on_fetch_snapshot(member: RaftMember, now: float, token: Token, fetch: FetchSnapshot) -> None:
     error = refuses_to_lead(member, fetch.epoch)
     if error is not ErrorCode.NONE:
         member.emit(Reply(token, SnapshotReply(member.known(error))))
         return
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     progress = member.role.progress.setdefault(fetch.replica, Progress(fetch.replica))
     _heard_of(member, member.role, now, progress)
     reply = SnapshotReply(member.known(), fetch.snapshot_id, 0, fetch.position)
     member.emit(ReplySnapshot(token, reply, fetch.max_bytes))
 
 
-def advance(member: Member, leader: Leader) -> None:
+def advance(member: RaftMember, leader: LeaderState) -> None:
     """Commit what a majority has synced, once that includes a record of this epoch.
 
     Records of earlier epochs are never committed by counting: another leader could still undo
@@ -188,7 +190,7 @@ def advance(member: Member, leader: Leader) -> None:
         member.emit(LeaderChanged(member.id, member.epoch))
 
 
-def majority_offset(member: Member, leader: Leader) -> int:
+def majority_offset(member: RaftMember, leader: LeaderState) -> int:
     """The largest offset that a majority of the voters has synced."""
     reached = sorted(
         (synced_by(member, leader, voter.key) for voter in member.voters), reverse=True
@@ -196,7 +198,7 @@ def majority_offset(member: Member, leader: Leader) -> int:
     return reached[member.voters.majority - 1] if reached else -1
 
 
-def synced_by(member: Member, leader: Leader, key: ReplicaKey) -> int:
+def synced_by(member: RaftMember, leader: LeaderState, key: ReplicaKey) -> int:
     if key.matches(member.key):
         return member.log.flushed
     return max(
@@ -204,9 +206,9 @@ def synced_by(member: Member, leader: Leader, key: ReplicaKey) -> int:
     )
 
 
-def tick(member: Member, now: float) -> None:
+def tick(member: RaftMember, now: float) -> None:
     leader = member.role
-    assert isinstance(leader, Leader)
+    assert isinstance(leader, LeaderState)
     if needs_others(member) and now >= leader.check_quorum_at:
         resign(member, now, for_good=False)
         return
@@ -220,17 +222,17 @@ def tick(member: Member, now: float) -> None:
         del leader.progress[key]
 
 
-def _is_due(member: Member, parked: Parked, now: float) -> bool:
+def _is_due(member: RaftMember, parked: Parked, now: float) -> bool:
     return now >= parked.deadline or _has_news(member, parked.fetch)
 
 
-def _is_forgotten(member: Member, one: Progress, now: float) -> bool:
+def _is_forgotten(member: RaftMember, one: Progress, now: float) -> bool:
     if member.voters.has(one.key):
         return False
     return one.fetched_at is None or one.fetched_at < now - OBSERVER_SESSION
 
 
-def _make_known(member: Member, leader: Leader, now: float) -> None:
+def _make_known(member: RaftMember, leader: LeaderState, now: float) -> None:
     """Tell voters that do not fetch who leads."""
     for voter in member.voters.others(member.id):
         address = voter_address(voter)
@@ -243,15 +245,15 @@ def _make_known(member: Member, leader: Leader, now: float) -> None:
             member.send(now, voter.key.id, address, begin)
 
 
-def resign(member: Member, now: float, *, for_good: bool) -> None:
+def resign(member: RaftMember, now: float, *, for_good: bool) -> None:
     leader = member.role
-    assert isinstance(leader, Leader)
+    assert isinstance(leader, LeaderState)
     others = member.voters.others(member.id)
     others.sort(key=lambda voter: -synced_by(member, leader, voter.key))
     member.become_resigned(now, tuple(voter.key for voter in others), for_good)
 
 
-def tick_resigned(member: Member, now: float, resigned: Resigned) -> None:
+def tick_resigned(member: RaftMember, now: float, resigned: ResignedState) -> None:
     end = EndEpoch(member.id, member.epoch, member.config.endpoints, resigned.candidates)
     for voter in member.voters.others(member.id):
         address = voter_address(voter)
@@ -261,9 +263,9 @@ def tick_resigned(member: Member, now: float, resigned: Resigned) -> None:
             member.send(now, voter.key.id, address, end)
 
 
-def refuse_all(member: Member, left: Role) -> None:
+def refuse_all(member: RaftMember, left: Role) -> None:
     """Answer whoever still waits for the leader that we were."""
-    if isinstance(left, Leader):
+    if isinstance(left, LeaderState):
         known = member.known(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         for parked in left.parked:
             member.emit(Reply(parked.token, FetchReply(known)))

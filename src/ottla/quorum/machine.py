@@ -39,14 +39,14 @@ from ottla.quorum.events import (
     VoteReply,
 )
 from ottla.quorum.log_state import LogState
-from ottla.quorum.member import Member, Outgoing, Rng
+from ottla.quorum.member import Outgoing, RaftMember, Rng
 from ottla.quorum.roles import (
-    Candidate,
-    Follower,
-    Leader,
-    Prospective,
-    Resigned,
-    Unattached,
+    CandidateState,
+    FollowerState,
+    LeaderState,
+    ProspectiveState,
+    ResignedState,
+    UnattachedState,
 )
 from ottla.quorum.voter_history import VoterHistory
 
@@ -54,7 +54,7 @@ FIRST_STAND = 0.2
 """Seconds after a start at which a voter may stand at the earliest: a pre-vote disturbs nobody."""
 
 
-class Machine:
+class QuorumMachine:
     def __init__(
         self,
         now: float,
@@ -64,16 +64,16 @@ class Machine:
         log: LogState,
         history: VoterHistory,
     ) -> None:
-        member = self.member = Member(now, config, rng, election, log, history)
+        member = self.member = RaftMember(now, config, rng, election, log, history)
         leader = member.leader
         address = None if leader is None else member.address_of(leader)
         if member.voters.only(member.key):
-            member.role = Unattached(now)
+            member.role = UnattachedState(now)
         elif leader is not None and address is not None:
             deadline = now + config.fetch_timeout
-            member.role = Follower(leader, address, deadline, update_voter_at=deadline)
+            member.role = FollowerState(leader, address, deadline, update_voter_at=deadline)
         else:
-            member.role = Unattached(now + FIRST_STAND * (1 + member.rng.random()))
+            member.role = UnattachedState(now + FIRST_STAND * (1 + member.rng.random()))
 
     def step(self, now: float, event: Event) -> list[Effect]:
         member = self.member
@@ -92,7 +92,7 @@ class Machine:
         times = [out.deadline for out in member.outgoing.values()]
         times += member.retry_at.values()
         match member.role:
-            case Leader() as leader:
+            case LeaderState() as leader:
                 times.append(leader.begin_at)
                 if leading.needs_others(member):
                     times.append(leader.check_quorum_at)
@@ -125,7 +125,7 @@ class Machine:
             case SnapshotTaken(snapshot_id=snapshot_id, start_offset=start):
                 member.log.snapshot_taken(snapshot_id, start)
             case Resign(for_good=for_good):
-                if isinstance(member.role, Leader):
+                if isinstance(member.role, LeaderState):
                     leading.resign(member, now, for_good=for_good)
             case _:
                 assert_never(event)
@@ -172,7 +172,7 @@ class Machine:
             case FetchSnapshot(), SnapshotReply():
                 following.on_snapshot_reply(member, now, request, response)
             case EndEpoch(), _:
-                if isinstance(member.role, Resigned) and sent.node is not None:
+                if isinstance(member.role, ResignedState) and sent.node is not None:
                     member.role.unaware.discard(sent.node)
 
     def _learn(self, now: float, known: Known) -> None:
@@ -190,7 +190,7 @@ class Machine:
             return
         self._back_off(now, sent.address)
         reconfiguration.on_features(member, now, number, None)
-        if isinstance(sent.request, EndEpoch) and isinstance(member.role, Resigned):
+        if isinstance(sent.request, EndEpoch) and isinstance(member.role, ResignedState):
             member.role.unaware.discard(sent.node or -1)
         if refused and isinstance(sent.request, Vote):
             elections.on_unreachable(member, now, sent.node)
@@ -205,7 +205,7 @@ class Machine:
         if event.generation != member.log.generation:
             return
         member.log.flushed = max(member.log.flushed, event.end_offset)
-        if isinstance(member.role, Follower):
+        if isinstance(member.role, FollowerState):
             following.commit(member, member.role.told)
 
     def _poll(self, now: float) -> None:
@@ -215,15 +215,15 @@ class Machine:
             self._failed(now, number, refused=False)
         member.retry_at = {place: at for place, at in member.retry_at.items() if at > now}
         elections.tick(member, now)
-        if isinstance(member.role, Leader):
+        if isinstance(member.role, LeaderState):
             leading.advance(member, member.role)
             leading.tick(member, now)
             reconfiguration.tick(member, now)
         match member.role:
-            case Follower() | Unattached() as role:
+            case FollowerState() | UnattachedState() as role:
                 following.tick(member, now, role)
-            case Resigned() as role:
+            case ResignedState() as role:
                 leading.tick_resigned(member, now, role)
-            case Prospective() | Candidate() | Leader():
+            case ProspectiveState() | CandidateState() | LeaderState():
                 pass
         member.flush()

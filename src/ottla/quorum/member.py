@@ -22,13 +22,13 @@ from ottla.quorum.events import (
 from ottla.quorum.log_state import LogState
 from ottla.quorum.roles import (
     MAY_BECOME,
-    Candidate,
-    Follower,
-    Leader,
-    Prospective,
-    Resigned,
+    CandidateState,
+    FollowerState,
+    LeaderState,
+    ProspectiveState,
+    ResignedState,
     Role,
-    Unattached,
+    UnattachedState,
 )
 from ottla.quorum.voter_history import VoterHistory
 from ottla.quorum.voters import ReplicaKey, Voter, VoterSet
@@ -49,7 +49,7 @@ class Outgoing(NamedTuple):
     deadline: float
 
 
-class Member:
+class RaftMember:
     def __init__(
         self,
         now: float,
@@ -71,7 +71,7 @@ class Member:
         self.outgoing: dict[int, Outgoing] = {}
         self.retry_at: dict[tuple[str, int], float] = {}
         self.flush_asked: Flush | None = None
-        self.role: Role = Unattached(now + self.election_timeout())
+        self.role: Role = UnattachedState(now + self.election_timeout())
         self._numbers = 0
         self._next_bootstrap = 0
 
@@ -100,17 +100,17 @@ class Member:
     def leader(self) -> int | None:
         """Who leads this epoch; ourselves only while we do."""
         leader = self.election.leader
-        return None if leader == self.id and not isinstance(self.role, Leader) else leader
+        return None if leader == self.id and not isinstance(self.role, LeaderState) else leader
 
     def known(self, error: ErrorCode = ErrorCode.NONE, detail: str | None = None) -> Known:
         return Known(error, self.epoch, self.leader, self.leader_address(), detail)
 
     def leader_address(self) -> tuple[str, int] | None:
         match self.role:
-            case Leader():
+            case LeaderState():
                 own = self.config.endpoints
                 return (own[0].host, own[0].port) if own else None
-            case Follower(address=address):
+            case FollowerState(address=address):
                 return address
         return None if self.leader is None else self.address_of(self.leader)
 
@@ -187,7 +187,7 @@ class Member:
         before = self.leader
         if epoch > self.epoch:
             self.persist(ElectionState(epoch))
-        self.become(Unattached(now + self.election_timeout()))
+        self.become(UnattachedState(now + self.election_timeout()))
         if before is not None and self.leader is None:
             self.emit(LeaderChanged(None, self.epoch))
 
@@ -198,18 +198,18 @@ class Member:
         self.persist(ElectionState(epoch, leader, voted))
         deadline = now + self.config.fetch_timeout
         update_at = now + self.config.fetch_timeout
-        self.become(Follower(leader, address, deadline, update_voter_at=update_at))
+        self.become(FollowerState(leader, address, deadline, update_voter_at=update_at))
         self.retry_at.pop(address, None)
         self.emit(LeaderChanged(leader, epoch))
 
     def become_prospective(self, now: float, retries: int = 0) -> None:
         deadline = now + self.election_timeout()
-        self.become(Prospective(deadline, {self.id}, retries=retries))
+        self.become(ProspectiveState(deadline, {self.id}, retries=retries))
         self.retry_at.clear()
 
     def become_candidate(self, now: float, retries: int) -> None:
         self.persist(ElectionState(self.epoch + 1, None, self.key))
-        self.become(Candidate(now + self.election_timeout(), {self.id}, retries=retries))
+        self.become(CandidateState(now + self.election_timeout(), {self.id}, retries=retries))
         self.emit(LeaderChanged(None, self.epoch))
 
     def become_resigned(
@@ -217,7 +217,7 @@ class Member:
     ) -> None:
         self.retry_at.clear()
         unaware = {voter.key.id for voter in self.voters.others(self.id)}
-        self.become(Resigned(now + self.election_timeout(), unaware, candidates, for_good))
+        self.become(ResignedState(now + self.election_timeout(), unaware, candidates, for_good))
         self.emit(LeaderChanged(None, self.epoch))
 
 

@@ -28,7 +28,7 @@ LEADER_EPOCHS = "leader-epoch-checkpoint"
 _BESIDE = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 
 
-class Segment:
+class MetadataSegment:
     """One file of batches, with the place of each."""
 
     def __init__(self, base_offset: int, file: File) -> None:
@@ -59,7 +59,7 @@ class MetadataLog:
         self.segment_bytes = segment_bytes
         self.epochs = EpochTable()
         self.end_offset = 0
-        self.segments: list[Segment] = []
+        self.segments: list[MetadataSegment] = []
         self._open()
 
     @property
@@ -163,16 +163,16 @@ class MetadataLog:
         for base in sorted(bases):
             if self.segments and base != self.end_offset:
                 logger.warning("%s: dropping a segment at %d after a gap", self.directory, base)
-                self._drop(Segment(base, self.disk.open(self._path(base))))
+                self._drop(MetadataSegment(base, self.disk.open(self._path(base))))
                 continue
-            segment = Segment(base, self.disk.open(self._path(base)))
+            segment = MetadataSegment(base, self.disk.open(self._path(base)))
             self.segments.append(segment)
             self.end_offset = base
             self._scan(segment)
         if not self.segments:
             self._new_segment(0)
 
-    def _scan(self, segment: Segment) -> None:
+    def _scan(self, segment: MetadataSegment) -> None:
         position, size = 0, SCAN_BYTES
         while position < segment.file.size:
             data = segment.file.read(position, size)
@@ -187,7 +187,7 @@ class MetadataLog:
             segment.file.truncate(position)
             segment.file.sync()
 
-    def _take_valid(self, segment: Segment, at: int, data: bytes) -> int:
+    def _take_valid(self, segment: MetadataSegment, at: int, data: bytes) -> int:
         """Note the batches of `data` that follow on each other and are whole; their bytes."""
         position = 0
         try:
@@ -205,13 +205,13 @@ class MetadataLog:
         last = segment.positions[-1] - at
         return last + read_header(data, last).size
 
-    def _new_segment(self, base_offset: int) -> Segment:
-        segment = Segment(base_offset, self.disk.open(self._path(base_offset)))
+    def _new_segment(self, base_offset: int) -> MetadataSegment:
+        segment = MetadataSegment(base_offset, self.disk.open(self._path(base_offset)))
         self.segments.append(segment)
         self.disk.sync_directory(self.directory)
         return segment
 
-    def _drop(self, segment: Segment) -> None:
+    def _drop(self, segment: MetadataSegment) -> None:
         segment.file.close()
         for ending in _BESIDE:
             self.disk.remove(self.directory / f"{segment.base_offset:020d}{ending}")

@@ -34,7 +34,7 @@ class PeerClosed(Exception):
     """The other side closed the connection while it owed an answer, or before."""
 
 
-class Connection:
+class PeerConnection:
     def __init__(self, network: Network, host: str, port: int) -> None:
         self._network = network
         self._host = host
@@ -68,7 +68,7 @@ class Connection:
             self._open = None
 
 
-class Peers:
+class QuorumPeers:
     """Sends what the machine wants sent, and tells it what became of it."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Peers:
         self._config = config
         self._network = network
         self._tell = tell
-        self._connections: dict[tuple[str, int, bool], Connection] = {}
+        self._connections: dict[tuple[str, int, bool], PeerConnection] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, send: Send) -> None:
@@ -98,7 +98,7 @@ class Peers:
         place = (*send.address, may_wait)
         connection = self._connections.get(place)
         if connection is None:
-            connection = self._connections[place] = Connection(self._network, *send.address)
+            connection = self._connections[place] = PeerConnection(self._network, *send.address)
         try:
             message = await connection.ask(outgoing(send.request, self._config), send.timeout)
             self._tell(Answered(send.number, response(send.request, message)))

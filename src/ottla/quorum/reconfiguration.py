@@ -16,14 +16,14 @@ from ottla.quorum.events import (
     UpdateVoter,
 )
 from ottla.quorum.leading import append_control, refuses_to_lead, resign
-from ottla.quorum.member import Member
-from ottla.quorum.roles import Leader, Progress, VoterChange
+from ottla.quorum.member import RaftMember
+from ottla.quorum.roles import LeaderState, Progress, VoterChange
 from ottla.quorum.voters import ReplicaKey, Voter
 
 CAUGHT_UP_WITHIN = 3600.0
 
 
-def on_add(member: Member, now: float, token: Token, add: AddVoter) -> None:
+def on_add(member: RaftMember, now: float, token: Token, add: AddVoter) -> None:
     error, detail = _hindrance(member, now)
     if error is ErrorCode.NONE and add.key.id in member.voters.by_id:
         error = ErrorCode.DUPLICATE_VOTER
@@ -33,17 +33,21 @@ def on_add(member: Member, now: float, token: Token, add: AddVoter) -> None:
     if error is not ErrorCode.NONE:
         _reply(member, token, error, detail)
         return
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     place = add.endpoints[0]
     deadline = now + min(add.timeout, member.config.request_timeout)
     number = member.send(now, add.key.id, (place.host, place.port), AskFeatures())
     member.role.change = VoterChange(token, add, deadline, number)
 
 
-def on_features(member: Member, now: float, number: int, reply: FeaturesReply | None) -> None:
+def on_features(member: RaftMember, now: float, number: int, reply: FeaturesReply | None) -> None:
     """The voter to be said what it supports (None: it did not answer)."""
     leader = member.role
-    if not isinstance(leader, Leader) or leader.change is None or leader.change.number != number:
+    if (
+        not isinstance(leader, LeaderState)
+        or leader.change is None
+        or leader.change.number != number
+    ):
         return
     change = leader.change
     add = change.request
@@ -66,7 +70,7 @@ def on_features(member: Member, now: float, number: int, reply: FeaturesReply | 
             change.token = None
 
 
-def on_remove(member: Member, now: float, token: Token, remove: RemoveVoter) -> None:
+def on_remove(member: RaftMember, now: float, token: Token, remove: RemoveVoter) -> None:
     error, detail = _hindrance(member, now)
     listed = member.voters.by_id.get(remove.key.id)
     if error is ErrorCode.NONE and (listed is None or listed.key != remove.key):
@@ -76,13 +80,13 @@ def on_remove(member: Member, now: float, token: Token, remove: RemoveVoter) -> 
     if error is not ErrorCode.NONE:
         _reply(member, token, error, detail)
         return
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     deadline = now + member.config.request_timeout
     offset = append_control(member, [member.voters.without(remove.key.id).to_record()])
     member.role.change = VoterChange(token, remove, deadline, offset=offset)
 
 
-def on_update(member: Member, now: float, token: Token, update: UpdateVoter) -> None:
+def on_update(member: RaftMember, now: float, token: Token, update: UpdateVoter) -> None:
     error = refuses_to_lead(member, update.epoch)
     detail = None
     if error is ErrorCode.NONE:
@@ -97,12 +101,12 @@ def on_update(member: Member, now: float, token: Token, update: UpdateVoter) -> 
     _reply(member, token, error, detail)
 
 
-def _hindrance(member: Member, now: float) -> tuple[ErrorCode, str | None]:
+def _hindrance(member: RaftMember, now: float) -> tuple[ErrorCode, str | None]:
     """Why the voters cannot be changed now."""
     error = refuses_to_lead(member, member.epoch)
     if error is not ErrorCode.NONE:
         return error, "This node does not lead the quorum."
-    assert isinstance(member.role, Leader)
+    assert isinstance(member.role, LeaderState)
     if member.history.kraft_version < 1:
         return ErrorCode.UNSUPPORTED_VERSION, "The voters of this cluster are static."
     if member.role.change is not None:
@@ -113,17 +117,17 @@ def _hindrance(member: Member, now: float) -> tuple[ErrorCode, str | None]:
     return ErrorCode.NONE, None
 
 
-def _is_caught_up(leader: Leader, now: float, key: ReplicaKey) -> bool:
+def _is_caught_up(leader: LeaderState, now: float, key: ReplicaKey) -> bool:
     one: Progress | None = leader.progress.get(key)
     if one is None or one.caught_up_at is None or one.fetched_at is None:
         return False
     return one.fetched_at > now - CAUGHT_UP_WITHIN
 
 
-def tick(member: Member, now: float) -> None:
+def tick(member: RaftMember, now: float) -> None:
     """End a change that is committed, or that took too long to be waited for."""
     leader = member.role
-    if not isinstance(leader, Leader):
+    if not isinstance(leader, LeaderState):
         return
     offset = None if leader.change is None else leader.change.offset
     if offset is not None and member.high_watermark > offset:
@@ -135,8 +139,8 @@ def tick(member: Member, now: float) -> None:
         resign(member, now, for_good=False)
 
 
-def _finish(member: Member, error: ErrorCode, detail: str | None) -> None:
-    assert isinstance(member.role, Leader)
+def _finish(member: RaftMember, error: ErrorCode, detail: str | None) -> None:
+    assert isinstance(member.role, LeaderState)
     assert member.role.change is not None
     token = member.role.change.token
     member.role.change = None
@@ -144,5 +148,5 @@ def _finish(member: Member, error: ErrorCode, detail: str | None) -> None:
         _reply(member, token, error, detail)
 
 
-def _reply(member: Member, token: Token, error: ErrorCode, detail: str | None) -> None:
+def _reply(member: RaftMember, token: Token, error: ErrorCode, detail: str | None) -> None:
     member.emit(Reply(token, EpochReply(member.known(error, detail))))

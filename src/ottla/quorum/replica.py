@@ -18,7 +18,7 @@ from ottla.quorum.store import Store
 from ottla.wire.record_batch import NewRecord, build_batch, iterate_records, read_header
 
 
-class Listener(Protocol):
+class QuorumListener(Protocol):
     """Told of everything that is committed, in order, on every node."""
 
     def committed(
@@ -32,8 +32,8 @@ class Listener(Protocol):
         """On the leader itself: after all that earlier leaders committed."""
 
 
-class Replica:
-    def __init__(self, store: Store, listener: Listener) -> None:
+class QuorumReplica:
+    def __init__(self, store: Store, listener: QuorumListener) -> None:
         self.store = store
         self.listener = listener
         self.delivered = 0

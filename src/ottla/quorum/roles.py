@@ -11,13 +11,13 @@ from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voters import ReplicaKey
 
 
-class Unattached(Struct):
+class UnattachedState(Struct):
     """Knows no leader of this epoch. A voter stands at the deadline; all look for a leader."""
 
     deadline: float
 
 
-class Prospective(Struct):
+class ProspectiveState(Struct):
     """Asks whether others would vote for it, without a new epoch: a node that was cut off
     disturbs nobody when it comes back."""
 
@@ -29,7 +29,7 @@ class Prospective(Struct):
     is_lost: bool = False  # no majority is left: the deadline is that of the next try
 
 
-class Candidate(Struct):
+class CandidateState(Struct):
     """Stands in an epoch of its own."""
 
     deadline: float
@@ -47,7 +47,7 @@ class Download(Struct):
     data: bytearray = field(default_factory=bytearray)
 
 
-class Follower(Struct):
+class FollowerState(Struct):
     leader: int
     address: tuple[str, int]
     deadline: float  # without a fetch until then the leader counts as lost
@@ -85,7 +85,7 @@ class VoterChange(Struct):
     offset: int | None = None
 
 
-class Leader(Struct):
+class LeaderState(Struct):
     epoch_start: int
     granted: set[int]
     check_quorum_at: float
@@ -97,7 +97,7 @@ class Leader(Struct):
     announced: bool = False  # all of earlier epochs is committed, the listener knows
 
 
-class Resigned(Struct):
+class ResignedState(Struct):
     """Led this epoch and does no more; tells the others, best successor first."""
 
     deadline: float
@@ -106,13 +106,20 @@ class Resigned(Struct):
     for_good: bool = False
 
 
-Role = Unattached | Prospective | Candidate | Follower | Leader | Resigned
+Role = (
+    UnattachedState
+    | ProspectiveState
+    | CandidateState
+    | FollowerState
+    | LeaderState
+    | ResignedState
+)
 
 MAY_BECOME: dict[type[Role], tuple[type[Role], ...]] = {
-    Unattached: (Unattached, Prospective, Follower),
-    Prospective: (Unattached, Prospective, Candidate, Follower),
-    Candidate: (Unattached, Prospective, Follower, Leader),
-    Follower: (Unattached, Prospective, Follower),
-    Leader: (Unattached, Follower, Resigned),
-    Resigned: (Unattached, Prospective, Follower),
+    UnattachedState: (UnattachedState, ProspectiveState, FollowerState),
+    ProspectiveState: (UnattachedState, ProspectiveState, CandidateState, FollowerState),
+    CandidateState: (UnattachedState, ProspectiveState, FollowerState, LeaderState),
+    FollowerState: (UnattachedState, ProspectiveState, FollowerState),
+    LeaderState: (UnattachedState, FollowerState, ResignedState),
+    ResignedState: (UnattachedState, ProspectiveState, FollowerState),
 }

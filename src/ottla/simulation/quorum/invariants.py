@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from ottla.quorum import events
-from ottla.quorum.roles import Candidate, Leader
+from ottla.quorum.roles import CandidateState, LeaderState
 from ottla.simulation.engine.violation import Violation
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ class QuorumInvariants:
 
     def after_step(self, node: "QuorumNode") -> None:
         member = node.machine.member
-        if isinstance(member.role, Leader):
+        if isinstance(member.role, LeaderState):
             self._leads(node)
-        began = isinstance(member.role, Candidate)
+        began = isinstance(member.role, CandidateState)
         if began and member.epoch > self.isolated.get(node.id, member.epoch):
             self.violated(f"node {node.id} is alone and begins epoch {member.epoch}")
         incarnation = node.id, node.incarnation
         moved = member.high_watermark > self.watermarks.get(incarnation, member.high_watermark)
         last_epoch = member.log.epochs.epoch_for(member.high_watermark - 1)
-        if moved and isinstance(member.role, Leader) and last_epoch != member.epoch:
+        if moved and isinstance(member.role, LeaderState) and last_epoch != member.epoch:
             self.violated(f"node {node.id} commits records of epoch {last_epoch} by counting")
         if member.high_watermark < self.watermarks.get(incarnation, 0):
             self.violated(f"the high watermark of node {node.id} went back")

@@ -11,9 +11,9 @@ from ottla.quorum import events
 from ottla.quorum.batches import summarize
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.events import Effect, Event, Tick
-from ottla.quorum.machine import Machine
-from ottla.quorum.replica import Replica
-from ottla.quorum.roles import Leader
+from ottla.quorum.machine import QuorumMachine
+from ottla.quorum.replica import QuorumReplica
+from ottla.quorum.roles import LeaderState
 from ottla.quorum.snapshots import SnapshotId, build_snapshot, read_snapshot
 from ottla.quorum.store import Store
 from ottla.simulation.engine.disk import HostileDisk, HostileFile
@@ -68,7 +68,7 @@ class QuorumNode:
     @property
     def leads(self) -> bool:
         role = self.machine.member.role
-        return self.alive and isinstance(role, Leader) and role.announced
+        return self.alive and isinstance(role, LeaderState) and role.announced
 
     def start(self) -> None:
         self.alive = True
@@ -78,9 +78,9 @@ class QuorumNode:
         self._flush: events.Flush | None = None
         self.state = State(self.world, self.id)
         self.store = Store(self.disk, LOG_DIR, self.config.static_voters, SEGMENT_BYTES)
-        self.replica = Replica(self.store, self.state)
+        self.replica = QuorumReplica(self.store, self.state)
         rng = Random(self.world.rng.random())
-        self.machine = Machine(
+        self.machine = QuorumMachine(
             self.world.clock.now,
             self.config,
             rng,

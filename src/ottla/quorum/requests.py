@@ -10,14 +10,16 @@ from ottla.quorum.events import Request
 from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voters import Address, ReplicaKey, Voter
 from ottla.wire.message import Message
-from ottla.wire.messages import add_raft_voter as adding
-from ottla.wire.messages import api_versions
-from ottla.wire.messages import begin_quorum_epoch as beginning
-from ottla.wire.messages import end_quorum_epoch as ending
+from ottla.wire.messages import (
+    add_raft_voter,
+    api_versions,
+    begin_quorum_epoch,
+    end_quorum_epoch,
+    fetch_snapshot,
+    remove_raft_voter,
+    update_raft_voter,
+)
 from ottla.wire.messages import fetch as fetching
-from ottla.wire.messages import fetch_snapshot as snapshots
-from ottla.wire.messages import remove_raft_voter as removing
-from ottla.wire.messages import update_raft_voter as updating
 from ottla.wire.messages import vote as voting
 
 TOPIC = "__cluster_metadata"
@@ -32,13 +34,15 @@ class Call(NamedTuple):
 
 CALLS: dict[type[Message], Call] = {
     voting.VoteRequest: Call(2, voting.VoteResponse),
-    beginning.BeginQuorumEpochRequest: Call(1, beginning.BeginQuorumEpochResponse),
-    ending.EndQuorumEpochRequest: Call(1, ending.EndQuorumEpochResponse),
+    begin_quorum_epoch.BeginQuorumEpochRequest: Call(
+        1, begin_quorum_epoch.BeginQuorumEpochResponse
+    ),
+    end_quorum_epoch.EndQuorumEpochRequest: Call(1, end_quorum_epoch.EndQuorumEpochResponse),
     fetching.FetchRequest: Call(18, fetching.FetchResponse),
-    snapshots.FetchSnapshotRequest: Call(1, snapshots.FetchSnapshotResponse),
-    adding.AddRaftVoterRequest: Call(1, adding.AddRaftVoterResponse),
-    removing.RemoveRaftVoterRequest: Call(0, removing.RemoveRaftVoterResponse),
-    updating.UpdateRaftVoterRequest: Call(0, updating.UpdateRaftVoterResponse),
+    fetch_snapshot.FetchSnapshotRequest: Call(1, fetch_snapshot.FetchSnapshotResponse),
+    add_raft_voter.AddRaftVoterRequest: Call(1, add_raft_voter.AddRaftVoterResponse),
+    remove_raft_voter.RemoveRaftVoterRequest: Call(0, remove_raft_voter.RemoveRaftVoterResponse),
+    update_raft_voter.UpdateRaftVoterRequest: Call(0, update_raft_voter.UpdateRaftVoterResponse),
     api_versions.ApiVersionsRequest: Call(4, api_versions.ApiVersionsResponse),
 }
 """What we ask with, the newest that Kafka 4.3 knows, and how it is answered."""
@@ -53,24 +57,24 @@ def incoming(message: Any, cluster_id: str) -> Request:
     match message:
         case voting.VoteRequest():
             return _vote(message)
-        case beginning.BeginQuorumEpochRequest():
+        case begin_quorum_epoch.BeginQuorumEpochRequest():
             return _begin_epoch(message)
-        case ending.EndQuorumEpochRequest():
+        case end_quorum_epoch.EndQuorumEpochRequest():
             return _end_epoch(message)
         case fetching.FetchRequest():
             return _fetch(message)
-        case snapshots.FetchSnapshotRequest():
+        case fetch_snapshot.FetchSnapshotRequest():
             return _fetch_snapshot(message)
-        case adding.AddRaftVoterRequest():
+        case add_raft_voter.AddRaftVoterRequest():
             return events.AddVoter(
                 ReplicaKey(message.voter_id, message.voter_directory_id),
                 _addresses(message.listeners),
                 message.ack_when_committed,
                 message.timeout_ms / 1000,
             )
-        case removing.RemoveRaftVoterRequest():
+        case remove_raft_voter.RemoveRaftVoterRequest():
             return events.RemoveVoter(ReplicaKey(message.voter_id, message.voter_directory_id))
-        case updating.UpdateRaftVoterRequest():
+        case update_raft_voter.UpdateRaftVoterRequest():
             return _update_voter(message)
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"{type(message).__name__} is not the quorum's.")
 
@@ -88,16 +92,16 @@ def outgoing(request: Request, config: QuorumConfig) -> Message:
         case events.FetchSnapshot():
             return _snapshot_message(request, config)
         case events.AddVoter(key=key, endpoints=endpoints):
-            return adding.AddRaftVoterRequest(
+            return add_raft_voter.AddRaftVoterRequest(
                 cluster_id=config.cluster_id,
                 timeout_ms=int(request.timeout * 1000),
                 voter_id=key.id,
                 voter_directory_id=key.directory_id,
-                listeners=_listeners(endpoints, adding.Listener),
+                listeners=_listeners(endpoints, add_raft_voter.Listener),
                 ack_when_committed=request.ack_when_committed,
             )
         case events.RemoveVoter(key=key):
-            return removing.RemoveRaftVoterRequest(
+            return remove_raft_voter.RemoveRaftVoterRequest(
                 cluster_id=config.cluster_id,
                 voter_id=key.id,
                 voter_directory_id=key.directory_id,
@@ -159,7 +163,7 @@ def _vote_message(vote: events.Vote, config: QuorumConfig) -> Message:
     return voting.VoteRequest(cluster_id=config.cluster_id, voter_id=voter.id, topics=[topic])
 
 
-def _begin_epoch(message: beginning.BeginQuorumEpochRequest) -> events.BeginEpoch:
+def _begin_epoch(message: begin_quorum_epoch.BeginQuorumEpochRequest) -> events.BeginEpoch:
     partition = _only(message.topics)
     return events.BeginEpoch(
         partition.leader_id,
@@ -171,19 +175,19 @@ def _begin_epoch(message: beginning.BeginQuorumEpochRequest) -> events.BeginEpoc
 
 def _begin_message(begin: events.BeginEpoch, config: QuorumConfig) -> Message:
     voter = begin.voter or ReplicaKey(-1)
-    partition = beginning.RequestPartitionData(
+    partition = begin_quorum_epoch.RequestPartitionData(
         voter_directory_id=voter.directory_id, leader_id=begin.leader, leader_epoch=begin.epoch
     )
-    topic = beginning.RequestTopicData(topic_name=TOPIC, partitions=[partition])
-    return beginning.BeginQuorumEpochRequest(
+    topic = begin_quorum_epoch.RequestTopicData(topic_name=TOPIC, partitions=[partition])
+    return begin_quorum_epoch.BeginQuorumEpochRequest(
         cluster_id=config.cluster_id,
         voter_id=voter.id,
         topics=[topic],
-        leader_endpoints=_listeners(begin.endpoints, beginning.LeaderEndpoint),
+        leader_endpoints=_listeners(begin.endpoints, begin_quorum_epoch.LeaderEndpoint),
     )
 
 
-def _end_epoch(message: ending.EndQuorumEpochRequest) -> events.EndEpoch:
+def _end_epoch(message: end_quorum_epoch.EndQuorumEpochRequest) -> events.EndEpoch:
     partition = _only(message.topics)
     candidates = [
         ReplicaKey(one.candidate_id, one.candidate_directory_id)
@@ -199,17 +203,17 @@ def _end_epoch(message: ending.EndQuorumEpochRequest) -> events.EndEpoch:
 
 def _end_message(end: events.EndEpoch, config: QuorumConfig) -> Message:
     candidates = [
-        ending.ReplicaInfo(candidate_id=key.id, candidate_directory_id=key.directory_id)
+        end_quorum_epoch.ReplicaInfo(candidate_id=key.id, candidate_directory_id=key.directory_id)
         for key in end.candidates
     ]
-    partition = ending.RequestPartitionData(
+    partition = end_quorum_epoch.RequestPartitionData(
         leader_id=end.leader, leader_epoch=end.epoch, preferred_candidates=candidates
     )
-    topic = ending.RequestTopicData(topic_name=TOPIC, partitions=[partition])
-    return ending.EndQuorumEpochRequest(
+    topic = end_quorum_epoch.RequestTopicData(topic_name=TOPIC, partitions=[partition])
+    return end_quorum_epoch.EndQuorumEpochRequest(
         cluster_id=config.cluster_id,
         topics=[topic],
-        leader_endpoints=_listeners(end.endpoints, ending.LeaderEndpoint),
+        leader_endpoints=_listeners(end.endpoints, end_quorum_epoch.LeaderEndpoint),
     )
 
 
@@ -247,7 +251,7 @@ def _fetch_message(fetch: events.Fetch, config: QuorumConfig) -> Message:
     )
 
 
-def _fetch_snapshot(message: snapshots.FetchSnapshotRequest) -> events.FetchSnapshot:
+def _fetch_snapshot(message: fetch_snapshot.FetchSnapshotRequest) -> events.FetchSnapshot:
     partition = _only(message.topics, "name")
     wanted = partition.snapshot_id
     return events.FetchSnapshot(
@@ -260,23 +264,23 @@ def _fetch_snapshot(message: snapshots.FetchSnapshotRequest) -> events.FetchSnap
 
 
 def _snapshot_message(fetch: events.FetchSnapshot, config: QuorumConfig) -> Message:
-    partition = snapshots.RequestPartitionSnapshot(
+    partition = fetch_snapshot.RequestPartitionSnapshot(
         current_leader_epoch=fetch.epoch,
-        snapshot_id=snapshots.RequestSnapshotId(
+        snapshot_id=fetch_snapshot.RequestSnapshotId(
             end_offset=fetch.snapshot_id.end_offset, epoch=fetch.snapshot_id.epoch
         ),
         position=fetch.position,
         replica_directory_id=fetch.replica.directory_id,
     )
-    return snapshots.FetchSnapshotRequest(
+    return fetch_snapshot.FetchSnapshotRequest(
         cluster_id=config.cluster_id,
         replica_id=fetch.replica.id,
         max_bytes=fetch.max_bytes,
-        topics=[snapshots.RequestTopicSnapshot(name=TOPIC, partitions=[partition])],
+        topics=[fetch_snapshot.RequestTopicSnapshot(name=TOPIC, partitions=[partition])],
     )
 
 
-def _update_voter(message: updating.UpdateRaftVoterRequest) -> events.UpdateVoter:
+def _update_voter(message: update_raft_voter.UpdateRaftVoterRequest) -> events.UpdateVoter:
     feature = message.k_raft_version_feature
     voter = Voter(
         ReplicaKey(message.voter_id, message.voter_directory_id),
@@ -289,13 +293,13 @@ def _update_voter(message: updating.UpdateRaftVoterRequest) -> events.UpdateVote
 def _update_message(request: events.UpdateVoter, config: QuorumConfig) -> Message:
     voter = request.voter
     low, high = voter.kraft_versions
-    return updating.UpdateRaftVoterRequest(
+    return update_raft_voter.UpdateRaftVoterRequest(
         cluster_id=config.cluster_id,
         current_leader_epoch=request.epoch,
         voter_id=voter.key.id,
         voter_directory_id=voter.key.directory_id,
-        listeners=_listeners(voter.endpoints, updating.Listener),
-        k_raft_version_feature=updating.KRaftVersionFeature(
+        listeners=_listeners(voter.endpoints, update_raft_voter.Listener),
+        k_raft_version_feature=update_raft_voter.KRaftVersionFeature(
             min_supported_version=low, max_supported_version=high
         ),
     )

@@ -20,13 +20,15 @@ from ottla.quorum.events import (
 from ottla.quorum.requests import TOPIC
 from ottla.quorum.snapshots import SnapshotId
 from ottla.wire.message import Message
-from ottla.wire.messages import add_raft_voter as adding
-from ottla.wire.messages import begin_quorum_epoch as beginning
-from ottla.wire.messages import end_quorum_epoch as ending
+from ottla.wire.messages import (
+    add_raft_voter,
+    begin_quorum_epoch,
+    end_quorum_epoch,
+    fetch_snapshot,
+    remove_raft_voter,
+    update_raft_voter,
+)
 from ottla.wire.messages import fetch as fetching
-from ottla.wire.messages import fetch_snapshot as snapshots
-from ottla.wire.messages import remove_raft_voter as removing
-from ottla.wire.messages import update_raft_voter as updating
 from ottla.wire.messages import vote as voting
 
 KRAFT_VERSION = "kraft.version"
@@ -50,26 +52,30 @@ def reply(request: Request, response: Response) -> Message:
             topic = voting.ResponseTopicData(topic_name=TOPIC, partitions=[partition])
             return voting.VoteResponse(topics=[topic], node_endpoints=_places(known, voting))
         case events.BeginEpoch(), EpochReply(known=known):
-            begun = beginning.ResponsePartitionData(**_common(known))
-            return beginning.BeginQuorumEpochResponse(
-                topics=[beginning.ResponseTopicData(topic_name=TOPIC, partitions=[begun])],
-                node_endpoints=_places(known, beginning),
+            begun = begin_quorum_epoch.ResponsePartitionData(**_common(known))
+            return begin_quorum_epoch.BeginQuorumEpochResponse(
+                topics=[begin_quorum_epoch.ResponseTopicData(topic_name=TOPIC, partitions=[begun])],
+                node_endpoints=_places(known, begin_quorum_epoch),
             )
         case events.EndEpoch(), EpochReply(known=known):
-            ended = ending.ResponsePartitionData(**_common(known))
-            return ending.EndQuorumEpochResponse(
-                topics=[ending.ResponseTopicData(topic_name=TOPIC, partitions=[ended])],
-                node_endpoints=_places(known, ending),
+            ended = end_quorum_epoch.ResponsePartitionData(**_common(known))
+            return end_quorum_epoch.EndQuorumEpochResponse(
+                topics=[end_quorum_epoch.ResponseTopicData(topic_name=TOPIC, partitions=[ended])],
+                node_endpoints=_places(known, end_quorum_epoch),
             )
         case events.Fetch(), FetchReply():
             return _fetch_message(response)
         case events.FetchSnapshot(), SnapshotReply():
             return _snapshot_message(response)
         case events.AddVoter(), EpochReply(known=known):
-            return adding.AddRaftVoterResponse(error_code=known.error, error_message=known.detail)
+            return add_raft_voter.AddRaftVoterResponse(
+                error_code=known.error, error_message=known.detail
+            )
         case events.RemoveVoter(), EpochReply(known=known):
             code = known.error
-            return removing.RemoveRaftVoterResponse(error_code=code, error_message=known.detail)
+            return remove_raft_voter.RemoveRaftVoterResponse(
+                error_code=code, error_message=known.detail
+            )
         case events.UpdateVoter(), EpochReply(known=known):
             return _update_message(known)
     raise AssertionError((request, response))
@@ -116,24 +122,26 @@ def _snapshot_message(response: SnapshotReply) -> Message:
     known = response.known
     leader = NOBODY if known.leader is None else known.leader
     end, epoch = response.snapshot_id
-    partition = snapshots.ResponsePartitionSnapshot(
+    partition = fetch_snapshot.ResponsePartitionSnapshot(
         error_code=known.error,
-        snapshot_id=snapshots.ResponseSnapshotId(end_offset=end, epoch=epoch),
-        current_leader=snapshots.LeaderIdAndEpoch(leader_id=leader, leader_epoch=known.epoch),
+        snapshot_id=fetch_snapshot.ResponseSnapshotId(end_offset=end, epoch=epoch),
+        current_leader=fetch_snapshot.LeaderIdAndEpoch(leader_id=leader, leader_epoch=known.epoch),
         size=response.size,
         position=response.position,
         unaligned_records=response.data,
     )
-    topic = snapshots.ResponseTopicSnapshot(name=TOPIC, partitions=[partition])
-    return snapshots.FetchSnapshotResponse(topics=[topic], node_endpoints=_places(known, snapshots))
+    topic = fetch_snapshot.ResponseTopicSnapshot(name=TOPIC, partitions=[partition])
+    return fetch_snapshot.FetchSnapshotResponse(
+        topics=[topic], node_endpoints=_places(known, fetch_snapshot)
+    )
 
 
 def _update_message(known: Known) -> Message:
     host, port = known.address or ("", 0)
     leader = NOBODY if known.leader is None else known.leader
-    return updating.UpdateRaftVoterResponse(
+    return update_raft_voter.UpdateRaftVoterResponse(
         error_code=known.error,
-        current_leader=updating.CurrentLeader(
+        current_leader=update_raft_voter.CurrentLeader(
             leader_id=leader, leader_epoch=known.epoch, host=host, port=port
         ),
     )

@@ -292,7 +292,7 @@ class TransactionVerification:
         for topic in self._request.topic_data:
             for data in topic.partition_data:
                 try:
-                    leader = partitions.leader_of(
+                    leader = partitions.find_leader(
                         topic.name, topic.topic_id, data.index, self._version
                     )
                     header = read_header(data.records or b"")

@@ -126,7 +126,7 @@ class Partitions:
             raise self._absent(self.image.topics_by_name.get(topic), topic, partition)
         return found
 
-    def leader_of(self, name: str, topic_id: Uuid, partition: int, version: int) -> Leader:
+    def find_leader(self, name: str, topic_id: Uuid, partition: int, version: int) -> Leader:
         """As a Produce or Fetch request of this version names it."""
         if version >= TOPIC_IDS_SINCE:
             return self.leader_by_id(topic_id, partition)

@@ -30,7 +30,7 @@ from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.coordinator import GroupCoordinator
-from ottla.ids import TopicPartition
+from ottla.ids import TopicPartition, Uuid
 from ottla.ports.clock import Clock
 from ottla.ports.network import LinkLost
 from ottla.replication.coordinator_log import CoordinatorLog
@@ -215,6 +215,10 @@ class SimulatedBroker:
         if partition.broker_id != self.node_id or not self.alive:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition.leader
+
+    def find_leader(self, topic: str, topic_id: Uuid, index: int, version: int) -> Leader:
+        """Here topics go by their names in every version."""
+        return self.leader(topic, index)
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         return self.world.partitions[partition].broker_id

@@ -261,7 +261,7 @@ class FetchOperation:
         partitions = self.services.partitions
         source: Leader | ReadableFollower
         try:
-            source = partitions.leader_of(name, topic_id, partition, self.version)
+            source = partitions.find_leader(name, topic_id, partition, self.version)
         except KafkaError:
             standby = partitions.standby(name, topic_id, partition)
             if standby is None or self.replica >= 0 or self.version < FIRST_WITH_RACKS:

@@ -96,8 +96,8 @@ def serve(
 
 
 def long_checks(request: ProduceRequest, version: int, services: "RecordServices") -> LongChecks:
-    leader_of, now_ms = services.partitions.leader_of, services.cluster.clock.wall_ms()
-    return LongChecks(request, lambda place: leader_of(*place, version), now_ms)
+    find_leader, now_ms = services.partitions.find_leader, services.cluster.clock.wall_ms()
+    return LongChecks(request, lambda place: find_leader(*place, version), now_ms)
 
 
 def must_ask(
@@ -228,7 +228,7 @@ class ProduceOperation:
     def _leader(self, topic: TopicProduceData, data: PartitionProduceData) -> Leader:
         partitions = self.services.partitions
         try:
-            return partitions.leader_of(topic.name, topic.topic_id, data.index, self.version)
+            return partitions.find_leader(topic.name, topic.topic_id, data.index, self.version)
         except KafkaError as error:
             if error.code not in _UNKNOWN:  # what is wrong with the request itself comes first
                 self._check_batch(data)

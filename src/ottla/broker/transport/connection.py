@@ -234,12 +234,12 @@ class Connection(asyncio.BufferedProtocol):
         """Nothing is taken up or read for so long; what is on its way goes out (KIP-219)."""
         if self._transport is None:
             return
-        loop = asyncio.get_running_loop()
+        until = self._unread.now() + seconds
         if self._unmuting is not None:
-            if self._unmuting.when() >= loop.time() + seconds:
+            if self._unmuting.when() >= until:
                 return
             self._unmuting.cancel()
-        self._unmuting = loop.call_later(seconds, self._unmute)
+        self._unmuting = asyncio.get_running_loop().call_at(until, self._unmute)
         self._read_or_pause()
 
     def _unmute(self) -> None:

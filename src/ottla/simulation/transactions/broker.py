@@ -96,8 +96,32 @@ class SimulatedView(ClusterView, frozen=True, eq=False, kw_only=True):
         return []
 
 
-class Failing(Background):
-    """A fault of ours ends the run."""
+class SimulatedPartitions:
+    """Those of the world, as far as this broker leads them; topics have no ids in it."""
+
+    def __init__(self, broker: "SimulatedBroker") -> None:
+        self._broker = broker
+
+    def leader(self, topic: str, index: int) -> Leader:
+        broker = self._broker
+        partition = broker.world.partitions[TopicPartition(topic, index)]
+        if partition.broker_id != broker.node_id or not broker.alive:
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition.leader
+
+    def find_leader(self, topic: str, topic_id: Uuid, index: int, version: int) -> Leader:
+        return self.leader(topic, index)
+
+
+class SimulatedBackground(Background):
+    """Tasks end with their broker; a fault of ours ends the run."""
+
+    def __init__(self, broker: "SimulatedBroker") -> None:
+        super().__init__()
+        self._broker = broker
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._broker.spawn(work)
 
     def unexpected(self, doing: str, error: Exception) -> KafkaError:
         raise error
@@ -130,7 +154,7 @@ class SimulatedBroker:
     def _make_services(self) -> tuple[RecordServices, TransactionServices]:
         """As a node would make them, of this world's parts."""
         peers: Any = self
-        partitions: Any = self
+        partitions: Any = SimulatedPartitions(self)
         durability: Any = SimpleNamespace(ask=never_due)
         absent: Any = None
         verifier = TransactionVerifier(self.transactions, self.node_id, self.leader_of, peers)
@@ -144,7 +168,7 @@ class SimulatedBroker:
             settings_in_force=settings,
             leaders=self,
         )
-        background = Failing()
+        background = SimulatedBackground(self)
         records = RecordServices(
             cluster=view,
             partitions=partitions,
@@ -209,16 +233,6 @@ class SimulatedBroker:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def leader(self, topic: str, index: int) -> Leader:
-        partition = self.world.partitions[TopicPartition(topic, index)]
-        if partition.broker_id != self.node_id or not self.alive:
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return partition.leader
-
-    def find_leader(self, topic: str, topic_id: Uuid, index: int, version: int) -> Leader:
-        """Here topics go by their names in every version."""
-        return self.leader(topic, index)
 
     def leader_of(self, partition: TopicPartition) -> int | None:
         return self.world.partitions[partition].broker_id

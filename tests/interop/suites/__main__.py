@@ -1,4 +1,5 @@
-"""`python -m interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]`."""
+"""`python -m interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]
+[--at-once N]`."""
 
 import argparse
 import contextlib
@@ -43,6 +44,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--source", type=lambda text: Path(text).resolve())
     parser.add_argument("--nodes", type=int, help="more than the suite wants of itself")
     parser.add_argument("--only", nargs="+", default=(), help="tests, as the suite's runner names")
+    parser.add_argument("--at-once", type=int, default=1, help="librdkafka's tests side by side")
     return parser.parse_args()
 
 
@@ -60,7 +62,13 @@ def run(arguments: argparse.Namespace, suite: Suite, source: Path, kind: Kind) -
     with brokers(suite, kind, work, arguments.nodes) as bootstrap:
         python = interpreter(name, suite.packages)
         place = Place(
-            bootstrap=bootstrap, kind=kind, source=source, work=work, python=python, only=only
+            bootstrap=bootstrap,
+            kind=kind,
+            source=source,
+            work=work,
+            python=python,
+            only=only,
+            at_once=arguments.at_once,
         )
         command = suite.command(place)
         log = work / "log"

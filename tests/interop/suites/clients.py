@@ -98,20 +98,24 @@ def librdkafka(place: Place) -> Command:
     its own, so that one that hangs or crashes takes no other with it; tests that start a mock
     broker of librdkafka's (`-L`) say nothing about ours."""
     runner = next(place.source.glob("**/tests/test-runner"))
-    script = (
-        'for file in $TESTS_CHOSEN; do name=${file%.*}; : > "$REPORTS/$name"; '
-        'TESTS=${name%%-*} TEST_REPORT="$REPORTS/$name" '
-        'timeout "$SECONDS_MAX" "$RUNNER" -p1 -L; done'
+    one = (
+        'name=${1%.*}; : > "$REPORTS/$name"; TESTS=${name%%-*} TEST_REPORT="$REPORTS/$name" '
+        'timeout "$SECONDS_MAX" "$RUNNER" -p1 -L > "$LOGS/$name" 2>&1'
     )
-    reports = place.work / REPORT
+    script = f"ls $TESTS_CHOSEN | xargs -P {place.at_once} -n 1 bash -c '{one}' one"
+    reports, logs = place.work / REPORT, place.work / "logs"
     reports.mkdir()
+    logs.mkdir()
     configuration = place.work / "test.conf"
-    configuration.write_text(f"bootstrap.servers={place.bootstrap}\n")
+    configuration.write_text(
+        f"bootstrap.servers={place.bootstrap}\ntest.timeout.multiplier={1 + place.at_once}\n"
+    )
     return Command(
         arguments=["bash", "-c", f"cd {place.source / 'tests'} && {script}"],
         environment={
             "RUNNER": str(runner),
             "REPORTS": str(reports),
+            "LOGS": str(logs),
             "RDKAFKA_TEST_CONF": str(configuration),
             "TESTS_CHOSEN": " ".join(f"{start}*.c*" for start in place.only or ("0",)),
             "SECONDS_MAX": "450",

@@ -20,6 +20,8 @@ class Place:
     """The interpreter that has the suite's packages."""
     only: tuple[str, ...] = ()
     """Tests to choose, in the words of the suite's runner; none: all."""
+    at_once: int = 1
+    """Tests that may run side by side, where the suite allows it: most of them wait."""
 
 
 @dataclass(frozen=True, kw_only=True)

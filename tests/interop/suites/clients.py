@@ -118,7 +118,7 @@ def librdkafka(place: Place) -> Command:
             "LOGS": str(logs),
             "RDKAFKA_TEST_CONF": str(configuration),
             "TESTS_CHOSEN": " ".join(f"{start}*.c*" for start in place.only or ("0",)),
-            "SECONDS_MAX": "450",
+            "SECONDS_MAX": "900",
             "TEST_KAFKA_VERSION": "4.3.1",
             "TEST_CONSUMER_GROUP_PROTOCOL": "consumer",
             "KAFKA_PATH": str(STAND_INS / "kafka"),

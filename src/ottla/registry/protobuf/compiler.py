@@ -21,8 +21,8 @@ from ottla.registry.protobuf.parsing import NotProtobuf
 from ottla.registry.protobuf.schema import read_file
 from ottla.registry.protobuf.text import text_of
 
-TIMEOUT_S = 10.0
-CPU_S = 5
+TIMEOUT_S = 6.0
+CPU_S = 4
 MEMORY_BYTES = 1024**3
 _AT_ONCE = 2
 _KEPT = 256

@@ -8,7 +8,6 @@ import hashlib
 import re
 from base64 import b64decode
 from enum import StrEnum
-from uuid import UUID
 
 import msgspec
 from msgspec import Struct
@@ -248,7 +247,9 @@ def digest_of(
 
 
 def guid_of(digest: bytes) -> str:
-    return str(UUID(bytes=digest))
+    """The digest, written as a UUID."""
+    text = digest.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def merged_metadata(older: Metadata | None, newer: Metadata | None) -> Metadata | None:

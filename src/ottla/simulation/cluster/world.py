@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import mkdtemp
@@ -27,6 +28,7 @@ from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
+from ottla.replication.partitions import Replica
 from ottla.simulation.cluster import copiers, copies, recreated_topic
 from ottla.simulation.cluster.clients import Client, Cluster, Consumer, Means, Producer
 from ottla.simulation.cluster.copiers import Copier
@@ -110,7 +112,6 @@ class ClusterWorld:
         self.loop = HostLoop(  # type: ignore[abstract]  # it has what nodes use
             Random(seed + 1), self._task_failed
         )
-        self.loop.after_step = self._look
         self.synced = Synced()
         self.invariants = ClusterInvariants(self)
         self.recreated = RecreatedTopicInvariants(self)
@@ -126,7 +127,6 @@ class ClusterWorld:
         self.client_process = Process(Host(CLIENTS))
         self.calm = False
         self.faults = Faults(self)
-        self._violation: Violation | None = None
         self._dead_nodes: list[Node] = []
 
     def _member(self, node_id: int, nodes: int, drawn: dict[str, str]) -> Member:
@@ -187,8 +187,8 @@ class ClusterWorld:
 
     def _until(self, moment: float) -> None:
         self.loop.run_until(moment)
-        if self._violation is not None:
-            raise self._violation
+        if self.loop.failure is not None:
+            raise self.loop.failure
 
     def _read_all(self, consumer: Consumer) -> None:
         bases = self.invariants.acknowledged[consumer.where]
@@ -276,6 +276,7 @@ class ClusterWorld:
             sync=self.synced.sync_of(member.host),
             intervals=LESS_OFTEN,
         )
+        member.process.after_step = partial(self._look, member, node)
         self.invariants.restarted(member.id)
         self._spawn(member.process, self._start(member, node))
 
@@ -349,7 +350,7 @@ class ClusterWorld:
         def ended(task: Any) -> None:
             error = None if task.cancelled() else task.exception()
             if isinstance(error, Violation):
-                self._violation = self._violation or error
+                self.loop.failure = self.loop.failure or error
             elif error is not None:
                 self._task_failed({"message": "a task ended", "exception": error})
 
@@ -360,17 +361,14 @@ class ClusterWorld:
 
     # --- after every step
 
-    def _look(self, process: Process) -> None:
-        """Only at the node whose step it was: no other can have changed."""
-        if self._violation is not None:
-            raise self._violation
+    def _look(self, member: Member, node: Node) -> None:
+        """Nothing is to be seen before the node has partitions."""
+        if "partitions" in node.__dict__:
+            member.process.after_step = partial(self._look_at, member, node.partitions._by_name)
+
+    def _look_at(self, member: Member, tables: dict[str, dict[int, Replica]]) -> None:
         if self.loop.steps > STEPS_MAX:
             self.violated(f"after {STEPS_MAX} steps somebody is still busy")
-        member = self.members.get(process.host.id)
-        node = None if member is None else member.node
-        if member is None or node is None or "partitions" not in node.__dict__:
-            return
-        tables = node.partitions._by_name
         try:
             if TOPIC in tables:
                 self.invariants.look_at(member.id, tables[TOPIC])
@@ -384,11 +382,11 @@ class ClusterWorld:
     def _task_failed(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, Violation):
-            self._violation = self._violation or error
+            self.loop.failure = self.loop.failure or error
         elif error is not None:
             what = f"{context.get('message')}: {error!r}"
-            self._violation = self._violation or Violation(self.explain(what))
-            self._violation.__cause__ = error
+            self.loop.failure = self.loop.failure or Violation(self.explain(what))
+            self.loop.failure.__cause__ = error
 
     # --- the story
 
@@ -396,8 +394,8 @@ class ClusterWorld:
         self.story.append(f"{self.loop.now:9.3f}  {line}")
 
     def violated(self, what: str) -> NoReturn:
-        self._violation = self._violation or Violation(self.explain(what))
-        raise self._violation
+        self.loop.failure = self.loop.failure or Violation(self.explain(what))
+        raise self.loop.failure
 
     def explain(self, what: str) -> str:
         told = "\n".join(self.story[-STORY_LINES:])

@@ -4,6 +4,7 @@ A process is a node from its start to its end. Everything that the event loop do
 context of one; a killed one is simply never called again, as nobody notices its own SIGKILL.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -31,6 +32,8 @@ class Process:
     held: list[object] = field(default_factory=list)
     paused: bool = False
     """As by SIGSTOP: its kernel goes on to accept and acknowledge, nothing of it runs."""
+    after_step: Callable[[], None] | None = None
+    """Called after each of its steps: no other process can have changed."""
 
 
 ENVIRONMENT = Process(Host(-1))

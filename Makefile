@@ -1,6 +1,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
+MINUTES ?= 27
+AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log \
 	membership metadata node ports quorum replication share transactions wire)
@@ -35,19 +37,23 @@ java: # Spark's only need besides Python, installed where the package manager ma
 check: install lint ## Lint, and what runs inside one process: a minute and a half
 	$(BIN)/python -m pytest $(IN_PROCESS) -m "not long and not java" -n 2 --dist loadfile $(ARGS)
 
-test: install lint ## Run every check and the tests
+test: install lint ## Run every check and the tests; MINUTES=60 where the machine is slow
 	# A thousand simulated clusters have both cores first. Tests of real processes wait more than they
 	# compute: three at a time, and the other simulations, which only compute, get what they leave of the
-	# cores. What fails beside others is tried once more, and named.
-	@outcome=0; set -x; \
-	$(BIN)/python -m pytest tests/simulation/test_cluster.py -m "not long" --durations=1 $(ARGS) || outcome=1; \
+	# cores. What fails beside others is tried once more; what passed only then is a defect, named at the
+	# end. All of it has an end: who is stuck shows its stacks, and a worker that died is not replaced
+	# (xdist would wait for ever, by files).
+	@outcome=0; rm -f .defects; left() { local s=$$(( $(MINUTES) * 60 - SECONDS )); echo $$(( s > 1 ? s : 1 )); }; set -x; \
+	$(BIN)/python -m pytest tests/simulation/test_cluster.py -m "not long" --durations=1 \
+		--session-timeout $$(left) $(ARGS) || outcome=1; \
 	setsid nice -n 19 $(BIN)/python -m pytest tests/simulation --ignore=tests/simulation/test_cluster.py \
-		-m "not long" --durations=3 $(ARGS) >.simulation.log 2>&1 & \
+		-m "not long" --durations=3 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
 	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" \
-		-n 3 --dist loadfile -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
-	$(BIN)/python -m pytest tests/pipelines -m "not long" -rfER --reruns 1 --reruns-delay 2 $(ARGS) || outcome=1; \
-	wait $$simulation || outcome=1; cat .simulation.log; exit $$outcome
+		-n 3 --dist loadfile --max-worker-restart 0 --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
+	$(BIN)/python -m pytest tests/pipelines -m "not long" --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
+	wait $$simulation || outcome=1; set +x; cat .simulation.log; \
+	[ ! -s .defects ] || { echo "Defects: passed only at a second try"; cat .defects; }; exit $$outcome
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
 	$(BIN)/python -m pytest tests/pipelines $(ARGS)

@@ -55,7 +55,7 @@ class ClusterInvariants:
         self.truncations = 0
         self.acknowledged: defaultdict[TopicPartition, dict[int, Acknowledged]] = defaultdict(dict)
         self._copies: dict[int, dict[TopicPartition, Copy]] = defaultdict(dict)
-        self._watched: dict[int, list[tuple[Copy, Replica]]] = {}
+        self._watched: dict[int, list[tuple[Copy, PartitionLog, Replica]]] = {}
         self._chains: dict[tuple[TopicPartition, int, int], int] = {}
         self._read: dict[tuple[TopicPartition, int], bytes] = {}
         self._end_seen: dict[TopicPartition, int] = {}
@@ -71,8 +71,7 @@ class ClusterInvariants:
         watched = self._watched.get(node_id)
         if watched is None or len(watched) != len(table):
             watched = self._watched[node_id] = self._watch(node_id, table)
-        for copy, replica in watched:
-            log = copy.log
+        for copy, log, replica in watched:
             if (
                 copy.end != log.log_end_offset
                 or copy.high_watermark != log.high_watermark
@@ -80,13 +79,16 @@ class ClusterInvariants:
             ):
                 self._look(node_id, copy, replica)
 
-    def _watch(self, node_id: int, table: dict[int, Replica]) -> list[tuple[Copy, Replica]]:
+    def _watch(
+        self, node_id: int, table: dict[int, Replica]
+    ) -> list[tuple[Copy, PartitionLog, Replica]]:
         copies = self._copies[node_id]
         for replica in table.values():
             copy = copies.get(replica.topic_partition)
             if copy is None or copy.log is not replica.log:
                 copies[replica.topic_partition] = Copy(replica.log)
-        return [(copies[replica.topic_partition], replica) for replica in table.values()]
+        watched = [(copies[replica.topic_partition], replica) for replica in table.values()]
+        return [(copy, copy.log, replica) for copy, replica in watched]
 
     def _look(self, node_id: int, copy: Copy, replica: Replica) -> None:
         log, where = replica.log, replica.topic_partition

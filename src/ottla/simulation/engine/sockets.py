@@ -218,13 +218,11 @@ class Wire(asyncio.Transport):
         if not isinstance(protocol, asyncio.BufferedProtocol):
             protocol.data_received(data)
             return
-        position = 0
-        while position < len(data):
-            room = protocol.get_buffer(len(data) - position)
-            taken = min(len(memoryview(room)), len(data) - position)
-            room[:taken] = data[position : position + taken]  # type: ignore[index]
-            protocol.buffer_updated(taken)
-            position += taken
+        while data:
+            room = protocol.get_buffer(len(data))
+            part, data = data[: len(room)], data[len(room) :]  # type: ignore[arg-type]
+            room[: len(part)] = part  # type: ignore[index]
+            protocol.buffer_updated(len(part))
 
     def broken_later(self) -> None:
         """Reset by the other side's kernel, as soon as that word gets here."""

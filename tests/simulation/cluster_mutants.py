@@ -15,7 +15,7 @@ from ottla.log.epoch_table import EpochStart
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
 from ottla.metadata.image import PartitionRegistration, Topic
-from ottla.node.node import Node
+from ottla.node.broker_role import BrokerRole
 from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
 from ottla.quorum.member import RaftMember
@@ -74,7 +74,7 @@ def nobody_says_which_epoch_is_meant(patch: pytest.MonkeyPatch) -> None:
 def who_lost_its_tail_may_still_lead(patch: pytest.MonkeyPatch) -> None:
     """5, KIP-966: a broker that comes back from a crash stays eligible."""
     patch.setattr(registration, "lost_unflushed", lambda *_: [])
-    patch.setattr(Node, "_previous_epoch", lambda self: 0)
+    patch.setattr(BrokerRole, "_previous_epoch", lambda self: 0)
 
 
 def a_new_leader_tells_its_own_high_watermark(patch: pytest.MonkeyPatch) -> None:
@@ -85,10 +85,10 @@ def a_new_leader_tells_its_own_high_watermark(patch: pytest.MonkeyPatch) -> None
 def a_node_leads_by_what_it_knew_in_its_last_life(patch: pytest.MonkeyPatch) -> None:
     """11: elected is not caught up; having lost its tail, it has its followers cut theirs."""
 
-    async def at_once(self: Node) -> None:
+    async def at_once(self: BrokerRole) -> None:
         pass
 
-    patch.setattr(Node, "_know_of_own_registration", at_once)
+    patch.setattr(BrokerRole, "_know_of_own_registration", at_once)
 
 
 def a_controller_decides_before_it_has_caught_up(patch: pytest.MonkeyPatch) -> None:

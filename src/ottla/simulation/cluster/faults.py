@@ -186,7 +186,7 @@ class Faults:
             replica.leader is not None
             and replica.topic_partition.topic == "story"
             and where in (None, replica.topic_partition)
-            for replica in getattr(member.node, "partitions", ())
+            for replica in member.replicas()
         )
 
     def _kill_leader(self) -> None:
@@ -214,13 +214,13 @@ class Faults:
     def is_whole(self, member: "Member") -> bool:
         """In sync since it started: it has all that was acknowledged, whatever was lost before."""
         newest = self.newest_image()
-        if newest is None or "story" not in newest.topics_by_name or member.node is None:
+        broker = member.broker
+        if newest is None or "story" not in newest.topics_by_name or broker is None:
             return False
-        known, own = newest.brokers.get(member.id), getattr(member.node, "registration", None)
+        known = newest.brokers.get(member.id)
         whole = (
             known is not None
-            and own is not None
-            and known.epoch == own.epoch
+            and known.epoch == broker.registration.epoch
             and all(
                 member.id in partition.isr
                 for topic in newest.topics_by_name.values()

@@ -235,8 +235,8 @@ class TargetedFaults:
     @staticmethod
     def _replicas(member: "Member") -> "Iterable[Replica]":
         """Those of the topic; none while the node starts."""
-        partitions = getattr(member.node, "partitions", None)
-        return () if partitions is None else partitions._by_name.get(TOPIC, {}).values()
+        broker = member.broker
+        return () if broker is None else broker.partitions._by_name.get(TOPIC, {}).values()
 
     def _led_by(self, leader: "Member") -> TopicPartition:
         index = next(i for i, state in self._states().items() if state.leader == leader.id)

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import shutil
 from collections import defaultdict
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
@@ -26,6 +26,7 @@ from ottla.config import Settings
 from ottla.errors import KafkaError
 from ottla.ids import TopicPartition
 from ottla.log.partition_log import PartitionLog
+from ottla.node.broker_role import BrokerRole
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
 from ottla.replication.partitions import Replica
@@ -100,6 +101,14 @@ class Member:
         self.process = Process(self.host, alive=False)
         self.node: Node | None = None
         self.lost_something = False  # in this process or the one before it, until it is in sync
+
+    @property
+    def broker(self) -> BrokerRole | None:
+        """Not while it is dead, nor before it has formatted its directories."""
+        return None if self.node is None else self.node.broker
+
+    def replicas(self) -> Iterable[Replica]:
+        return () if self.broker is None else self.broker.partitions
 
 
 class ClusterWorld:
@@ -200,7 +209,7 @@ class ClusterWorld:
         every step."""
         found: defaultdict[TopicPartition, list[PartitionLog]] = defaultdict(list)
         for member in self.members.values():
-            for replica in member.node.partitions if member.node is not None else ():
+            for replica in member.replicas():
                 found[replica.topic_partition].append(replica.log)
         for where, logs in found.items():
             end = min(log.log_end_offset for log in logs)
@@ -363,8 +372,9 @@ class ClusterWorld:
 
     def _look(self, member: Member, node: Node) -> None:
         """Nothing is to be seen before the node has partitions."""
-        if "partitions" in node.__dict__:
-            member.process.after_step = partial(self._look_at, member, node.partitions._by_name)
+        if node.broker is not None:
+            tables = node.broker.partitions._by_name
+            member.process.after_step = partial(self._look_at, member, tables)
 
     def _look_at(self, member: Member, tables: dict[str, dict[int, Replica]]) -> None:
         if self.loop.steps > STEPS_MAX:

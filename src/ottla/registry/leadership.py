@@ -129,6 +129,7 @@ class Leadership:
         if self._mine:
             await self._begin()
         else:
+            self._topic.follow()
             self._leader = leader.url
             await self._tell()
 

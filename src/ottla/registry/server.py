@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from ottla.client.connection import Connection, read_connection
 from ottla.client.properties import Property
@@ -30,11 +31,15 @@ class Running:
 
 
 def connection_of(settings: Settings) -> Connection:
+    """Confluent's registry writes the protocol before each address."""
     said = [Property(one.name, one.value, one.origin) for one in settings.client]
-    bootstrap = settings["kafkastore.bootstrap.servers"]
-    if bootstrap:  # Confluent's registry writes the protocol before each of them
-        bootstrap = ",".join(one.partition("://")[2] or one for one in bootstrap.split(","))
-    return read_connection(bootstrap, options=said)
+    places = (settings["kafkastore.bootstrap.servers"] or "").split(",")
+    for place in places:
+        protocol = place.partition("://")[0] if "://" in place else "PLAINTEXT"
+        if protocol != "PLAINTEXT":
+            said.append(Property("security.protocol", protocol, "kafkastore.bootstrap.servers"))
+    bootstrap = ",".join(one.partition("://")[2] or one for one in places)
+    return read_connection(bootstrap or None, options=said)
 
 
 @contextlib.asynccontextmanager
@@ -95,6 +100,11 @@ def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
 async def serve_until_stopped(settings: Settings, say: Callable[[str], None]) -> None:
     """SIGTERM and SIGINT stop it."""
     stop = asyncio.Event()
@@ -108,4 +118,7 @@ async def serve_until_stopped(settings: Settings, say: Callable[[str], None]) ->
             f"Schema registry at {', '.join(registry.urls)}, "
             f"kept in topic {topic} at {connection.bootstrap}."
         )
+        for url in registry.urls:
+            if not _is_loopback(url):
+                _log.warning("%s is open to whoever reaches it: no TLS, no authentication", url)
         await stop.wait()

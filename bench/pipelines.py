@@ -38,6 +38,7 @@ from ottla.pipelines.lifecycle.progress import Listener, Recorder
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic, topic_names, wanted
 from ottla.pipelines.runtime import sessions
+from ottla.pipelines.runtime.settings import SparkSettings
 from ottla.testing.node import Node
 
 JOBS = ("filter", "count", "join", "window")
@@ -201,7 +202,7 @@ class Batches(Listener):
 
 def run_ottla(job: str, topics: Topics, system: str, count: int, *, warm_up: bool) -> Measure:
     """Ottla's own run of the job; `system` "spark" is the same in plain micro-batches."""
-    spark = sessions.session(sessions.SparkSettings(name="bench", parallelism=PARTITIONS))
+    spark = sessions.session(SparkSettings(name="bench", parallelism=PARTITIONS))
     definition = application(job, topics, system).definition()
     plan = make_plan(definition)
     create(definition, wanted(plan, describe(definition), 1))

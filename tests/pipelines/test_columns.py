@@ -11,6 +11,7 @@ from pyspark.sql.functions import col
 from ottla.pipelines import App, DefinitionError, json
 from ottla.pipelines.api.columns import sql_of
 from ottla.pipelines.runtime import sessions
+from ottla.pipelines.runtime.settings import SparkSettings
 
 NOTHING: Any = None  # Spark compares with it, though its types do not say so
 
@@ -54,7 +55,7 @@ def frame() -> Any:
         (None, None, None, {}, [0], None),
     ]
     schema = "n INT, text STRING, s STRUCT<f: INT>, m MAP<STRING, INT>, xs ARRAY<INT>, `a b` INT"
-    session = sessions.session(sessions.SparkSettings(name="ottla tests", parallelism=1))
+    session = sessions.session(SparkSettings(name="ottla tests", parallelism=1))
     return session.createDataFrame(rows, schema)
 
 

@@ -10,9 +10,9 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.lifecycle.state import Generations
-from ottla.pipelines.runtime import jars, sessions
+from ottla.pipelines.runtime import jars, sessions, settings
 from ottla.pipelines.runtime.java import find_java
-from ottla.pipelines.runtime.sessions import SparkSettings, configuration
+from ottla.pipelines.runtime.settings import SparkSettings, configuration
 from ottla.pipelines.runtime.storage import LocalStorage
 
 
@@ -76,8 +76,8 @@ def test_a_cached_jar_whose_bytes_changed_is_fetched_again(
 
 
 def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "connector_jars", lambda: (Path("/a.jar"),))
-    monkeypatch.setattr(sessions, "compiled_jar", lambda: Path("/ours.jar"))
+    monkeypatch.setattr(settings, "connector_jars", lambda: (Path("/a.jar"),))
+    monkeypatch.setattr(settings, "compiled_jar", lambda: Path("/ours.jar"))
     chosen = configuration(SparkSettings(parallelism=3, master="spark://host:7077"))
     assert chosen["spark.sql.shuffle.partitions"] == "3"
     assert chosen["spark.sql.adaptive.enabled"] == "false"

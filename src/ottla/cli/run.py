@@ -61,7 +61,7 @@ def run(
     from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.lifecycle.handle import Running
     from ottla.pipelines.lifecycle.running import Runner
-    from ottla.pipelines.runtime.sessions import LOCAL_MASTER
+    from ottla.pipelines.runtime.settings import LOCAL_MASTER
 
     options = RunOptions(
         master=master or LOCAL_MASTER,

@@ -243,7 +243,8 @@ class Driver:
 
     def _spark(self) -> "Starter":
         from ottla.pipelines.engine.queries import Starter
-        from ottla.pipelines.runtime.sessions import SparkSettings, session
+        from ottla.pipelines.runtime.sessions import session
+        from ottla.pipelines.runtime.settings import SparkSettings
 
         if self._starter is None:
             spark = session(SparkSettings(name="ottla tests", parallelism=1))

@@ -33,7 +33,8 @@ def read(
     is all there is. Records that do not decode are left out.
     """
     from ottla.pipelines.engine.build import Builder
-    from ottla.pipelines.runtime.sessions import LOCAL_MASTER, SparkSettings, session
+    from ottla.pipelines.runtime.sessions import session
+    from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
 
     app = App("ottla-read", bootstrap=bootstrap, client=client)
     source = app.stream(topic, value=value, key=key).node

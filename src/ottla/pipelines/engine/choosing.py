@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.runtime import sessions
+from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,16 +29,16 @@ def start_spark(application: Application, options: RunOptions | None = None) -> 
     return sessions.session(settings_for(application, options or _prepared))
 
 
-def settings_for(application: Application, options: RunOptions | None) -> sessions.SparkSettings:
+def settings_for(application: Application, options: RunOptions | None) -> SparkSettings:
     if options is None:  # a script or a notebook that asks for .df
-        return sessions.SparkSettings(
+        return SparkSettings(
             name=application.name,
-            master=os.environ.get("OTTLA_MASTER") or sessions.LOCAL_MASTER,
+            master=os.environ.get("OTTLA_MASTER") or LOCAL_MASTER,
             parallelism=application.parallelism,
             memory=application.memory,
             extra=application.conf,
         )
-    return sessions.SparkSettings(
+    return SparkSettings(
         name=application.name,
         master=options.master,
         parallelism=application.parallelism,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ottla.pipelines.runtime.sessions import LOCAL_MASTER
+from ottla.pipelines.runtime.settings import LOCAL_MASTER
 from ottla.pipelines.runtime.storage import state_folder
 
 

@@ -17,7 +17,7 @@ from ottla.pipelines.engine.separating import Separator
 from ottla.pipelines.engine.sinks import at_least_once, exactly_once, make_topics, records
 from ottla.pipelines.planning.plan import Plan
 from ottla.pipelines.planning.stages import Stage, separating
-from ottla.pipelines.runtime.sessions import ship_modules
+from ottla.pipelines.runtime.shipping import ship_modules
 from ottla.pipelines.runtime.storage import HadoopPath
 from ottla.pipelines.runtime.where import DefinitionError
 

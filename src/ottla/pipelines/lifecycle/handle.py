@@ -17,7 +17,7 @@ from ottla.pipelines.lifecycle.running import Runner
 from ottla.pipelines.lifecycle.status import Status
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime import sessions
-from ottla.pipelines.runtime.sessions import LOCAL_MASTER
+from ottla.pipelines.runtime.settings import LOCAL_MASTER
 
 LOOK_S = 0.2
 STOP_S = 60.0

@@ -26,7 +26,7 @@ from ottla.pipelines.lifecycle.watching import Watcher
 from ottla.pipelines.planning.plan import Plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
-from ottla.pipelines.runtime import sessions
+from ottla.pipelines.runtime import archive
 from ottla.pipelines.runtime.failures import cause
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Phases:
             while not self._stopping.is_set():
                 if self.options.archive and time.monotonic() > settled:
                     settled = float("inf")
-                    sessions.make_archive_in_background()
+                    archive.make_in_background()
                 for stage in self.plan.stages:
                     self._mend(starter, stage)
                 self.status.latencies_ms = watcher.latencies_ms()

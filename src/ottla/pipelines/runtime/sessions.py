@@ -1,7 +1,6 @@
-"""The only place that makes a SparkSession, and the archive that halves its start.
+"""The only place that makes a SparkSession. What is set in it is `settings`' affair.
 
-Spark's own output goes to a file, so that the terminal belongs to the application. Everything a
-query relies on (state store, checkpoint format, fixed partitioning) is set here, once.
+Spark's own output goes to a file, so that the terminal belongs to the application.
 """
 
 import atexit
@@ -9,91 +8,35 @@ import contextlib
 import hashlib
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
-from ottla.pipelines.runtime.compiled import compiled_jar, tag
+from ottla.pipelines.runtime.compiled import compiled_jar
 from ottla.pipelines.runtime.jars import cache_folder, connector_jars
 from ottla.pipelines.runtime.java import find_java
-from ottla.pipelines.runtime.where import PACKAGE
+from ottla.pipelines.runtime.settings import (
+    LOCAL_MASTER,
+    OF_THE_SUBMITTER,
+    STREAMING,
+    SparkSettings,
+    configuration,
+    is_local,
+)
+from ottla.pipelines.runtime.shipping import package_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Real-time queries hold a slot per source partition and per shuffle partition for as long as they
-# run, so slots are many and cores few. The 4 is the number of attempts of a task: plain local[N]
-# never retries.
-LOCAL_MASTER = "local[128,4]"
-ARCHIVE_TAKES_AT_MOST_S = 600
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _current: "SparkSession | None" = None
 _lent = False  # whether somebody else has made it
 _making = threading.Lock()
-_shipped: set[tuple[str | None, Path]] = set()  # by application of Spark's
-
-STREAMING: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "false",  # a replayed batch must be cut the same way
-    "spark.sql.ansi.enabled": "false",  # a bad cast is a null, not the end of the query
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.datetime.java8API.enabled": "true",  # times pass through our classes as they are
-    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
-    # From the first run on, else a checkpoint cannot pass between micro-batches and real time.
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # A commit writes what changed; otherwise it would write the database out, and be waited for.
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Who is killed while the first batch is being committed leaves a file behind, and must start
-    # again all the same. Checkpoints are named after the application: nobody shares them.
-    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-    # Who closes a client waits a minute for a broker that is away: stopping must not.
-    "spark.sql.streaming.stopTimeout": "5s",
-    "spark.sql.streaming.pollingDelay": "10ms",
-    "spark.sql.streaming.numRecentProgressUpdates": "10",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
-}
-# With spark-submit these are said on its own command line.
-OF_THE_SUBMITTER = {
-    "spark.master",
-    "spark.submit.deployMode",
-    "spark.driver.memory",
-    "spark.driver.extraClassPath",
-    "spark.driver.extraJavaOptions",
-    "spark.jars",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl",  # our class is not on the JVM's own path
-}
-LOGGING = """\
-rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkSettings:
-    """What may differ between one session and the next; the rest is fixed above."""
-
-    name: str = "ottla"
-    master: str = LOCAL_MASTER
-    parallelism: int = 2  # shuffle partitions, and so state partitions
-    ui: bool = False
-    memory: str = "1g"
-    log: Path | None = None  # where Spark's output goes; None: a temporary file
-    extra: Mapping[str, str] = field(default_factory=dict)
 
 
 def session(settings: SparkSettings | None = None) -> "SparkSession":
@@ -188,7 +131,7 @@ def _equip(spark: "SparkSession") -> None:
     loader: Any = spark._jsparkSession.sessionState().resourceLoader()
     for jar in (*connector_jars(), compiled_jar()):
         loader.addJar(str(jar))
-    if not _is_local(spark.sparkContext.master or ""):
+    if not is_local(spark.sparkContext.master or ""):
         spark.sparkContext.addPyFile(str(package_archive()))
     elif "PYSPARK_PYTHON" not in os.environ:
         # Else workers are the first python3 of the path, which may lack all that this one has.
@@ -247,7 +190,7 @@ def _make(settings: SparkSettings) -> "SparkSession":
     os.environ["JAVA_HOME"] = str(find_java())
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_HOME", str(spark_home()))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if _is_local(settings.master) else "")
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1" if is_local(settings.master) else "")
     if not os.environ["SPARK_LOCAL_IP"]:
         del os.environ["SPARK_LOCAL_IP"]
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started the JVM
@@ -263,7 +206,7 @@ def _make(settings: SparkSettings) -> "SparkSession":
         context = SparkContext(conf=conf, gateway=gateway)
     except Exception as error:
         raise OttlaError(f"Spark did not start; its output is in {log.name}.") from error
-    if not submitted and not _is_local(settings.master):
+    if not submitted and not is_local(settings.master):
         context.addPyFile(str(package_archive()))
     # Spark's end closes this server's connection in the middle, which would print a traceback.
     context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
@@ -272,75 +215,6 @@ def _make(settings: SparkSettings) -> "SparkSession":
     if submitted:
         _equip(made)
     return made
-
-
-def configuration(settings: SparkSettings) -> dict[str, str]:
-    """Every setting of the session. Pure but for the jars' paths."""
-    jars = [str(path) for path in (*connector_jars(), compiled_jar())]
-    chosen = dict(STREAMING) | {
-        "spark.app.name": settings.name,
-        "spark.master": settings.master,
-        "spark.submit.deployMode": "client",
-        "spark.driver.memory": settings.memory,
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.driver.extraJavaOptions": java_options(),
-        "spark.sql.shuffle.partitions": str(settings.parallelism),
-        "spark.default.parallelism": str(settings.parallelism),
-        "spark.ui.enabled": str(settings.ui).lower(),
-        "spark.ui.showConsoleProgress": "false",
-        # A row waits for so long for others to pass the shuffle with it; 50 ms if nothing is said.
-        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),
-    }
-    if _is_local(settings.master):
-        chosen["spark.python.daemon.module"] = "ottla.pipelines.runtime.daemon"
-        chosen["spark.hadoop.fs.AbstractFileSystem.file.impl"] = "ottla.LocalFiles"
-    else:
-        chosen["spark.jars"] = ",".join(jars)
-    return chosen | dict(settings.extra)
-
-
-def java_options() -> str:
-    """JVM flags: quiet logging, and the class-data archive once there is one."""
-    settings = cache_folder() / "log4j2.properties"
-    if not settings.exists() or settings.read_text() != LOGGING:
-        settings.parent.mkdir(parents=True, exist_ok=True)
-        settings.write_text(LOGGING)
-    # Spark's pages of 1 MiB would be humongous in a small heap's regions, each a reason to collect.
-    options = [f"-Dlog4j2.configurationFile={settings.as_uri()}", "-XX:G1HeapRegionSize=8m"]
-    if making := os.environ.get("OTTLA_MAKE_ARCHIVE"):
-        options.append(f"-XX:ArchiveClassesAtExit={making}")
-    elif (archive := archive_path()).exists():
-        options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
-    return " ".join(options)
-
-
-def archive_path() -> Path:
-    """The archive belongs to one Java and one class path: another of either ignores it."""
-    java = find_java().name.replace(" ", "_")
-    return cache_folder() / f"classes-{tag()}-{java}.jsa"
-
-
-def make_archive_in_background() -> "subprocess.Popen[bytes] | None":
-    """Start making the class-data archive, once, at the lowest priority; None when it is there."""
-    target = archive_path()
-    lock = target.with_suffix(".making")
-    if target.exists() or not hasattr(os, "nice"):
-        return None
-    with contextlib.suppress(FileNotFoundError):
-        if time.time() - lock.stat().st_mtime > ARCHIVE_TAKES_AT_MOST_S:
-            lock.unlink()  # whoever was making it has died
-    try:
-        lock.touch(exist_ok=False)
-    except FileExistsError:
-        return None
-    return subprocess.Popen(
-        [sys.executable, "-m", "ottla.pipelines.runtime.archive", str(target), str(lock)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def spark_home() -> Path:
@@ -359,36 +233,6 @@ def spark_home() -> Path:
         with contextlib.suppress(FileExistsError):
             (home / name).symlink_to(installed / name)
     return home
-
-
-def ship_modules(spark: "SparkSession", folder: Path) -> None:
-    """Let Python workers import what lies beside the application: its modules and packages."""
-    context = spark.sparkContext
-    if (context.applicationId, folder) in _shipped or not folder.is_dir():
-        return
-    _shipped.add((context.applicationId, folder))
-    modules = sorted(folder.glob("*.py"))
-    for package in sorted(folder.glob("*/__init__.py")):
-        modules += sorted(package.parent.rglob("*.py"))
-    # Named after its content: Spark keeps one file of a name.
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()[:12]
-    archive = Path(tempfile.mkdtemp(prefix="ottla-modules-")) / f"modules-{digest}.zip"
-    with zipfile.ZipFile(archive, "w") as target:
-        for path in modules:
-            target.write(path, path.relative_to(folder))
-    context.addPyFile(str(archive))
-    atexit.register(shutil.rmtree, archive.parent, ignore_errors=True)
-
-
-def package_archive() -> Path:
-    """This package as a zip, so that the executors of a cluster need no installation of it."""
-    package = Path(PACKAGE)
-    target = Path(tempfile.mkdtemp(prefix="ottla-package-")) / "ottla"
-    return Path(shutil.make_archive(str(target), "zip", package.parent, package.name))
-
-
-def _is_local(master: str) -> bool:
-    return master == "local" or master.startswith("local[")
 
 
 def _open_log(path: Path | None) -> IO[Any]:

@@ -9,9 +9,11 @@ from ottla.broker.access import Access, Operation, Resource, Unrestricted
 from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners, apis, load
 from ottla.broker.dispatch import BadRequest, Dispatcher
+from ottla.broker.transport.authentication import Authentication
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.broker.transport.pending_reply import ConnectionLost
 from ottla.errors import ErrorCode, KafkaError
+from ottla.security.sasl import SaslListener
 from ottla.wire.message import Message
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
@@ -44,6 +46,8 @@ def test_a_fault_that_the_response_has_no_place_for_breaks_the_connection() -> N
 class Refusing:
     """Allows nothing, and remembers what it was asked."""
 
+    restricts = True
+
     def __init__(self) -> None:
         self.asked: list[tuple[str, Operation, Resource, str]] = []
 
@@ -51,6 +55,11 @@ class Refusing:
         self, context: RequestContext, operation: Operation, resource: Resource, name: str
     ) -> bool:
         self.asked.append((context.principal, operation, resource, name))
+        return False
+
+    def allows_some(
+        self, context: RequestContext, operation: Operation, resource: Resource
+    ) -> bool:
         return False
 
 
@@ -85,6 +94,14 @@ def test_authorized_operations_are_those_that_are_allowed() -> None:
 
 def test_who_did_not_say_who_it_is_may_ask_for_versions_only() -> None:
     peer = Peer("PLAINTEXT", Listeners.BROKER, "127.0.0.1")
+    peer.authentication = Authentication(
+        SaslListener({}, {}),
+        lambda: 0.0,
+        lambda: 0,
+        lambda work, finished: None,
+        refusal_delay_s=0,
+        frame_bytes_max=1000,
+    )
     peer.awaits_authentication = True
     assert asked_of(Unrestricted(), ApiVersionsRequest(), 0, peer).error_code == 0
     with pytest.raises(BadRequest, match="before the client said who it is"):

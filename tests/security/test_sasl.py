@@ -161,12 +161,17 @@ def test_a_session_ends_unless_it_is_renewed_as_the_same_user() -> None:
 
 def test_another_user_or_mechanism_cannot_take_a_session_over() -> None:
     time = Time()
-    for mechanism, token in (("PLAIN", b"\0bob\0tea"), ("SCRAM-SHA-256", b"n,,n=alice,r=c")):
+    for mechanism, token, is_told in (
+        ("PLAIN", b"\0bob\0tea", True),
+        ("SCRAM-SHA-256", b"n,,n=alice,r=c", False),
+    ):
         sasl = machine(time, {"PLAIN": 5000})
         sign_in(sasl)
         time.now += 2
         assert sasl.handshake(mechanism, 1).error is ErrorCode.NONE
-        assert answered(sasl, token).error is ErrorCode.SASL_AUTHENTICATION_FAILED
+        answer = answered(sasl, token)
+        assert answer.error is ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert answer.is_told is is_told
         assert sasl.state is State.FAILED
 
 

@@ -1,57 +1,76 @@
-"""Who may do what: asked by dispatch for a whole request, by handlers for each resource.
+"""Who may do what: asked by dispatch for a whole request, by guards for each resource.
 
-Nobody is restricted yet: a cluster whose file names an authorizer is refused at its start. What
-restricts will answer the same questions.
+Without an authorizer nobody is restricted; with Kafka's, the rules of the metadata decide.
 """
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
+
+from ottla.security.acls import CLUSTER, Operation
+from ottla.security.acls import ResourceType as Resource
 
 if TYPE_CHECKING:
     from ottla.broker.transport.context import RequestContext
+    from ottla.metadata.image import Delta, Image
+    from ottla.security.rules import Rules
 
-
-class Resource(IntEnum):
-    """As the protocol numbers them."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-
-
-class Operation(IntEnum):
-    """As the protocol numbers them."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
-
-CLUSTER = "kafka-cluster"
-"""The name of the one resource of its kind."""
+__all__ = ["CLUSTER", "OPERATIONS", "Access", "Operation", "Resource", "authorized_operations"]
 
 
 class Access(Protocol):
+    @property
+    def restricts(self) -> bool:
+        """Whether anybody has to be asked at all."""
+
     def allows(
         self, context: "RequestContext", operation: Operation, resource: Resource, name: str
     ) -> bool: ...
+
+    def allows_some(
+        self, context: "RequestContext", operation: Operation, resource: Resource
+    ) -> bool:
+        """Whether there may be a resource of this kind for which it is allowed."""
 
 
 class Unrestricted:
     """Everybody may do everything."""
 
+    restricts = False
+
     def allows(
         self, context: "RequestContext", operation: Operation, resource: Resource, name: str
     ) -> bool:
         return True
+
+    def allows_some(
+        self, context: "RequestContext", operation: Operation, resource: Resource
+    ) -> bool:
+        return True
+
+
+class ByRules:
+    """Kafka's StandardAuthorizer: the rules of the image, as they are at this moment."""
+
+    restricts = True
+
+    def __init__(self, rules: "Rules") -> None:
+        self.rules = rules
+
+    def allows(
+        self, context: "RequestContext", operation: Operation, resource: Resource, name: str
+    ) -> bool:
+        return self.rules.allows(context.principal, context.client_host, operation, resource, name)
+
+    def allows_some(
+        self, context: "RequestContext", operation: Operation, resource: Resource
+    ) -> bool:
+        return self.rules.allows_some(context.principal, context.client_host, operation, resource)
+
+    def load(self, image: "Image") -> None:
+        self.rules.replace(image.acls.values())
+
+    def image_changed(self, image: "Image", delta: "Delta") -> None:
+        if delta.access:
+            self.load(image)
 
 
 OPERATIONS: dict[Resource, tuple[Operation, ...]] = {

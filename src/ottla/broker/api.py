@@ -112,6 +112,7 @@ _TABLE = """
 14 sync_group                     0-5   groups       broker     node       resources        request
 15 describe_groups                0-6   groups       broker     node       resources        request
 16 list_groups                    0-5   groups       broker     node       resources        request
+17 sasl_handshake                 0-1   cluster      both       node       -                request
 18 api_versions                   0-4   cluster      both       node       -                request
 19 create_topics                  2-7   cluster      both       controller resources        mutation
 20 delete_topics                  1-6   cluster      both       controller resources        mutation
@@ -123,10 +124,14 @@ _TABLE = """
 26 end_txn                        0-5   transactions broker     node       resources        request
 27 write_txn_markers              1-2   transactions broker     node       resources        exempt
 28 txn_offset_commit              0-5   transactions broker     node       resources        request
+29 describe_acls                  1-3   cluster      both       node       describe         request
+30 create_acls                    1-3   cluster      both       controller alter            request
+31 delete_acls                    1-3   cluster      both       controller alter            request
 32 describe_configs               1-4   cluster      both       node       resources        request
 33 alter_configs                  0-2   cluster      both       controller resources        request
 34 alter_replica_log_dirs         1-2   cluster      broker     node       alter            request
 35 describe_log_dirs              1-5   cluster      broker     node       describe         request
+36 sasl_authenticate              0-2   cluster      both       node       -                request
 37 create_partitions              0-3   cluster      both       controller resources        mutation
 42 delete_groups                  0-2   groups       broker     node       resources        request
 43 elect_leaders                  0-2   cluster      both       controller alter            request
@@ -134,6 +139,8 @@ _TABLE = """
 45 alter_partition_reassignments  0-1   cluster      both       controller alter            request
 46 list_partition_reassignments   0-0   cluster      both       controller describe         request
 47 offset_delete                  0-0   groups       broker     node       resources        request
+50 describe_user_scram_credentials 0-0  cluster      broker     node       describe         request
+51 alter_user_scram_credentials   0-0   cluster      both       controller alter            request
 52 vote                           0-2   cluster      controller quorum     cluster_action   exempt
 53 begin_quorum_epoch             0-1   cluster      controller quorum     cluster_action   exempt
 54 end_quorum_epoch               0-1   cluster      controller quorum     cluster_action   exempt

@@ -8,6 +8,7 @@ connection is closed, as Apache Kafka does. ApiVersions alone is always answered
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-API_VERSIONS = 18
+SASL_HANDSHAKE, API_VERSIONS = 17, 18
 PRODUCE = 0
 THROTTLE_TIME = "throttle_time_ms"
-BEFORE_AUTHENTICATION = frozenset((17, API_VERSIONS, 36))  # and SaslHandshake, SaslAuthenticate
 Reply = Body | PendingReply | None
 """A whole frame in pieces, a promise of one, or None where the client wants no reply."""
 
@@ -64,6 +64,23 @@ class Dispatcher:
         self._tasks: set[asyncio.Future[Message]] = set()
 
     def take(self, frame: memoryview, peer: Peer) -> Reply:
+        if peer.authentication is not None:
+            if peer.awaits_authentication:
+                return self._authenticate(frame, peer)
+            if peer.authentication.is_expired and api_of(frame) != SASL_HANDSHAKE:
+                raise BadRequest("its session has ended, and it did not authenticate again")
+        return self._take(frame, peer)
+
+    def _authenticate(self, frame: memoryview, peer: Peer) -> Reply:
+        from ottla.broker.transport.authentication import Refused
+
+        assert peer.authentication is not None
+        try:
+            return peer.authentication.take(frame, peer, lambda: self._take(frame, peer))
+        except (MalformedMessage, Refused) as error:
+            raise BadRequest(str(error)) from None
+
+    def _take(self, frame: memoryview, peer: Peer) -> Reply:
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             api = self._apis.get(key)
@@ -79,8 +96,6 @@ class Dispatcher:
             handler, services = known
             if version >= handler.request.FLEXIBLE_SINCE:
                 position = skip_header_tags(frame, position)
-            if peer.awaits_authentication and key not in BEFORE_AUTHENTICATION:
-                raise BadRequest(f"{api.name} before the client said who it is")
             context = RequestContext(api, version, correlation_id, client_id, peer)
             if self._accountant.is_counting:
                 context.cost = Cost(len(frame), self._now)
@@ -130,9 +145,9 @@ class Dispatcher:
         cost = context.cost
         began = self._now() if cost is not None else 0.0
         try:
-            if handler.operation is not None:
-                check_cluster(self._access, context, handler.operation)
-            response = handler.handle(request, context, services)
+            response = asked(handler, request, context, services, self._access)
+        except BadRequest:
+            raise
         except Exception as error:
             response = refusal(handler, request, error)
         if cost is not None:
@@ -194,6 +209,20 @@ class Dispatcher:
 
         body = encode(unsupported(api), 0)
         return [reply_header(correlation_id, len(body), tagged=False), body]
+
+
+def asked(
+    handler: Handler, request: Message, context: RequestContext, services: Any, access: Access
+) -> Message | Awaitable[Message]:
+    """What the handler says, to one who may ask, about what that one may know of."""
+    assert handler.handle is not None
+    if not access.restricts:
+        return handler.handle(request, context, services)
+    from ottla.broker.rights.guard import guarded
+
+    if handler.operation is not None:
+        check_cluster(access, context, handler.operation)
+    return guarded(handler, request, context, services, access)
 
 
 def check_cluster(access: Access, context: RequestContext, operation: Operation) -> None:

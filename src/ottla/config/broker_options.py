@@ -19,7 +19,7 @@ alter.log.dirs.replication.quota.window.num int 11 1.. read-only low
 alter.log.dirs.replication.quota.window.size.seconds int 1 1.. read-only low
   Length of one sample of the quota of moves between log directories.
 authorizer.class.name string "" - read-only low
-  Java class that decides who may do what; empty means that everybody may do everything.
+  Who decides who may do what: Kafka's StandardAuthorizer, or empty for nobody.
 auto.create.topics.enable boolean true - read-only high
   Create a topic when a client first asks for it.
 auto.leader.rebalance.enable boolean true - read-only high
@@ -34,7 +34,7 @@ broker.rack string null - read-only medium
   Where the broker stands; replicas of a partition are spread over racks.
 broker.session.timeout.ms int 9000 - read-only medium
   A broker that sends no heartbeat for so long is fenced.
-client.quota.callback.class class null - read-only low ignored
+client.quota.callback.class class null - read-only low
   Java class that computes client quotas.
 compression.gzip.level int -1 1..9|-1 cluster-wide medium
   How hard gzip tries when the broker compresses; -1 is the codec's own default.
@@ -46,11 +46,11 @@ compression.zstd.level int 3 -131072..22 cluster-wide medium
   How hard zstd tries when the broker compresses.
 config.providers list "" - cluster-wide low ignored
   Names of providers that resolve variables in the file.
-connection.failed.authentication.delay.ms int 100 0.. read-only low ignored
+connection.failed.authentication.delay.ms int 100 0.. read-only low
   Wait before closing a connection that failed to authenticate.
 connections.max.idle.ms long 600000 - read-only medium
   Close a connection on which nothing happened for so long.
-connections.max.reauth.ms long 0 - read-only medium ignored per-mechanism
+connections.max.reauth.ms long 0 - read-only medium per-mechanism
   Age at which an authenticated connection has to authenticate again; 0 means never.
 controlled.shutdown.enable boolean true - read-only medium ignored
   Hand over leadership before the broker stops.
@@ -406,7 +406,7 @@ offsets.topic.replication.factor short 3 1.. read-only high
   Replicas of the offsets topic.
 offsets.topic.segment.bytes int 104857600 1.. read-only high
   Size at which a new segment of the offsets topic begins.
-principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder - per-broker medium ignored
+principal.builder.class class org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder - per-broker medium
   Java class that tells who a connection belongs to.
 process.roles list required broker|controller read-only high
   What this node is: broker, controller, or both.
@@ -510,11 +510,11 @@ replication.quota.window.size.seconds int 1 1.. read-only low
   Length of one sample of replication quotas.
 request.timeout.ms int 30000 - read-only high ignored
   How long a request of the broker's own clients may take.
-sasl.client.callback.handler.class class null - read-only medium ignored
+sasl.client.callback.handler.class class null - read-only medium
   Java class that answers SASL's questions on the client's side.
-sasl.enabled.mechanisms list GSSAPI - per-broker medium ignored
+sasl.enabled.mechanisms list GSSAPI - per-broker medium
   SASL mechanisms clients may use.
-sasl.jaas.config password null - per-broker medium ignored per-mechanism
+sasl.jaas.config password null - per-broker medium per-mechanism
   Login context of a SASL listener.
 sasl.kerberos.kinit.cmd string /usr/bin/kinit - per-broker medium ignored
   Path of Kerberos' kinit.
@@ -528,9 +528,9 @@ sasl.kerberos.ticket.renew.jitter double 0.05 - per-broker medium ignored
   Random part of the time at which a Kerberos ticket is renewed.
 sasl.kerberos.ticket.renew.window.factor double 0.8 - per-broker medium ignored
   Share of a Kerberos ticket's life after which it is renewed.
-sasl.login.callback.handler.class class null - read-only medium ignored per-mechanism
+sasl.login.callback.handler.class class null - read-only medium per-mechanism
   Java class that answers SASL's questions at login.
-sasl.login.class class null - read-only medium ignored per-mechanism
+sasl.login.class class null - read-only medium per-mechanism
   Java class that logs in.
 sasl.login.connect.timeout.ms int null - read-only low ignored
   How long connecting to the identity provider may take.
@@ -550,7 +550,7 @@ sasl.login.retry.backoff.ms long 100 - read-only low ignored
   First pause between attempts to log in at the identity provider.
 sasl.mechanism.controller.protocol string GSSAPI - read-only high ignored
   SASL mechanism towards controllers.
-sasl.mechanism.inter.broker.protocol string GSSAPI - per-broker medium ignored
+sasl.mechanism.inter.broker.protocol string GSSAPI - per-broker medium
   SASL mechanism between brokers.
 sasl.oauthbearer.assertion.algorithm string RS256 ~ES256|RS256 read-only medium ignored
   Algorithm by which client assertions are signed.
@@ -604,13 +604,13 @@ sasl.oauthbearer.sub.claim.name string sub - read-only low ignored
   Claim of a token that holds its subject.
 sasl.oauthbearer.token.endpoint.url string null - read-only medium ignored
   Where the identity provider hands out tokens.
-sasl.server.callback.handler.class class null - read-only medium ignored per-mechanism
+sasl.server.callback.handler.class class null - read-only medium per-mechanism
   Java class that answers SASL's questions on the broker's side.
-sasl.server.max.receive.size int 524288 - read-only medium ignored
+sasl.server.max.receive.size int 524288 - read-only medium
   Largest message during authentication.
 security.inter.broker.protocol string PLAINTEXT PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL read-only medium
   Protocol between brokers, where no listener is named for it.
-security.providers string null - read-only low ignored
+security.providers string null - read-only low
   Java security providers.
 server.max.startup.time.ms long 9223372036854775807 0.. read-only medium internal ignored
   A node that is not up after so long gives up.
@@ -666,7 +666,7 @@ ssl.enabled.protocols list TLSv1.2,TLSv1.3 - per-broker medium ignored
   TLS versions that may be used.
 ssl.endpoint.identification.algorithm string https - per-broker low ignored
   How a server's name is checked against its certificate; empty turns it off.
-ssl.engine.factory.class class null - per-broker low ignored
+ssl.engine.factory.class class null - per-broker low
   Java class that makes TLS engines.
 ssl.key.password password null - per-broker medium ignored
   Password of the private key.

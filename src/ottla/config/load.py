@@ -16,12 +16,24 @@ from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_addr
 from ottla.errors import OttlaError
 
 _NOT_HONOURED = {
-    "authorizer.class.name": "there are no access rules here, and everybody would be let in",
     "create.topic.policy.class.name": "policies in Java cannot be asked, and every topic would do",
     "alter.config.policy.class.name": "policies in Java cannot be asked, and every change would do",
     "remote.log.storage.system.enable": "there is no tiered storage, and what is in it would lack",
 }
 """A node that took these for nothing would be less safe than its file says."""
+_CLASSES = frozenset(
+    (
+        "client.quota.callback.class",
+        "principal.builder.class",
+        "sasl.client.callback.handler.class",
+        "sasl.login.callback.handler.class",
+        "sasl.login.class",
+        "sasl.server.callback.handler.class",
+        "security.providers",
+        "ssl.engine.factory.class",
+    )
+)
+"""Java classes that would decide who somebody is."""
 DEFAULT_LISTEN = ("127.0.0.1", 9092)
 SINGLE_NODE: Mapping[str, str] = {
     "node.id": "1",
@@ -38,6 +50,8 @@ SINGLE_NODE: Mapping[str, str] = {
 """What a node on its own needs beyond Kafka's defaults, as in Kafka's own sample file."""
 
 _PREFIXES = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
+_OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
+"""Kafka's authorizer reads them; the broker itself does not know them."""
 
 
 class Loaded(NamedTuple):
@@ -132,8 +146,9 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
     for name, value, number in entries:
         where = f"{origin}, line {number}: {name}" if number else f"{origin} {name}"
         option = BROKER_OPTIONS.get(name)
+        _refuse_foreign_class(where, name, value)
         if option is None:
-            if not name.startswith(_PREFIXES):
+            if not name.startswith(_PREFIXES) and name not in _OF_THE_AUTHORIZER:
                 warnings.append(f"{where} is not an option and is ignored.")
         else:
             try:
@@ -144,6 +159,15 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
                 raise OttlaError(f"{where} cannot be {shown}: {error}.") from None
         values[name] = value
     return values, warnings
+
+
+def _refuse_foreign_class(where: str, name: str, value: str) -> None:
+    """For all listeners, or for one of them."""
+    base = name
+    if name.startswith("listener.name."):
+        base = next((one for one in _CLASSES if name.endswith(f".{one}")), name)
+    if base in _CLASSES and value.strip() not in ("", BROKER_OPTIONS[base].default):
+        raise OttlaError(f"{where} cannot be honoured: classes in Java cannot be loaded here.")
 
 
 def _without_effect(given: Mapping[str, str]) -> list[str]:

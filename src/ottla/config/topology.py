@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ottla.config.settings import Settings
 from ottla.errors import OttlaError
 
-SUPPORTED_PROTOCOLS = frozenset({"PLAINTEXT"})
+SUPPORTED_PROTOCOLS = frozenset({"PLAINTEXT", "SASL_PLAINTEXT"})
 EVERYWHERE = frozenset({"", "0.0.0.0", "::"})
 """Hosts that mean all interfaces: one can listen there, but nobody can connect to them."""
 KNOWN_PROTOCOLS = frozenset({"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"})
@@ -55,9 +55,11 @@ class Topology(NamedTuple):
 
     @property
     def exposed(self) -> tuple[Listener, ...]:
-        """Listeners that other hosts can reach, though nothing protects them."""
+        """Listeners that other hosts can reach, though nobody has to say there who it is."""
         bound = (*self.listeners, *self.controller_listeners)
-        return tuple(each for each in bound if not _is_loopback(each.host))
+        return tuple(
+            each for each in bound if each.protocol == "PLAINTEXT" and not _is_loopback(each.host)
+        )
 
 
 def read_topology(settings: Settings) -> Topology:
@@ -70,6 +72,12 @@ def read_topology(settings: Settings) -> Topology:
     protocols = _protocols(settings, controller_names)
     bound = parse_listeners("listeners", settings.names("listeners"), protocols)
     _refuse_unsupported(bound)
+    for name in controller_names:
+        if protocols.get(name.upper(), "PLAINTEXT") != "PLAINTEXT":
+            raise OttlaError(
+                f"listener.security.protocol.map: {name} asks for {protocols[name.upper()]}, which "
+                "is not supported between controllers yet; use PLAINTEXT there."
+            )
     listeners = tuple(each for each in bound if each.name not in controller_names)
     controllers = tuple(each for each in bound if each.name in controller_names)
     if "controller" in roles and not controllers:
@@ -164,7 +172,7 @@ def _refuse_unsupported(listeners: tuple[Listener, ...]) -> None:
         if listener.protocol not in SUPPORTED_PROTOCOLS:
             raise OttlaError(
                 f"listeners: {listener.name} asks for {listener.protocol}, which is not supported "
-                "yet; use a PLAINTEXT listener."
+                "yet; use PLAINTEXT or SASL_PLAINTEXT."
             )
 
 

@@ -40,9 +40,12 @@ if TYPE_CHECKING:
         alter_configs,
         alter_partition,
         alter_partition_reassignments,
+        alter_user_scram_credentials,
         assign_replicas_to_dirs,
+        create_acls,
         create_partitions,
         create_topics,
+        delete_acls,
         delete_topics,
         elect_leaders,
         incremental_alter_configs,
@@ -312,6 +315,29 @@ class Controller:
         from ottla.controller.features import allocate_producer_ids
 
         return await self._writer.decide(lambda image: allocate_producer_ids(image, ask))
+
+    # Access rules and users ------------------------------------------------------------------
+
+    async def create_acls(
+        self, ask: "create_acls.CreateAclsRequest"
+    ) -> "create_acls.CreateAclsResponse":
+        from ottla.controller.acls import create_acls
+
+        return await self._writer.decide(lambda image: create_acls(image, ask, self._chance))
+
+    async def delete_acls(
+        self, ask: "delete_acls.DeleteAclsRequest"
+    ) -> "delete_acls.DeleteAclsResponse":
+        from ottla.controller.acls import delete_acls
+
+        return await self._writer.decide(lambda image: delete_acls(image, ask))
+
+    async def alter_user_scram_credentials(
+        self, ask: "alter_user_scram_credentials.AlterUserScramCredentialsRequest"
+    ) -> "alter_user_scram_credentials.AlterUserScramCredentialsResponse":
+        from ottla.controller.users import alter_credentials
+
+        return await self._writer.decide(lambda image: alter_credentials(image, ask))
 
     # From time to time -----------------------------------------------------------------------
 

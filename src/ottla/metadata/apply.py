@@ -275,7 +275,8 @@ def _quota(image: Image, record: wire.ClientQuotaRecord, _: Delta) -> None:
         image.client_quotas.pop(entity, None)
 
 
-def _acl(image: Image, record: wire.AccessControlEntryRecord, _: Delta) -> None:
+def _acl(image: Image, record: wire.AccessControlEntryRecord, delta: Delta) -> None:
+    delta.access = True
     image.acls[record.id] = Acl(
         record.resource_type,
         record.resource_name,
@@ -287,21 +288,25 @@ def _acl(image: Image, record: wire.AccessControlEntryRecord, _: Delta) -> None:
     )
 
 
-def _remove_acl(image: Image, record: wire.RemoveAccessControlEntryRecord, _: Delta) -> None:
+def _remove_acl(image: Image, record: wire.RemoveAccessControlEntryRecord, delta: Delta) -> None:
+    delta.access = True
     image.acls.pop(record.id, None)
 
 
-def _scram(image: Image, record: wire.UserScramCredentialRecord, _: Delta) -> None:
+def _scram(image: Image, record: wire.UserScramCredentialRecord, delta: Delta) -> None:
+    delta.access = True
     image.scram_credentials[record.name, record.mechanism] = ScramCredential(
         record.salt, record.stored_key, record.server_key, record.iterations
     )
 
 
-def _remove_scram(image: Image, record: wire.RemoveUserScramCredentialRecord, _: Delta) -> None:
+def _remove_scram(image: Image, record: wire.RemoveUserScramCredentialRecord, delta: Delta) -> None:
+    delta.access = True
     image.scram_credentials.pop((record.name, record.mechanism), None)
 
 
-def _token(image: Image, record: wire.DelegationTokenRecord, _: Delta) -> None:
+def _token(image: Image, record: wire.DelegationTokenRecord, delta: Delta) -> None:
+    delta.access = True
     image.delegation_tokens[record.token_id] = DelegationToken(
         record.owner,
         record.requester,
@@ -312,7 +317,8 @@ def _token(image: Image, record: wire.DelegationTokenRecord, _: Delta) -> None:
     )
 
 
-def _remove_token(image: Image, record: wire.RemoveDelegationTokenRecord, _: Delta) -> None:
+def _remove_token(image: Image, record: wire.RemoveDelegationTokenRecord, delta: Delta) -> None:
+    delta.access = True
     image.delegation_tokens.pop(record.token_id, None)
 
 

@@ -23,4 +23,9 @@ def difference(before: Image, after: Image) -> Delta:
         if before.brokers.get(broker_id) != after.brokers.get(broker_id):
             delta.brokers[broker_id] = before.brokers.get(broker_id)
     delta.features = before.features != after.features
+    delta.access = (
+        before.acls != after.acls
+        or before.scram_credentials != after.scram_credentials
+        or before.delegation_tokens != after.delegation_tokens
+    )
     return delta

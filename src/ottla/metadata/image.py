@@ -199,10 +199,10 @@ class Image:
         self.configs: dict[ConfigKey, Mapping[str, str]] = {}
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
-        # Not served yet, and never lost:
-        self.client_quotas: dict[QuotaEntity, Mapping[str, float]] = {}
         self.acls: dict[Uuid, Acl] = {}
         self.scram_credentials: dict[tuple[str, int], ScramCredential] = {}  # by user, mechanism
+        # Not served yet, and never lost:
+        self.client_quotas: dict[QuotaEntity, Mapping[str, float]] = {}
         self.delegation_tokens: dict[str, DelegationToken] = {}
         self.zk_migration_state: int | None = None
         self.unknown: list[Record] = []
@@ -257,6 +257,7 @@ class Delta:
     """What a batch (or a snapshot) changed, each entry with the state before it."""
 
     __slots__ = (
+        "access",
         "brokers",
         "configs",
         "features",
@@ -274,6 +275,7 @@ class Delta:
         self.configs: set[ConfigKey] = set()
         self.brokers: dict[int, BrokerRegistration | None] = {}
         self.features = False
+        self.access = False  # access rules, users' credentials, tokens
 
     def __bool__(self) -> bool:
         return bool(
@@ -283,4 +285,5 @@ class Delta:
             or self.configs
             or self.brokers
             or self.features
+            or self.access
         )

@@ -5,10 +5,10 @@ Only composition: a step makes parts and returns them. What a broker has besides
 
 import asyncio
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.access import Unrestricted
 from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.background import Background
@@ -39,6 +39,7 @@ from ottla.node.quorum_config import (
     reachable,
     reachable_controller,
 )
+from ottla.node.security import access_of, authentication_of, check_options, network_to
 from ottla.node.settings_in_force import SettingsInForce
 from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
@@ -47,6 +48,9 @@ from ottla.ports.network import TcpNetwork
 from ottla.ports.threads import threads_behind_the_loop
 from ottla.quorum.driver import Quorum
 from ottla.replication.partitions import Partitions
+
+if TYPE_CHECKING:
+    from ottla.broker.transport.authentication import Authentication
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +135,7 @@ class Node:
     async def start(self) -> None:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
+        check_options(self.settings)
         self.log_directories.lock()
         bound = await self._bind_all()
         self.in_force.settle(bound.settings)
@@ -244,7 +249,7 @@ class Node:
             node_id=self.topology.node_id,
             cluster_id=identity.cluster_id,
             clock=self.clock,
-            access=Unrestricted(),
+            access=access_of(self.settings, self.publisher),
             publisher=self.publisher,
             quorum=self.quorum,
             settings_in_force=self.in_force,
@@ -258,7 +263,8 @@ class Node:
         publisher.subscribe_leader(active_controller.leader_changed)
         await quorum.start()
         self.background.spawn(self._watch_voters(identity))
-        refuse_access_rules(publisher.image)
+        if not self.cluster.access.restricts:
+            refuse_access_rules(publisher.image)
         Snapshotting(
             publisher,
             quorum,
@@ -296,7 +302,7 @@ class Node:
                 controller=self.metadata.active_controller,
                 log_directories=self.log_directories,
                 listeners=self.listeners,
-                network=self.network,
+                network=network_to(self.settings, self.network, self.chance),
                 background=self.background,
                 threads=self.threads,
                 chance=self.chance,
@@ -309,7 +315,8 @@ class Node:
             if self.quorum.failure.done():
                 self.quorum.failure.result()
             await asyncio.sleep(self.intervals.metadata_catch_up_s)
-        refuse_access_rules(self.publisher.image)  # a node that joins learns of them only now
+        if not self.cluster.access.restricts:
+            refuse_access_rules(self.publisher.image)  # a node that joins learns of them only now
         await broker.join(self.advertised)
         await self._serve(Listeners.BROKER, broker.areas)
         broker.go_on()
@@ -318,7 +325,15 @@ class Node:
         dispatcher = Dispatcher(kind, areas, self.cluster, self.accountant)
         for server in self.servers:
             if server.kind is kind:
-                await server.serve(dispatcher)
+                await server.serve(dispatcher, self._authentication(server.name))
+
+    def _authentication(self, name: str) -> "Callable[[], Authentication] | None":
+        topology = self.topology
+        bound = (*topology.listeners, *topology.controller_listeners)
+        listener = next(each for each in bound if each.name == name)
+        return authentication_of(
+            listener, self.settings, self.publisher, self.clock, self.chance, self.background
+        )
 
     # Stop ------------------------------------------------------------------------------------
 

@@ -28,4 +28,7 @@ class Exchange(Protocol):
     def expires_ms(self) -> int | None:
         """When what it proved itself with ends."""
 
+    def is_good(self) -> bool:
+        """Whether what was proven, once complete, would still do."""
+
     def step(self, message: bytes) -> bytes | Computation: ...

@@ -70,6 +70,13 @@ class PlainServer:
         self._secret = secret
         self.user = ""
         self.is_complete = False
+        self._proven: tuple[scram.Mechanism, ScramCredential] | None = None
+
+    def is_good(self) -> bool:
+        if self._proven is None:
+            return True  # the file's word, which does not change
+        mechanism, known = self._proven
+        return self._find(mechanism, self.user) == known
 
     def step(self, message: bytes) -> bytes | Computation:
         asked = parse(message)
@@ -92,6 +99,7 @@ class PlainServer:
         *,
         exists: bool,
     ) -> Computation:
+        self._proven = mechanism, known
         stretching = scram.Stretching(mechanism, asked.password, known.salt, known.iterations)
         return Computation(
             lambda: scram.proves(mechanism, stretching.run(), known),

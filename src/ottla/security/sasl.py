@@ -37,6 +37,7 @@ class Answer(NamedTuple):
     message: str | None = None
     token: bytes = b""
     session_ms: int = 0
+    is_told: bool = True  # else the connection is closed without a word, as Kafka does
 
 
 class SaslListener(NamedTuple):
@@ -63,6 +64,7 @@ class SaslServer:
         self.is_by_token = False
         self.session_ends: float | None = None  # on the monotonic clock
         self._exchange: Exchange | None = None
+        self._proof: Exchange | None = None  # the exchange that was completed
         self._before: tuple[str, str] | None = None  # mechanism and user, while it is done again
         self._began_again = float("-inf")
 
@@ -73,6 +75,10 @@ class SaslServer:
     @property
     def is_expired(self) -> bool:
         return self.session_ends is not None and self._now() >= self.session_ends
+
+    def is_good(self) -> bool:
+        """Whether what the client proved would still do."""
+        return self._proof is None or self._proof.is_good()
 
     def ask_versions(self) -> bool:
         """Whether ApiVersions may be asked now."""
@@ -117,12 +123,8 @@ class SaslServer:
             self._fail("a message of an exchange before the handshake")
             return Answer(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake has to come first.")
         if self._before is not None and self._before[0] != self.mechanism:
-            return self._refuse(
-                AuthenticationFailed(
-                    f"The mechanism {self.mechanism} is another than {self._before[0]}, by which "
-                    "this connection was authenticated."
-                )
-            )
+            self._fail(f"mechanism {self.mechanism} in a session that {self._before[0]} began")
+            return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, is_told=False)
         assert self._exchange is not None
         exchange = self._exchange
         try:
@@ -151,7 +153,8 @@ class SaslServer:
         self.user, self.is_by_token = user, self._exchange.is_by_token
         lifetime_ms = self._lifetime_ms(self._exchange.expires_ms)
         self.session_ends = None if lifetime_ms is None else self._now() + lifetime_ms / 1000
-        self.state, self._exchange, self._before = State.COMPLETE, None, None
+        self._proof, self._exchange = self._exchange, None
+        self.state, self._before = State.COMPLETE, None
         return Answer(ErrorCode.NONE, token=token, session_ms=lifetime_ms or 0)
 
     def _lifetime_ms(self, expires_ms: int | None) -> int | None:

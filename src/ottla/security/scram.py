@@ -114,7 +114,9 @@ class ScramServer:
         self._find = find
         self._nonce = nonce
         self._secret = secret
+        self._name = ""
         self._known: Known | None = None
+        self._is_known = False
         self._first = b""  # the client's first message, bare, and ours
         self.is_complete = False
         self.is_by_token = False
@@ -128,6 +130,11 @@ class ScramServer:
     def expires_ms(self) -> int | None:
         return None if self._known is None else self._known.expires_ms
 
+    def is_good(self) -> bool:
+        assert self._known is not None
+        found = self._find(self._name, self.is_by_token)
+        return found is not None and found.credential == self._known.credential
+
     def step(self, message: bytes) -> bytes:
         if self.is_complete:
             raise AuthenticationFailed("The exchange is over.")
@@ -138,7 +145,7 @@ class ScramServer:
         if parsed is None:
             raise InvalidCredentials("the first message is not SCRAM's")
         _, authorization_id, bare, sasl_name, nonce, extensions = parsed.groups()
-        name = unescape_name(sasl_name)
+        name = self._name = unescape_name(sasl_name)
         if authorization_id is not None and unescape_name(authorization_id) != name:
             raise AuthenticationFailed(
                 "Authentication failed: nobody may act in the name of another user."

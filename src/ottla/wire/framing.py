@@ -44,17 +44,17 @@ class FrameAssembler:
     __slots__ = (
         "_begun",
         "_filled",
-        "_frame_bytes_max",
         "_own",
         "_room",
         "_scratch",
         "_wanted",
+        "frame_bytes_max",
         "taken",
     )
 
     def __init__(self, scratch: memoryview, frame_bytes_max: int, room: Room | None = None) -> None:
         self._scratch = scratch
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
         self._room = room
         self._begun: bytes | None = None  # of a frame for which there is no room yet
         self.taken = 0  # of the room, by the unfinished frame or the one last completed
@@ -111,7 +111,7 @@ class FrameAssembler:
         position, end = 0, len(data)
         while end - position >= 4:
             (size,) = SIZE.unpack_from(data, position)
-            if not 0 <= size <= self._frame_bytes_max:
+            if not 0 <= size <= self.frame_bytes_max:
                 raise FrameTooLong(f"a frame of {size} bytes")
             after = position + 4 + size
             if after > end:

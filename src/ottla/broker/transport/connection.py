@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from ottla.broker.dispatch import PRODUCE, BadRequest, Dispatcher, api_of
 from ottla.broker.transport.context import Peer, unheard
@@ -26,6 +26,9 @@ from ottla.broker.transport.long_writes import (
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.broker.transport.request_memory import RequestMemoryShare
 from ottla.wire.framing import FrameAssembler, FrameTooLong
+
+if TYPE_CHECKING:
+    from ottla.broker.transport.authentication import Authentication
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,18 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        if self.peer.authentication is not None:
+            self._be_careful(self.peer.authentication)
+
+    def _be_careful(self, authentication: "Authentication") -> None:
+        """Frames of one who has not said yet who it is are small."""
+        usual = self._assembler.frame_bytes_max
+        self._assembler.frame_bytes_max = min(usual, authentication.frame_bytes_max)
+
+        def trust() -> None:
+            self._assembler.frame_bytes_max = usual
+
+        authentication.completed = trust
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._assembler.space()
@@ -188,6 +203,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._pending.append(_Slot(None, reply))
             else:
                 self._reply(reply)
+                self._end_if_refused()
 
     def _arrived(self, slot: "_Slot", body: Body | ConnectionLost | None) -> None:
         slot.body, slot.is_due = body, True
@@ -223,6 +239,13 @@ class Connection(asyncio.BufferedProtocol):
                 raise body
             if body is not None:
                 self._reply(body)
+            self._end_if_refused()
+
+    def _end_if_refused(self) -> None:
+        """Whoever failed to authenticate is told so, and no more."""
+        if self.peer.is_refused:
+            self._backlog.clear()
+            raise ConnectionLost
 
     def _reply(self, body: Body) -> None:
         """Short ones are gathered; behind a long one nothing is taken up before it is out."""

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from ottla.broker.accounting import Cost
     from ottla.broker.api import Api, Listeners
     from ottla.broker.share.sessions import SessionKey
+    from ottla.broker.transport.authentication import Authentication
 
 
 def unheard(seconds: float) -> None:
@@ -17,8 +18,10 @@ class Peer:
     """One client's connection, as handlers see it."""
 
     __slots__ = (
+        "authentication",
         "awaits_authentication",
         "client_host",
+        "is_refused",
         "listener_kind",
         "listener_name",
         "mute",
@@ -32,8 +35,10 @@ class Peer:
         self.listener_name = listener_name
         self.listener_kind = listener_kind
         self.client_host = client_host
+        self.authentication: Authentication | None = None  # on a SASL listener
         self.mute: Callable[[float], None] = unheard  # for so many seconds
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it
+        self.is_refused = False  # what is to be said is the last word
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told

@@ -21,12 +21,14 @@ from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
     from ottla.broker.dispatch import Dispatcher
+    from ottla.broker.transport.authentication import Authentication
 
 log = logging.getLogger(__name__)
 
 SCRATCH_BYTES = 256 * 1024
 SWEEP_S = 5.0
 BACKLOG = 1024
+AUTHENTICATION_S_MAX = 10.0
 
 EVERY_FAMILY = ("", "::")
 """All interfaces, of IPv4 as well: so it is in Java, where `::` is not for IPv6 alone."""
@@ -88,10 +90,14 @@ class Server:
             ) from None
         return int(self._server.sockets[0].getsockname()[1])
 
-    async def serve(self, dispatcher: "Dispatcher") -> None:
-        """From now on, with what the dispatcher has."""
+    async def serve(
+        self, dispatcher: "Dispatcher", authenticate: "Callable[[], Authentication] | None" = None
+    ) -> None:
+        """From now on, with what the dispatcher has; on a SASL listener, once it is known who
+        asks."""
         assert self._server is not None
         self._dispatcher = dispatcher
+        self._authenticate = authenticate
         await self._server.start_serving()
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
@@ -122,7 +128,10 @@ class Server:
         )
 
     def _peer(self, client_host: str) -> Peer:
-        return Peer(self.name, self.kind, client_host)
+        peer = Peer(self.name, self.kind, client_host)
+        if self._authenticate is not None:
+            peer.authentication, peer.awaits_authentication = self._authenticate(), True
+        return peer
 
     def _opened(self, connection: Connection) -> bool:
         if len(self._connections) >= self._connections_max:
@@ -134,7 +143,17 @@ class Server:
             return False
         self._connections.add(connection)
         connection.active_at = self._shared.now()
+        if self._authenticate is not None:
+            asyncio.get_running_loop().call_later(
+                AUTHENTICATION_S_MAX, self._end_unless_known, connection
+            )
         return True
+
+    def _end_unless_known(self, connection: Connection) -> None:
+        authentication = connection.peer.authentication
+        if connection in self._connections and authentication and not authentication.sasl.user:
+            log.warning("closed %s: it did not say who it is", connection.peer.client_host)
+            connection.abort()
 
     def _closed(self, connection: Connection) -> None:
         if connection not in self._connections:  # it was refused
@@ -149,6 +168,11 @@ class Server:
         now = self._shared.now()
         self._shared.request_memory.sweep()
         for connection in list(self._connections):
+            authentication = connection.peer.authentication
+            if authentication is not None and authentication.is_revoked:
+                log.info("closed %s: its credentials changed", connection.peer.principal)
+                connection.close()
+                continue
             if connection.was_active:
                 connection.was_active = False
                 connection.active_at = now

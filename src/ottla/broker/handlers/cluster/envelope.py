@@ -7,7 +7,8 @@ broker's; the answer goes back as bytes too. Only what a broker may pass on is o
 from inspect import isawaitable
 
 from ottla.broker.api import Api, Listeners, apis, load
-from ottla.broker.dispatch import check_cluster, refusal, written
+from ottla.broker.dispatch import asked as ask
+from ottla.broker.dispatch import refusal, written
 from ottla.broker.services import ControllerServices
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -25,11 +26,8 @@ async def handle(
         raise KafkaError(ErrorCode.NOT_CONTROLLER, "This node is not the active controller.")
     api, asked, inner = _open(request, context)
     handler = load(api)
-    assert handler.handle is not None
     try:
-        if handler.operation is not None:
-            check_cluster(services.cluster.access, inner, handler.operation)
-        answer = handler.handle(asked, inner, services)
+        answer = ask(handler, asked, inner, services, services.cluster.access)
         response: Message = await answer if isawaitable(answer) else answer
     except Exception as error:
         if isinstance(error, KafkaError) and error.code == ErrorCode.NOT_CONTROLLER:

@@ -22,6 +22,7 @@ from ottla.wire.codec import decode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
+    from ottla.broker.rights.hot import FetchRights
     from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
@@ -80,6 +81,7 @@ class FetchOperation:
         "must_answer",
         "replica",
         "request",
+        "rights",
         "services",
         "size_then",
         "version",
@@ -105,6 +107,11 @@ class FetchOperation:
         """When a replica was last heard of: not when its request is looked at again."""
         self.later: PendingReply | None = None
         self.size_then = 0
+        self.rights: FetchRights | None = None
+        if services.cluster.access.restricts:
+            from ottla.broker.rights.hot import fetch_rights
+
+            self.rights = fetch_rights(context, services.cluster, is_replica=self.replica >= 0)
 
     # The course of a request -------------------------------------------------------------------
 
@@ -245,6 +252,8 @@ class FetchOperation:
     def _read(self, asked: Asked) -> Fetched:
         fetched = Fetched(asked.key[2])
         try:
+            if self.rights is not None:
+                self.rights.check(asked.key)
             self._read_from(self._source(asked), asked, fetched)
         except Damage:  # clients look for another leader, and there will be one
             self._refused(asked, fetched, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))

@@ -79,6 +79,27 @@ def serve(
     frame: memoryview, position: int, context: "RequestContext", services: "RecordServices"
 ) -> Body | PendingReply | None:
     request, _ = decode(ProduceRequest, context.api_version, frame, position)
+    if services.cluster.access.restricts:
+        from ottla.broker.rights.hot import take_out_refused, with_refused
+
+        refused = take_out_refused(request, context, services.cluster)
+        if refused:  # seldom: what is left goes its own way
+            left = memoryview(encode(request, context.api_version))
+            return with_refused(
+                serve_allowed(left, 0, context, services), refused, context.api_version
+            )
+    return serve_allowed(frame, position, context, services, request)
+
+
+def serve_allowed(
+    frame: memoryview,
+    position: int,
+    context: "RequestContext",
+    services: "RecordServices",
+    request: ProduceRequest | None = None,
+) -> Body | PendingReply | None:
+    if request is None:
+        request, _ = decode(ProduceRequest, context.api_version, frame, position)
     must_wait = must_ask(request, context, services)
     takes_long = (
         not must_wait

@@ -1,0 +1,142 @@
+"""What a node's options say about who may come in and what they may do, put together."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ottla.broker.access import Access, ByRules, Unrestricted
+from ottla.broker.background import Background
+from ottla.config import Settings
+from ottla.config.topology import Listener
+from ottla.metadata.image import Image, ScramCredential
+from ottla.metadata.publisher import Publisher
+from ottla.ports.chance import Chance
+from ottla.ports.clock import Clock
+from ottla.ports.network import Network
+
+if TYPE_CHECKING:
+    from ottla.broker.transport.authentication import Authentication
+    from ottla.security.listener_options import SaslOptions
+    from ottla.security.sasl import SaslListener
+
+SASL = "SASL_"
+MECHANISM = "sasl.mechanism.inter.broker.protocol"
+
+
+def access_of(settings: Settings, publisher: Publisher) -> Access:
+    """By the rules of the metadata, whenever they change, if the file names Kafka's authorizer."""
+    if not settings.text("authorizer.class.name"):
+        return Unrestricted()
+    from ottla.security.listener_options import authorizer_rules
+
+    rules = authorizer_rules(settings)
+    assert rules is not None
+    access = ByRules(rules)
+    access.load(publisher.image)
+    publisher.subscribe(access.image_changed)
+    return access
+
+
+def authentication_of(
+    listener: Listener,
+    settings: Settings,
+    publisher: Publisher,
+    clock: Clock,
+    chance: Chance,
+    background: Background,
+) -> "Callable[[], Authentication] | None":
+    """How connections of a listener authenticate; None: they need not."""
+    if not listener.protocol.startswith(SASL):
+        return None
+    from ottla.broker.transport.authentication import Authentication
+    from ottla.security.listener_options import read_sasl
+
+    options = read_sasl(settings, listener.name)
+    offered = _offered(options, publisher, chance)
+
+    def authenticate() -> "Authentication":
+        return Authentication(
+            offered,
+            clock.monotonic,
+            clock.wall_ms,
+            background.in_thread,
+            refusal_delay_s=options.refusal_delay_s,
+            frame_bytes_max=options.frame_bytes_max,
+        )
+
+    return authenticate
+
+
+def _offered(options: "SaslOptions", publisher: Publisher, chance: Chance) -> "SaslListener":
+    from ottla.security import scram
+    from ottla.security.exchange import Exchange
+    from ottla.security.listener_options import PLAIN
+    from ottla.security.plain import PlainServer
+    from ottla.security.sasl import SaslListener
+
+    def keys(mechanism: scram.Mechanism, name: str) -> ScramCredential | None:
+        return publisher.image.scram_credentials.get((name, mechanism.number))
+
+    def known(mechanism: scram.Mechanism) -> Callable[[str, bool], scram.Known | None]:
+        def find(name: str, by_token: bool) -> scram.Known | None:
+            found = None if by_token else keys(mechanism, name)
+            return None if found is None else scram.Known(found, name)
+
+        return find
+
+    def plain() -> Exchange:
+        return PlainServer(options.passwords, keys, secret=secret_of(publisher.image))
+
+    def by_scram(mechanism: scram.Mechanism) -> Callable[[], Exchange]:
+        return lambda: scram.ScramServer(
+            mechanism,
+            known(mechanism),
+            nonce=chance.randbytes(18).hex(),
+            secret=secret_of(publisher.image),
+        )
+
+    return SaslListener(
+        {
+            name: plain if name == PLAIN else by_scram(scram.MECHANISMS[name])
+            for name in options.mechanisms
+        },
+        options.session_ms_max,
+    )
+
+
+def secret_of(image: Image) -> bytes:
+    """From which salts of users are derived that do not exist: the same on every node, known to
+    nobody outside, and rarely another."""
+    first = min(image.scram_credentials, default=None)
+    return b"no users" if first is None else image.scram_credentials[first].server_key
+
+
+def network_to(settings: Settings, network: Network, chance: Chance) -> Network:
+    """How this node reaches other brokers."""
+    listener = _inter_broker(settings)
+    if listener is None or not listener.protocol.startswith(SASL):
+        return network
+    from ottla.security.links import AuthenticatedNetwork
+    from ottla.security.listener_options import own_login
+
+    return AuthenticatedNetwork(network, own_login(settings, listener.name, MECHANISM), chance)
+
+
+def check_options(settings: Settings) -> None:
+    """Whatever cannot be honoured is said before anything is opened."""
+    listener = _inter_broker(settings)
+    if settings.text("authorizer.class.name"):
+        from ottla.security.listener_options import authorizer_rules
+
+        authorizer_rules(settings)
+    for each in settings.topology.listeners:
+        if each.protocol.startswith(SASL):
+            from ottla.security.listener_options import own_login, read_sasl
+
+            read_sasl(settings, each.name)
+            if each is listener:
+                own_login(settings, each.name, MECHANISM)
+
+
+def _inter_broker(settings: Settings) -> Listener | None:
+    topology = settings.topology
+    return next((one for one in topology.listeners if one.name == topology.inter_broker), None)

@@ -1,0 +1,79 @@
+"""Outgoing links that say who we are: SASL on top of another network.
+
+The driver of the client's side. What takes time (stretching the password) a thread does, once for
+each salt: nodes find each other again in a moment.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ottla.errors import ErrorCode
+from ottla.ports.chance import Chance
+from ottla.ports.network import Link, LinkLost, Network
+from ottla.security import plain, scram
+from ottla.security.failures import AuthenticationFailed
+from ottla.security.listener_options import PLAIN, Login
+from ottla.wire.client import read_reply, request_frame
+from ottla.wire.codec import MalformedMessage
+from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+AUTHENTICATE_VERSION = 2
+HANDSHAKE_VERSION = 1
+AUTHENTICATION_S_MAX = 10.0
+
+
+class AuthenticatedNetwork:
+    """Every link that `connect` gives has been let in."""
+
+    def __init__(self, network: Network, login: Login, chance: Chance) -> None:
+        self._network = network
+        self._login = login
+        self._chance = chance
+        self._stretched: dict[tuple[bytes, int], bytes] = {}
+
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        link = await self._network.connect(host, port, lost)
+        try:
+            async with asyncio.timeout(AUTHENTICATION_S_MAX):
+                await self._authenticate(link)
+        except (AuthenticationFailed, MalformedMessage, TimeoutError) as error:
+            link.close()
+            raise LinkLost(f"{host}:{port} does not let us in: {error or 'time-out'}") from None
+        except BaseException:
+            link.close()
+            raise
+        return link
+
+    async def _authenticate(self, link: Link) -> None:
+        ask = SaslHandshakeRequest(mechanism=self._login.mechanism)
+        reply = await link.exchange(request_frame(ask, HANDSHAKE_VERSION, 0, b""))
+        answer = read_reply(reply, SaslHandshakeResponse, HANDSHAKE_VERSION, 0)
+        if answer.error_code:
+            raise AuthenticationFailed(f"{ErrorCode(answer.error_code).name}")
+        if self._login.mechanism == PLAIN:
+            await self._send(link, plain.message(self._login.username, self._login.password))
+        else:
+            await self._scram(link, scram.MECHANISMS[self._login.mechanism])
+
+    async def _scram(self, link: Link, mechanism: scram.Mechanism) -> None:
+        client = scram.ScramClient(
+            mechanism,
+            self._login.username,
+            self._login.password,
+            nonce=self._chance.randbytes(18).hex(),
+        )
+        stretching = client.challenge(await self._send(link, client.first()))
+        key = stretching.salt, stretching.iterations
+        if key not in self._stretched:
+            loop = asyncio.get_running_loop()
+            self._stretched = {key: await loop.run_in_executor(None, stretching.run)}
+        client.check(await self._send(link, client.prove(self._stretched[key])))
+
+    async def _send(self, link: Link, token: bytes) -> bytes:
+        ask = SaslAuthenticateRequest(auth_bytes=token)
+        reply = await link.exchange(request_frame(ask, AUTHENTICATE_VERSION, 0, b""))
+        answer = read_reply(reply, SaslAuthenticateResponse, AUTHENTICATE_VERSION, 0)
+        if answer.error_code:
+            raise AuthenticationFailed(answer.error_message or "no reason was given")
+        return answer.auth_bytes

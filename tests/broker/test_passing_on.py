@@ -98,6 +98,8 @@ def test_the_controller_answers_at_the_clients_version(serving: Any) -> None:
 class Listening:
     """Allows everything, and remembers who asked."""
 
+    restricts = True
+
     def __init__(self) -> None:
         self.heard: list[tuple[str, RequestContext]] = []
 
@@ -105,6 +107,11 @@ class Listening:
         self, context: RequestContext, operation: Operation, resource: Resource, name: str
     ) -> bool:
         self.heard.append((operation.name, context))
+        return True
+
+    def allows_some(
+        self, context: RequestContext, operation: Operation, resource: Resource
+    ) -> bool:
         return True
 
 

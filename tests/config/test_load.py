@@ -76,7 +76,7 @@ def test_a_bad_assignment_names_the_option() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "principal.builder.class=example.Builder",
         "create.topic.policy.class.name=example.Policy",
         "alter.config.policy.class.name=example.Policy",
         "remote.log.storage.system.enable=true",
@@ -214,7 +214,13 @@ def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"listeners": "SSL://h:1,CONTROLLER://h:2"}, "SSL, which is not supported yet"),
+        (
+            {
+                "listeners": "PLAINTEXT://h:1,CONTROLLER://h:2",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
+            },
+            "not supported between controllers yet",
+        ),
         ({"listeners": "ODD://h:1,CONTROLLER://h:2"}, "ODD has no protocol"),
         ({"listeners": "PLAINTEXT://h:1"}, "lacks CONTROLLER"),
         ({"listeners": "PLAINTEXT://h:1,CONTROLLER://h:1"}, "port 1 is used twice"),

@@ -6,149 +6,41 @@ and SECURE (SASL_PLAINTEXT), where nobody is.
 
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
 
 from ottla.security import plain, scram
-from support.brokers import BrokerProcess, Kind, running
-from support.homes import Home, free_port
+from support.brokers import Kind
+from support.secured import (
+    ALL,
+    ALLOW,
+    ALTER_CONFIGS,
+    CLUSTER,
+    CREATE,
+    DELETE,
+    DENY,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    EVERY_RULE,
+    LITERAL,
+    PREFIXED,
+    READ,
+    SHA_512,
+    TOPIC,
+    WRITE,
+    Secured,
+    create_topic,
+    running_secured,
+    sign_in,
+)
 from support.wire import Connection
-
-PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
-SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
-TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
-ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 2, 3, 4, 5, 6, 7, 8
-CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
-DENY, ALLOW = 2, 3
-LITERAL, PREFIXED = 3, 4
-SHA_256, SHA_512 = 1, 2
-EVERY_RULE: dict[str, Any] = {
-    "resource_type_filter": 1,
-    "resource_name_filter": None,
-    "pattern_type_filter": 1,
-    "principal_filter": None,
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
-SALT = b"2ea1n4zd6yx8h3fxgp4ktq6dps"
-
-
-@dataclass
-class Secured:
-    process: BrokerProcess
-    address: str  # of the listener that wants to know who comes
-
-    @contextmanager
-    def setup(self) -> Iterator[Connection]:
-        with Connection(self.process.bootstrap) as connection:
-            yield connection
-
-    def add_user(self, name: str, password: str, mechanism: int = SHA_256) -> None:
-        kind = scram.BY_NUMBER[mechanism]
-        with self.setup() as connection:
-            reply = connection.ask(
-                "alter_user_scram_credentials",
-                0,
-                upsertions=[
-                    {
-                        "name": name,
-                        "mechanism": mechanism,
-                        "iterations": 4096,
-                        "salt": SALT,
-                        "salted_password": scram.salted_password(kind, password, SALT, 4096),
-                    }
-                ],
-            )
-        assert [one.error_code for one in reply.results] == [ErrorCode.none]
-
-    def allow(self, user: str, *rights: tuple[int, str, int], **more: Any) -> None:
-        """Rights are the type and name of a resource, and an operation."""
-        with self.setup() as connection:
-            reply = connection.ask(
-                "create_acls",
-                3,
-                creations=[
-                    {
-                        "resource_type": kind,
-                        "resource_name": name,
-                        "resource_pattern_type": more.get("pattern", LITERAL),
-                        "principal": f"User:{user}",
-                        "host": more.get("host", "*"),
-                        "operation": operation,
-                        "permission_type": more.get("permission", ALLOW),
-                    }
-                    for kind, name, operation in rights
-                ],
-            )
-        assert {one.error_code for one in reply.results} == {ErrorCode.none}
-
-    def create(self, topic: str) -> None:
-        with self.setup() as connection:
-            create_topic(connection, topic)
-
-    @contextmanager
-    def by(self, user: str, password: str = "secret") -> Iterator[Connection]:
-        """A connection of one who has proven who it is, by SCRAM-SHA-256."""
-        with Connection(self.address) as connection:
-            sign_in(connection, user, password)
-            yield connection
-
-
-def create_topic(connection: Connection, topic: str) -> Any:
-    reply = connection.ask(
-        "create_topics",
-        7,
-        topics=[{"name": topic, "num_partitions": 1, "replication_factor": 1}],
-        timeout=5000,
-    )
-    return reply.topics[0]
-
-
-def sign_in(connection: Connection, user: str, password: str) -> Any:
-    """By SCRAM; the last answer."""
-    connection.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
-    client = scram.ScramClient(scram.SHA_256, user, password, nonce="n" + user)
-    first = connection.ask("sasl_authenticate", 2, auth_bytes=client.first())
-    if first.error_code != ErrorCode.none:
-        return first
-    stretching = client.challenge(bytes(first.auth_bytes))
-    final = connection.ask("sasl_authenticate", 2, auth_bytes=client.prove(stretching.run()))
-    if final.error_code == ErrorCode.none:
-        client.check(bytes(final.auth_bytes))
-    return final
 
 
 @pytest.fixture(scope="module")
 def secured(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    home = Home(path=tmp_path_factory.mktemp("secured"), settings=(settings := {}))
-    address = f"127.0.0.1:{free_port()}"
-    controller = f"127.0.0.1:{home.controller_port}"
-    settings |= {
-        "listeners": f"PLAINTEXT://{home.bootstrap},SECURE://{address},CONTROLLER://{controller}",
-        "advertised.listeners": f"PLAINTEXT://{home.bootstrap},SECURE://{address}",
-        "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_PLAINTEXT"
-        ),
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listener.name.secure.sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
-        "listener.name.secure.plain.sasl.jaas.config": (
-            f'{PLAIN_MODULE} required user_pia="plain secret";'
-        ),
-        "listener.name.secure.plain.connections.max.reauth.ms": "60000",
-        "listener.name.secure.scram-sha-256.sasl.jaas.config": f"{SCRAM_MODULE} required;",
-        "listener.name.secure.scram-sha-512.sasl.jaas.config": f"{SCRAM_MODULE} required;",
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS;User:root",
-    }
-    with running(broker_kind, home) as process:
-        secured = Secured(process, address)
-        for user in ("root", "alice", "bob"):
-            secured.add_user(user, "secret")
+    with running_secured(broker_kind, tmp_path_factory.mktemp("secured")) as secured:
         yield secured
 
 
@@ -367,13 +259,30 @@ def test_a_rule_that_means_nothing_is_refused(
 
 
 @pytest.mark.parametrize("part", ["resource_type", "resource_pattern_type", "operation"])
-def test_a_rule_of_things_to_come_ends_the_connection(secured: Secured, part: str) -> None:
+def test_a_rule_with_parts_left_out_ends_the_connection(secured: Secured, part: str) -> None:
     with secured.setup() as connection:
-        connection.send("create_acls", 3, creations=[rule(**{part: 99})])
+        connection.send("create_acls", 3, creations=[rule(**{part: 0})])
         assert connection.is_closed_by_peer()
+
+
+def test_a_filter_with_parts_left_out_ends_the_connection(secured: Secured) -> None:
+    for api, fields in (
+        ("describe_acls", {**EVERY_RULE, "operation": 0}),
+        ("delete_acls", {"filters": [{**EVERY_RULE, "operation": 0}]}),
+    ):
+        with secured.setup() as connection:
+            connection.send(api, 3, **fields)
+            assert connection.is_closed_by_peer()
+
+
+def test_parts_that_nobody_knows_yet_are_refused_or_found_nowhere(secured: Secured) -> None:
     with secured.setup() as connection:
-        connection.send("describe_acls", 3, **{**EVERY_RULE, "operation": 0})
-        assert connection.is_closed_by_peer()
+        reply = connection.ask("create_acls", 3, creations=[rule(operation=99)])
+        assert [one.error_code for one in reply.results] == [ErrorCode.invalid_request]
+        unknown = {**EVERY_RULE, "operation": 99}
+        assert connection.ask("describe_acls", 3, **unknown).resources == ()
+        reply = connection.ask("delete_acls", 3, filters=[unknown])
+        assert [one.error_code for one in reply.filter_results] == [ErrorCode.invalid_request]
 
 
 def test_rules_are_found_and_deleted_by_filters(secured: Secured) -> None:
@@ -576,8 +485,9 @@ def test_records_are_read_and_written_by_those_who_may(secured: Secured) -> None
 
 def test_nobody_reads_as_a_replica_without_the_right_to_be_one(secured: Secured) -> None:
     secured.create("replicated")
-    secured.allow("alice", (TOPIC, "replicated", READ))
-    with secured.by("alice") as connection:
+    secured.add_user("ruth", "secret")
+    secured.allow("ruth", (TOPIC, "replicated", READ))
+    with secured.by("ruth") as connection:
         partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
         reply = connection.ask(
             "fetch",

@@ -76,13 +76,16 @@ def authority(name: str = "an authority") -> Issued:
     return _issue(_common_name(name), None)
 
 
-def issue(by: Issued, name: str, *hosts: str) -> Issued:
+def issue(by: Issued, name: str, *hosts: str, organization: str | None = None) -> Issued:
     """A certificate for both sides of TLS, for these hosts and addresses."""
-    return _issue(_common_name(name), by, hosts)
+    return _issue(_common_name(name, organization), by, hosts)
 
 
-def _common_name(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def _common_name(name: str, organization: str | None = None) -> x509.Name:
+    parts = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
+    if organization is not None:
+        parts.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(parts)
 
 
 def _issue(subject: x509.Name, by: Issued | None, hosts: tuple[str, ...] = ()) -> Issued:

@@ -658,47 +658,47 @@ ssl.allow.dn.changes boolean false - read-only low ignored
   Allow another distinguished name when a keystore is replaced at run time.
 ssl.allow.san.changes boolean false - read-only low ignored
   Allow other alternative names when a keystore is replaced at run time.
-ssl.cipher.suites list "" - per-broker medium ignored
+ssl.cipher.suites list "" - per-broker medium
   Cipher suites that may be used; empty means the library's own choice.
-ssl.client.auth string none required|requested|none per-broker medium ignored
+ssl.client.auth string none required|requested|none per-broker medium
   Whether clients must, may or need not show a certificate.
-ssl.enabled.protocols list TLSv1.2,TLSv1.3 - per-broker medium ignored
+ssl.enabled.protocols list TLSv1.2,TLSv1.3 - per-broker medium
   TLS versions that may be used.
-ssl.endpoint.identification.algorithm string https - per-broker low ignored
+ssl.endpoint.identification.algorithm string https - per-broker low
   How a server's name is checked against its certificate; empty turns it off.
 ssl.engine.factory.class class null - per-broker low
   Java class that makes TLS engines.
-ssl.key.password password null - per-broker medium ignored
+ssl.key.password password null - per-broker medium
   Password of the private key.
-ssl.keymanager.algorithm string SunX509 - per-broker medium ignored
+ssl.keymanager.algorithm string SunX509 - per-broker medium
   Java's algorithm for key managers.
-ssl.keystore.certificate.chain password null - per-broker medium ignored
+ssl.keystore.certificate.chain password null - per-broker medium
   Certificate chain in PEM.
-ssl.keystore.key password null - per-broker medium ignored
+ssl.keystore.key password null - per-broker medium
   Private key in PEM.
-ssl.keystore.location string null - per-broker medium ignored
+ssl.keystore.location string null - per-broker medium
   File with the private key and its certificate.
-ssl.keystore.password password null - per-broker medium ignored
+ssl.keystore.password password null - per-broker medium
   Password of the keystore.
-ssl.keystore.type string JKS - per-broker medium ignored
+ssl.keystore.type string JKS - per-broker medium
   Format of the keystore.
-ssl.principal.mapping.rules string DEFAULT - read-only low ignored
+ssl.principal.mapping.rules string DEFAULT - read-only low
   Rules that turn the name in a certificate into a short one.
 ssl.protocol string TLSv1.3 - per-broker medium ignored
   TLS version of the context.
-ssl.provider string null - per-broker medium ignored
+ssl.provider string null - per-broker medium
   Java security provider for TLS.
-ssl.secure.random.implementation string null - per-broker low ignored
+ssl.secure.random.implementation string null - per-broker low
   Java's source of randomness for TLS.
-ssl.trustmanager.algorithm string PKIX - per-broker medium ignored
+ssl.trustmanager.algorithm string PKIX - per-broker medium
   Java's algorithm for trust managers.
-ssl.truststore.certificates password null - per-broker medium ignored
+ssl.truststore.certificates password null - per-broker medium
   Trusted certificates in PEM.
-ssl.truststore.location string null - per-broker medium ignored
+ssl.truststore.location string null - per-broker medium
   File with the trusted certificates.
-ssl.truststore.password password null - per-broker medium ignored
+ssl.truststore.password password null - per-broker medium
   Password of the truststore.
-ssl.truststore.type string JKS - per-broker medium ignored
+ssl.truststore.type string JKS - per-broker medium
   Format of the truststore.
 telemetry.max.bytes int 1048576 1.. read-only low ignored
   Largest batch of metrics a client may push.

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ottla.config.settings import Settings
 from ottla.errors import OttlaError
 
-SUPPORTED_PROTOCOLS = frozenset({"PLAINTEXT", "SASL_PLAINTEXT"})
 EVERYWHERE = frozenset({"", "0.0.0.0", "::"})
 """Hosts that mean all interfaces: one can listen there, but nobody can connect to them."""
 KNOWN_PROTOCOLS = frozenset({"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"})
@@ -71,7 +70,6 @@ def read_topology(settings: Settings) -> Topology:
         raise OttlaError("controller.listener.names is missing: name the controllers' listener.")
     protocols = _protocols(settings, controller_names)
     bound = parse_listeners("listeners", settings.names("listeners"), protocols)
-    _refuse_unsupported(bound)
     for name in controller_names:
         if protocols.get(name.upper(), "PLAINTEXT") != "PLAINTEXT":
             raise OttlaError(
@@ -165,15 +163,6 @@ def _protocols(settings: Settings, controller_names: tuple[str, ...]) -> dict[st
         for name in controller_names:  # Kafka maps a controller listener that nobody mapped
             protocols.setdefault(name.upper(), "PLAINTEXT")
     return protocols
-
-
-def _refuse_unsupported(listeners: tuple[Listener, ...]) -> None:
-    for listener in listeners:
-        if listener.protocol not in SUPPORTED_PROTOCOLS:
-            raise OttlaError(
-                f"listeners: {listener.name} asks for {listener.protocol}, which is not supported "
-                "yet; use PLAINTEXT or SASL_PLAINTEXT."
-            )
 
 
 def _node_id(settings: Settings) -> int:

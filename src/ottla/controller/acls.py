@@ -97,8 +97,8 @@ def acl_of(creation: AclCreation) -> Acl:
     )
 
 
-def has_unknown_parts(acl: Acl) -> bool:
-    """As a filter has them, of which a rule is one."""
+def exactly(acl: Acl) -> AclFilter:
+    """The filter that means this one rule."""
     return AclFilter(
         acl.resource_type,
         acl.resource_name,
@@ -107,7 +107,7 @@ def has_unknown_parts(acl: Acl) -> bool:
         acl.host,
         acl.operation,
         acl.permission,
-    ).has_unknown_parts
+    )
 
 
 def _is_a_filter(acl: Acl) -> bool:
@@ -125,7 +125,7 @@ def _check(acl: Acl) -> None:
         problem = f"The one resource of type CLUSTER is named {CLUSTER}."
     elif not acl.resource_name:
         problem = "A rule needs the name of a resource."
-    elif has_unknown_parts(acl):
+    elif exactly(acl).has_unknown_parts:
         problem = "The rule has parts that nobody knows here."
     elif ":" not in acl.principal:
         problem = f"{acl.principal!r} is no principal: its type and a colon come first."

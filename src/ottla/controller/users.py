@@ -26,7 +26,8 @@ def alter_credentials(
     """Each user may be changed once in a request."""
     changes: dict[str, Change] = {}
     refused: dict[str, KafkaError] = {}
-    for change in (*ask.deletions, *ask.upsertions):
+    asked: list[Change] = [*ask.deletions, *ask.upsertions]
+    for change in asked:
         if change.name in refused:
             continue
         try:

@@ -39,7 +39,14 @@ from ottla.node.quorum_config import (
     reachable,
     reachable_controller,
 )
-from ottla.node.security import access_of, authentication_of, check_options, network_to
+from ottla.node.security import (
+    access_of,
+    authentication_of,
+    check_options,
+    encryption_of,
+    network_to,
+    principals_of,
+)
 from ottla.node.settings_in_force import SettingsInForce
 from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
@@ -165,7 +172,8 @@ class Node:
         bound = []
         for listener in wanted:
             server = Server(self.listeners, listener.name, kind)
-            port = await server.bind(listener.host, listener.port)
+            encryption = encryption_of(listener, self.settings)
+            port = await server.bind(listener.host, listener.port, encryption)
             self.servers.append(server)
             bound.append(listener._replace(port=port))
         return bound
@@ -325,12 +333,19 @@ class Node:
         dispatcher = Dispatcher(kind, areas, self.cluster, self.accountant)
         for server in self.servers:
             if server.kind is kind:
-                await server.serve(dispatcher, self._authentication(server.name))
+                listener = self._listener(server.name)
+                await server.serve(
+                    dispatcher,
+                    self._authentication(listener),
+                    principals_of(listener, self.settings),
+                )
 
-    def _authentication(self, name: str) -> "Callable[[], Authentication] | None":
+    def _listener(self, name: str) -> Listener:
         topology = self.topology
         bound = (*topology.listeners, *topology.controller_listeners)
-        listener = next(each for each in bound if each.name == name)
+        return next(each for each in bound if each.name == name)
+
+    def _authentication(self, listener: Listener) -> "Callable[[], Authentication] | None":
         return authentication_of(
             listener, self.settings, self.publisher, self.clock, self.chance, self.background
         )

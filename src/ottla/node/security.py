@@ -9,16 +9,19 @@ from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.metadata.image import Image, ScramCredential
 from ottla.metadata.publisher import Publisher
-from ottla.ports.chance import Chance
+from ottla.ports.chance import SYSTEM_CHANCE, Chance
 from ottla.ports.clock import Clock
-from ottla.ports.network import Network
+from ottla.ports.network import Network, TcpNetwork
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from ottla.broker.transport.authentication import Authentication
     from ottla.security.listener_options import SaslOptions
     from ottla.security.sasl import SaslListener
+    from ottla.security.tls import TlsOptions
 
-SASL = "SASL_"
+PLAINTEXT, SASL, TLS = "PLAINTEXT", "SASL_", "SSL"
 MECHANISM = "sasl.mechanism.inter.broker.protocol"
 
 
@@ -113,7 +116,13 @@ def secret_of(image: Image) -> bytes:
 def network_to(settings: Settings, network: Network, chance: Chance) -> Network:
     """How this node reaches other brokers."""
     listener = _inter_broker(settings)
-    if listener is None or not listener.protocol.startswith(SASL):
+    if listener is None or listener.protocol == PLAINTEXT:
+        return network
+    if listener.protocol.endswith(TLS):
+        from ottla.security.tls import client_context
+
+        network = TcpNetwork(encryption=client_context(_tls_options(settings, listener)))
+    if not listener.protocol.startswith(SASL):
         return network
     from ottla.security.links import AuthenticatedNetwork
     from ottla.security.listener_options import own_login
@@ -123,18 +132,45 @@ def network_to(settings: Settings, network: Network, chance: Chance) -> Network:
 
 def check_options(settings: Settings) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
-    listener = _inter_broker(settings)
+    network_to(settings, TcpNetwork(), SYSTEM_CHANCE)
     if settings.text("authorizer.class.name"):
         from ottla.security.listener_options import authorizer_rules
 
         authorizer_rules(settings)
     for each in settings.topology.listeners:
+        if each.protocol.endswith(TLS):
+            encryption_of(each, settings)
+            principals_of(each, settings)
         if each.protocol.startswith(SASL):
-            from ottla.security.listener_options import own_login, read_sasl
+            from ottla.security.listener_options import read_sasl
 
             read_sasl(settings, each.name)
-            if each is listener:
-                own_login(settings, each.name, MECHANISM)
+
+
+def encryption_of(listener: Listener, settings: Settings) -> "SSLContext | None":
+    """What connections of a listener are encrypted with."""
+    if not listener.protocol.endswith(TLS):
+        return None
+    from ottla.security.tls import server_context
+
+    return server_context(_tls_options(settings, listener))
+
+
+def principals_of(listener: Listener, settings: Settings) -> Callable[[bytes], str] | None:
+    """Who a certificate's bearer is; with SASL it does not count."""
+    if listener.protocol != TLS:
+        return None
+    from ottla.security.principals import PrincipalMapping, certificate_name
+
+    mapping = PrincipalMapping(settings.text("ssl.principal.mapping.rules"))
+    return lambda certificate: mapping.principal(certificate_name(certificate))
+
+
+def _tls_options(settings: Settings, listener: Listener) -> "TlsOptions":
+    from ottla.security.tls import tls_options
+
+    has_sasl = listener.protocol.startswith(SASL)
+    return tls_options(settings.static, listener.name, sasl=has_sasl)
 
 
 def _inter_broker(settings: Settings) -> Listener | None:

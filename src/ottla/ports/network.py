@@ -10,7 +10,10 @@ import socket
 from collections import deque
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 FRAME_BYTES_MAX = 256 * 1024 * 1024
 SCRATCH_BYTES = 16 * 1024
@@ -45,14 +48,19 @@ class Network(Protocol):
 
 
 class TcpNetwork:
-    def __init__(self, connect_timeout_s: float = 2.0) -> None:
+    def __init__(
+        self, connect_timeout_s: float = 2.0, encryption: "SSLContext | None" = None
+    ) -> None:
         self._connect_timeout_s = connect_timeout_s
+        self._encryption = encryption
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout_s):
-                _, link = await loop.create_connection(lambda: TcpLink(lost), host, port)
+                _, link = await loop.create_connection(
+                    lambda: TcpLink(lost), host, port, ssl=self._encryption
+                )
         except ConnectionRefusedError:
             raise LinkRefused(f"nobody listens at {host}:{port}") from None
         except (OSError, TimeoutError) as error:

@@ -79,6 +79,12 @@ class AclFilter(NamedTuple):
             or not _is_known(Permission, self.permission)
         )
 
+    @property
+    def has_empty_parts(self) -> bool:
+        """UNKNOWN itself, which nobody may send."""
+        kinds = self.resource_type, self.pattern_type, self.operation, self.permission
+        return 0 in kinds
+
     def matches(self, acl: Acl) -> bool:
         return (
             self.resource_type in (ResourceType.ANY, acl.resource_type)

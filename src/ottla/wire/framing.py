@@ -19,6 +19,10 @@ _POOLED_BYTES_MAX = 2 * 1024 * 1024
 _MAPPED_BYTES_MIN = 64 * 1024
 
 
+TLS_HANDSHAKE = 0x16
+"""With that byte a client begins who takes the port for one with TLS."""
+
+
 class FrameTooLong(ValueError):
     """A size that is negative or beyond what the receiver accepts."""
 
@@ -112,7 +116,8 @@ class FrameAssembler:
         while end - position >= 4:
             (size,) = SIZE.unpack_from(data, position)
             if not 0 <= size <= self.frame_bytes_max:
-                raise FrameTooLong(f"a frame of {size} bytes")
+                hint = ", or a client that speaks TLS" if data[position] == TLS_HANDSHAKE else ""
+                raise FrameTooLong(f"a frame of {size} bytes{hint}")
             after = position + 4 + size
             if after > end:
                 self._keep(data[position:], 4 + size)

@@ -21,7 +21,7 @@ from ottla.errors import ErrorCode
 from ottla.ids import ZERO_UUID
 from ottla.metadata.image import ResourceType
 from ottla.wire.message import Message
-from ottla.wire.messages.create_topics import CreateTopicsRequest
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -177,7 +177,8 @@ def _create_topics(
     """What is named twice is refused for that, whoever asks. Settings of the new topic are told to
     those who may describe them."""
     counts = Counter(topic.name for topic in request.topics)
-    allowed, denied = list(request.topics), []
+    allowed: list[CreatableTopic] = list(request.topics)
+    denied: list[CreatableTopic] = []
     if not asker.may_cluster(Operation.CREATE):
         allowed, denied = split(
             request.topics,

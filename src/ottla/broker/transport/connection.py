@@ -96,6 +96,9 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         self.peer = self._make_peer(address[0] if address else "")
         self.peer.mute = self._mute
+        encryption = transport.get_extra_info("ssl_object")
+        if encryption is not None:
+            self.peer.certificate = encryption.getpeercert(True)
         if not self._opened(self):
             transport.abort()
             return

@@ -20,6 +20,7 @@ class Peer:
     __slots__ = (
         "authentication",
         "awaits_authentication",
+        "certificate",
         "client_host",
         "is_refused",
         "listener_kind",
@@ -38,6 +39,7 @@ class Peer:
         self.authentication: Authentication | None = None  # on a SASL listener
         self.mute: Callable[[float], None] = unheard  # for so many seconds
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it
+        self.certificate: bytes | None = None  # of TLS, if the client showed one
         self.is_refused = False  # what is to be said is the last word
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection

@@ -24,8 +24,10 @@ CALL_BYTES = 512 * 1024
 
 def own_descriptor(transport: Transport) -> int | None:
     """A descriptor of the transport's socket; None where there is none any more, or bytes are
-    queued for it that have to go first."""
+    queued for it that have to go first, or have to be encrypted."""
     socket = transport.get_extra_info("socket")
+    if transport.get_extra_info("ssl_object") is not None:
+        return None
     if socket is None or transport.is_closing() or transport.get_write_buffer_size():
         return None
     return os.dup(socket.fileno())

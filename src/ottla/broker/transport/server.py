@@ -20,6 +20,8 @@ from ottla.errors import OttlaError
 from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from ottla.broker.dispatch import Dispatcher
     from ottla.broker.transport.authentication import Authentication
 
@@ -71,7 +73,7 @@ class Server:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
 
-    async def bind(self, host: str, port: int) -> int:
+    async def bind(self, host: str, port: int, tls: "SSLContext | None" = None) -> int:
         """Take the port; the system chooses one for 0. Nobody is answered before `serve`."""
         loop = asyncio.get_running_loop()
         try:
@@ -82,6 +84,8 @@ class Server:
                 backlog=BACKLOG,
                 reuse_address=True,
                 start_serving=False,
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else AUTHENTICATION_S_MAX,
             )
         except OSError as error:
             raise OttlaError(
@@ -91,13 +95,17 @@ class Server:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def serve(
-        self, dispatcher: "Dispatcher", authenticate: "Callable[[], Authentication] | None" = None
+        self,
+        dispatcher: "Dispatcher",
+        authenticate: "Callable[[], Authentication] | None" = None,
+        principal_of: Callable[[bytes], str] | None = None,
     ) -> None:
         """From now on, with what the dispatcher has; on a SASL listener, once it is known who
         asks."""
         assert self._server is not None
         self._dispatcher = dispatcher
         self._authenticate = authenticate
+        self._principal_of = principal_of  # from a client's certificate
         await self._server.start_serving()
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
@@ -141,6 +149,14 @@ class Server:
         if not self._shared.addresses.let_in(self.kind, host, self._shared.settings()):
             log.warning("refused %s: max.connections.per.ip is reached", host)
             return False
+        certificate = connection.peer.certificate
+        if certificate is not None and self._principal_of is not None:
+            try:
+                connection.peer.principal = self._principal_of(certificate)
+            except ValueError as error:
+                log.warning("refused %s: %s", host, error)
+                self._shared.addresses.gone(self.kind, host)
+                return False
         self._connections.add(connection)
         connection.active_at = self._shared.now()
         if self._authenticate is not None:

@@ -11,7 +11,9 @@ from ottla.wire.messages.alter_user_scram_credentials import (
 def refuse(
     request: AlterUserScramCredentialsRequest, error: KafkaError
 ) -> AlterUserScramCredentialsResponse:
-    names = dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions))
+    names = dict.fromkeys(
+        [one.name for one in request.deletions] + [one.name for one in request.upsertions]
+    )
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
-from ottla.controller.acls import acl_of, has_unknown_parts
+from ottla.controller.acls import acl_of, exactly
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.create_acls import (
     AclCreationResult,
@@ -17,8 +17,8 @@ from ottla.wire.messages.create_acls import (
 def handle(
     request: CreateAclsRequest, context: RequestContext, services: ClusterServices
 ) -> Awaitable[CreateAclsResponse]:
-    if any(has_unknown_parts(acl_of(creation)) for creation in request.creations):
-        raise BadRequest("a rule has parts that nobody knows here")
+    if any(exactly(acl_of(creation)).has_empty_parts for creation in request.creations):
+        raise BadRequest("a rule with parts left out")
     if not services.cluster.access.restricts:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "There is no authorizer.")
     return services.authority.ask_controller(request, CreateAclsResponse, context)

@@ -17,8 +17,8 @@ from ottla.wire.messages.delete_acls import (
 def handle(
     request: DeleteAclsRequest, context: RequestContext, services: ClusterServices
 ) -> Awaitable[DeleteAclsResponse]:
-    if any(filter_of(one).has_unknown_parts for one in request.filters):
-        raise BadRequest("a filter has parts that nobody knows here")
+    if any(filter_of(one).has_empty_parts for one in request.filters):
+        raise BadRequest("a filter with parts left out")
     if not services.cluster.access.restricts:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "There is no authorizer.")
     return services.authority.ask_controller(request, DeleteAclsResponse, context)

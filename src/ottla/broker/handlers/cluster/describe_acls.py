@@ -18,8 +18,8 @@ def handle(
     request: DescribeAclsRequest, context: RequestContext, services: ClusterServices
 ) -> DescribeAclsResponse:
     found = filter_of(request)
-    if found.has_unknown_parts:
-        raise BadRequest("a filter has parts that nobody knows here")
+    if found.has_empty_parts:
+        raise BadRequest("a filter with parts left out")
     if not services.cluster.access.restricts:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "There is no authorizer.")
     resources: dict[tuple[int, str, int], list[Acl]] = {}

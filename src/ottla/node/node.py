@@ -142,7 +142,7 @@ class Node:
     async def start(self) -> None:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
-        check_options(self.settings)
+        check_options(self.settings, self.chance)
         self.log_directories.lock()
         bound = await self._bind_all()
         self.in_force.settle(bound.settings)

@@ -9,7 +9,7 @@ from ottla.config import Settings
 from ottla.config.topology import Listener
 from ottla.metadata.image import Image, ScramCredential
 from ottla.metadata.publisher import Publisher
-from ottla.ports.chance import SYSTEM_CHANCE, Chance
+from ottla.ports.chance import Chance
 from ottla.ports.clock import Clock
 from ottla.ports.network import Network, TcpNetwork
 
@@ -130,9 +130,9 @@ def network_to(settings: Settings, network: Network, chance: Chance) -> Network:
     return AuthenticatedNetwork(network, own_login(settings, listener.name, MECHANISM), chance)
 
 
-def check_options(settings: Settings) -> None:
+def check_options(settings: Settings, chance: Chance) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
-    network_to(settings, TcpNetwork(), SYSTEM_CHANCE)
+    network_to(settings, TcpNetwork(), chance)
     if settings.text("authorizer.class.name"):
         from ottla.security.listener_options import authorizer_rules
 

@@ -15,6 +15,7 @@ from ottla.security.plain import jaas_users
 from ottla.security.rules import Rules, parse_super_users
 
 PLAIN = "PLAIN"
+JAAS = "sasl.jaas.config"
 MECHANISMS = (PLAIN, *scram.MECHANISMS)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 FRAME_BYTES_BEFORE = 64 * 1024
@@ -100,7 +101,7 @@ def _mechanisms(settings: Settings, listener: str) -> tuple[str, ...]:
 
 
 def _login(settings: Settings, listener: str, mechanism: str) -> jaas.Login:
-    option = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+    option = f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
     text = settings.static.get(option)
     if text is None:
         raise OttlaError(

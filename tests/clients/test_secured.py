@@ -95,7 +95,9 @@ def test_librdkafka_is_told_what_it_may_not(secured: Secured) -> None:
 
 def test_librdkafka_is_told_that_its_password_is_wrong(secured: Secured) -> None:
     errors: list[KafkaError] = []
-    client = AdminClient({**settings(secured, "alice", "wrong"), "error_cb": errors.append})
+    config = settings(secured, "alice", "wrong")
+    config["error_cb"] = errors.append
+    client = AdminClient(config)
     with pytest.raises(KafkaException):
         client.list_topics(timeout=3)
     client.poll(1)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from ottla.controller.decision import Decision
+from ottla.controller.decision import ControllerResult
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Acl, Image
@@ -62,7 +62,7 @@ def filter_of(asked: Filter) -> AclFilter:
 
 def create_acls(
     image: Image, ask: CreateAclsRequest, chance: Chance
-) -> Decision[CreateAclsResponse]:
+) -> ControllerResult[CreateAclsResponse]:
     """A rule that is there already is a success, and no second record."""
     known = set(image.acls.values())
     records: list[Record] = []
@@ -82,7 +82,7 @@ def create_acls(
         results.append(AclCreationResult())
     if len(records) > RECORDS_MAX:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"More than {RECORDS_MAX} rules at once.")
-    return Decision(records, CreateAclsResponse(results=results))
+    return ControllerResult(records, CreateAclsResponse(results=results))
 
 
 def acl_of(creation: AclCreation) -> Acl:
@@ -133,7 +133,7 @@ def _check(acl: Acl) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, problem)
 
 
-def delete_acls(image: Image, ask: DeleteAclsRequest) -> Decision[DeleteAclsResponse]:
+def delete_acls(image: Image, ask: DeleteAclsRequest) -> ControllerResult[DeleteAclsResponse]:
     """A rule that several filters name is told to each, and removed once."""
     gone: dict[Uuid, None] = {}
     results: list[DeleteAclsFilterResult] = []
@@ -153,7 +153,7 @@ def delete_acls(image: Image, ask: DeleteAclsRequest) -> Decision[DeleteAclsResp
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"More than {RECORDS_MAX} rules at once.")
         results.append(DeleteAclsFilterResult(matching_acls=_told(matching.values())))
     records: list[Record] = [RemoveAccessControlEntryRecord(id=uuid) for uuid in gone]
-    return Decision(records, DeleteAclsResponse(filter_results=results))
+    return ControllerResult(records, DeleteAclsResponse(filter_results=results))
 
 
 def _told(acls: Iterable[Acl]) -> list[DeleteAclsMatchingAcl]:

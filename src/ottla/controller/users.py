@@ -1,6 +1,6 @@
 """Users' SCRAM credentials as records, as Apache Kafka's ScramControlManager does."""
 
-from ottla.controller.decision import Decision
+from ottla.controller.decision import ControllerResult
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image
 from ottla.metadata.records import Record
@@ -22,7 +22,7 @@ Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 def alter_credentials(
     image: Image, ask: AlterUserScramCredentialsRequest
-) -> Decision[AlterUserScramCredentialsResponse]:
+) -> ControllerResult[AlterUserScramCredentialsResponse]:
     """Each user may be changed once in a request."""
     changes: dict[str, Change] = {}
     refused: dict[str, KafkaError] = {}
@@ -47,7 +47,7 @@ def alter_credentials(
         for name, error in refused.items()
     ]
     records = [_record(change) for change in changes.values()]
-    return Decision(records, AlterUserScramCredentialsResponse(results=results))
+    return ControllerResult(records, AlterUserScramCredentialsResponse(results=results))
 
 
 def _check(image: Image, change: Change) -> None:

@@ -139,6 +139,7 @@ _TABLE = """
 45 alter_partition_reassignments  0-1   cluster      both       controller alter            request
 46 list_partition_reassignments   0-0   cluster      both       controller describe         request
 47 offset_delete                  0-0   groups       broker     node       resources        request
+48 describe_client_quotas         0-1   cluster      broker     node       describe_configs request
 50 describe_user_scram_credentials 0-0  cluster      broker     node       describe         request
 51 alter_user_scram_credentials   0-0   cluster      both       controller alter            request
 52 vote                           0-2   cluster      controller quorum     cluster_action   exempt

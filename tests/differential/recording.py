@@ -104,10 +104,10 @@ def look(area: Area, both: Sides, sequence: Sequence) -> Recorded:
     answers = asked_again(area, both, sequence, both.kafka(sequence, patient), 1)
     if area.kafka_varies:
         answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN // 2)
-    found = differs(sequence, answers, both.ottla)
+    found = differs(area, sequence, answers, both.ottla)
     if found is not None:
         answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN)
-        found = differs(sequence, answers, both.ottla)
+        found = differs(area, sequence, answers, both.ottla)
     kept = answers if found is None else answers[: found.at]
     said = None if found is None else found.kind
     return Recorded(sequence.seed, fingerprint(sequence), kept, said)
@@ -124,10 +124,12 @@ def asked_again(
     return answers[: next(varied, len(answers))] if area.kafka_varies else answers
 
 
-def differs(sequence: Sequence, kafka: list[Comparable], ottla: Runner) -> Difference | None:
-    """The first difference that is there twice."""
+def differs(
+    area: Area, sequence: Sequence, kafka: list[Comparable], ottla: Runner
+) -> Difference | None:
+    """The first difference that is there twice; six times where it may be one side of a coin."""
     asked = replace(sequence, moves=sequence.moves[: len(kafka)])
-    for _ in range(2):
+    for _ in range(6 if area.kafka_varies else 2):
         found = first_difference(asked, "patient", kafka, ottla(asked, patient))
         if found is None:
             return None

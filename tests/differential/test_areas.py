@@ -26,7 +26,7 @@ def test_every_answer_is_the_one_kafka_gave(name: str) -> None:
                 f' --area {name}"'
             )
             sequence = one.sequence(kept.seed, len(kept.answers))
-            return differs(sequence, kept.answers, lambda s, p: run(one, s, broker, p))
+            return differs(one, sequence, kept.answers, lambda s, p: run(one, s, broker, p))
 
         with ThreadPoolExecutor(WORKERS) as pool:
             found = [each for each in pool.map(judge, recorded(one)) if each is not None]

@@ -39,7 +39,7 @@ class FetchSession:
         forgotten: defaultdict[Uuid, list[int]] = defaultdict(list)
         for partition in self.changed:
             state = states.get(partition)
-            follower = None if state is None or state.is_paused else state.follower
+            follower = None if state is None or state.paused_until is not None else state.follower
             before = known.pop(partition, None)
             if before is not None and (follower is None or follower.topic_id != before):
                 forgotten[before].append(partition.partition)

@@ -5,31 +5,23 @@ from collections.abc import Iterator
 from ottla.ids import TopicPartition, Uuid
 from ottla.replication.follower import FollowedPartition
 
-NOT_PAUSED = float("-inf")
 NOBODY_RESUMES = float("inf")
 
 
 class FetchState:
     """One partition under one leader in one epoch (Kafka: PartitionFetchState)."""
 
-    __slots__ = ("follower", "paused_until", "trouble")
+    __slots__ = ("follower", "partition", "paused_until", "trouble")
 
     def __init__(self, follower: FollowedPartition) -> None:
         self.follower = follower
-        self.paused_until = NOT_PAUSED
-        """NOT_PAUSED: the leader is asked for it. Else it is not named in any request until then;
-        only `FetchStates` changes it."""
+        self.partition: TopicPartition = follower.topic_partition
+        self.paused_until: float | None = None
+        """None: the leader is asked for it. Else it is not named in any request until then; only
+        `FetchStates` changes it."""
         self.trouble = ""
         """Why it could not be followed, as it was told last: once is enough. Never taken back:
         with the next leader or epoch comes another state."""
-
-    @property
-    def partition(self) -> TopicPartition:
-        return self.follower.topic_partition
-
-    @property
-    def is_paused(self) -> bool:
-        return self.paused_until != NOT_PAUSED
 
 
 class FetchStates:
@@ -73,7 +65,10 @@ class FetchStates:
 
     @property
     def all_are_paused(self) -> bool:
-        return all(state.is_paused for state in self._by_name.values())
+        for state in self._by_name.values():  # noqa: SIM110  (asked in every round: no generator)
+            if state.paused_until is None:
+                return False
+        return True
 
     def pause(self, state: FetchState, until: float) -> None:
         state.paused_until = until
@@ -83,9 +78,15 @@ class FetchStates:
         """Those whose pause is over."""
         if now < self._resumes_at:
             return []
-        due = [state for state in self if state.is_paused and state.paused_until <= now]
-        for state in due:
-            state.paused_until = NOT_PAUSED
-        still = [state.paused_until for state in self if state.is_paused]
-        self._resumes_at = min(still, default=NOBODY_RESUMES)
-        return due
+        resumed, still = [], NOBODY_RESUMES
+        for state in self:
+            until = state.paused_until
+            if until is None:
+                continue
+            if until <= now:
+                state.paused_until = None
+                resumed.append(state)
+            else:
+                still = min(still, until)
+        self._resumes_at = still
+        return resumed

@@ -242,7 +242,7 @@ class Fetcher:
         return [
             state
             for state in named
-            if state is not None and not state.is_paused and state.follower.log.flush_due
+            if state is not None and state.paused_until is None and state.follower.log.flush_due
         ]
 
     async def _flush_one(self, state: FetchState) -> None:
@@ -327,7 +327,11 @@ class Fetcher:
         if not throttle.quota.is_spent(self._now()):
             return
         for state in self._states:
-            if not state.is_paused and throttle.covers(state.partition) and state.follower.lags:
+            if (
+                state.paused_until is None
+                and throttle.covers(state.partition)
+                and state.follower.lags
+            ):
                 self._session.name(state.partition)
                 self._pause(state, self._limits.backoff_s)
 

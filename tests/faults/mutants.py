@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.handlers.records import fetch, produce
+from ottla.broker.fetching.consumer import ConsumerFetch
+from ottla.broker.handlers.records import produce
 from ottla.cli.main import main
 from ottla.log import reading
 from ottla.log.partition_log import PartitionLog
@@ -59,7 +60,7 @@ def takes_batches_twice() -> None:
 
 def hides_what_was_aborted() -> None:
     """Hazard 12: read_committed without the list of aborted transactions."""
-    fetch.FetchOperation._aborted = lambda *arguments: []  # type: ignore[method-assign]
+    ConsumerFetch._aborted = lambda *arguments: []  # type: ignore[method-assign]
 
 
 def hands_out_flipped_bits() -> None:

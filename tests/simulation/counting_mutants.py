@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from ottla.broker.cluster_view import ClusterView
+from ottla.broker.fetching.operation import FetchOperation
 from ottla.broker.fetching.response import Fetched
 from ottla.broker.fetching.sessions import Asked
-from ottla.broker.handlers.records.fetch import FetchOperation
 from ottla.broker.handlers.records.produce import Outcome, ProduceOperation
 from ottla.controller import in_sync as controller_in_sync
 from ottla.controller.rules import Rules
@@ -133,7 +133,7 @@ def followers_take_what_they_have_for_committed(patch: pytest.MonkeyPatch) -> No
 
 def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: what it has not got yet is out of range, and the reader begins anew."""
-    right = FetchOperation._read
+    right = FetchOperation.read_partition
 
     def read(self: FetchOperation, asked: Asked) -> Fetched:
         fetched = right(self, asked)
@@ -141,7 +141,7 @@ def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:
             fetched.error = ErrorCode.OFFSET_OUT_OF_RANGE
         return fetched
 
-    patch.setattr(FetchOperation, "_read", read)
+    patch.setattr(FetchOperation, "read_partition", read)
 
 
 def what_is_sent_again_is_written_again(patch: pytest.MonkeyPatch) -> None:

@@ -1,1 +1,2 @@
-"""What a Fetch needs besides its handler: sessions, the reply as buffers, the closest replica."""
+"""A Fetch: one operation for consumers, one for replicas, over the same reads; sessions; the reply
+as buffers; the closest replica."""

@@ -1,6 +1,6 @@
 """Incremental fetch sessions (KIP-227): a client names its partitions once, then what changes.
 
-Pure but for the random ids. What is read for a session is `handlers.fetch`'s affair.
+Pure but for the random ids. What is read for a session is the operation's affair (`operation`).
 """
 
 from collections.abc import Iterable, Iterator

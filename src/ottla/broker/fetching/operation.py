@@ -71,9 +71,6 @@ class FetchOperation:
         """Whom to read from; KafkaError where this broker has none."""
         raise NotImplementedError
 
-    def check(self, source: Source, wanted: FetchPartition) -> None:
-        """What stands in the way before anything else is looked at."""
-
     def readable_upto(self, source: Source, asked: Asked, fetched: Fetched) -> int | None:
         """None: nothing is read, and what was found instead is told."""
         raise NotImplementedError
@@ -176,7 +173,7 @@ class FetchOperation:
         try:
             source = self.source(asked)
             source.check_epoch(max(asked.wanted.current_leader_epoch, NO_EPOCH))
-            self._read_from(source, asked, fetched)
+            self.read_from(source, asked, fetched)
         except Damage:  # clients look for another leader, and there will be one
             self._refused(asked, fetched, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))
         except KafkaError as error:
@@ -186,9 +183,8 @@ class FetchOperation:
             self._refused(asked, fetched, unexpected)
         return fetched
 
-    def _read_from(self, source: Source, asked: Asked, fetched: Fetched) -> None:
+    def read_from(self, source: Source, asked: Asked, fetched: Fetched) -> None:
         wanted = asked.wanted
-        self.check(source, wanted)
         if wanted.last_fetched_epoch >= 0 and self._diverges(source, wanted, fetched):
             return
         upto = self.readable_upto(source, asked, fetched)

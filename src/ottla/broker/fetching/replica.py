@@ -69,14 +69,15 @@ class ReplicaFetch(FetchOperation):
         name, topic_id, partition = asked.key
         return self.services.partitions.find_leader(name, topic_id, partition, self.version)
 
-    def check(self, source: Source, wanted: FetchPartition) -> None:
-        """It may know of its assignment before this leader does: it asks again."""
+    def read_from(self, source: Source, asked: Asked, fetched: Fetched) -> None:
+        """It may know of its assignment before this leader does: then it asks again."""
         assert isinstance(source, Leader)
         if self.replica_id not in source.in_sync.followers:
-            names_epoch = wanted.current_leader_epoch >= 0
+            names_epoch = asked.wanted.current_leader_epoch >= 0
             raise KafkaError(
                 ErrorCode.UNKNOWN_LEADER_EPOCH if names_epoch else ErrorCode.NOT_LEADER_OR_FOLLOWER
             )
+        super().read_from(source, asked, fetched)
 
     def readable_upto(self, source: Source, asked: Asked, fetched: Fetched) -> int:
         assert isinstance(source, Leader)

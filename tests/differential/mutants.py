@@ -131,8 +131,8 @@ MUTANTS = {
     ),
     "zstd_is_taken_from_old_clients": Mutant(
         "produce",
-        "ottla.broker.handlers.records.produce",
-        (("self.version < FIRST_WITH_ZSTD and header.codec", "header.codec < 0 and header.codec"),),
+        "ottla.broker.producing.request_checks",
+        (("version < FIRST_WITH_ZSTD and header.codec", "header.codec < 0 and header.codec"),),
     ),
     "a_gap_in_sequences_is_filled": Mutant(
         "produce",

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.fetching.consumer import ConsumerFetch
-from ottla.broker.handlers.records import produce
+from ottla.broker.producing.operation import ProduceOperation
+from ottla.broker.producing.response import Outcome
 from ottla.cli.main import main
 from ottla.log import reading
 from ottla.log.partition_log import PartitionLog
@@ -37,7 +38,7 @@ def replicas_lag() -> None:
 def acknowledges_before_it_is_committed() -> None:
     """Hazard 6: acks=all as if it were acks=1."""
     replicas_lag()
-    produce.ProduceOperation._is_unsafe = lambda self, outcome: False  # type: ignore[method-assign]
+    ProduceOperation._is_unsafe = lambda self, outcome: False  # type: ignore[method-assign]
 
 
 def reads_past_the_high_watermark() -> None:
@@ -71,18 +72,16 @@ def hands_out_flipped_bits() -> None:
 def acknowledges_after_its_leadership() -> None:
     """Hazard 3: a leader that was replaced meanwhile counts on as if nothing had happened."""
     replicas_lag()
-    right = produce.ProduceOperation._notice_change
+    right = ProduceOperation._notice_change
 
-    def notice_change(
-        self: produce.ProduceOperation, outcome: produce.Outcome, expired: bool
-    ) -> None:
+    def notice_change(self: ProduceOperation, outcome: Outcome, expired: bool) -> None:
         leader = outcome.leader
         if self.request.acks == ALL and leader is not None:
             deposed, leader.deposed = leader.deposed, False
             right(self, outcome, expired)
             leader.deposed = deposed
 
-    produce.ProduceOperation._notice_change = notice_change  # type: ignore[method-assign]
+    ProduceOperation._notice_change = notice_change  # type: ignore[method-assign]
 
 
 MUTANTS: dict[str, Callable[[], None]] = {

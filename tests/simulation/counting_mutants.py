@@ -10,7 +10,8 @@ from ottla.broker.cluster_view import ClusterView
 from ottla.broker.fetching.operation import FetchOperation
 from ottla.broker.fetching.response import Fetched
 from ottla.broker.fetching.sessions import Asked
-from ottla.broker.handlers.records.produce import Outcome, ProduceOperation
+from ottla.broker.producing.operation import ProduceOperation
+from ottla.broker.producing.response import Outcome
 from ottla.controller import in_sync as controller_in_sync
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError

@@ -25,6 +25,8 @@ FIRST_WITH_RACKS = 11
 
 
 class ConsumerFetch(FetchOperation):
+    is_replica = False
+
     __slots__ = ("is_committed",)
 
     def __init__(

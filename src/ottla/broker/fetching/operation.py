@@ -1,7 +1,7 @@
 """One Fetch from the first look at its partitions to the reply: read → enough? → wait, or let a
 thread read → reply. Where consumers and replicas differ is in `consumer` and `replica`."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ottla.broker.fetching.reads import Reads, Source
 from ottla.broker.fetching.response import Endpoint, Fetched, write_fetch_response
@@ -13,6 +13,7 @@ from ottla.replication.leader import NO_EPOCH
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
+    from ottla.broker.rights.hot import FetchRights
     from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
@@ -33,6 +34,8 @@ NOT_THERE: dict[int, int] = {
 
 
 class FetchOperation:
+    is_replica: ClassVar[bool]
+
     __slots__ = (
         "context",
         "fetching",
@@ -40,6 +43,7 @@ class FetchOperation:
         "min_bytes",
         "reads",
         "request",
+        "rights",
         "services",
         "size_then",
         "version",
@@ -60,6 +64,11 @@ class FetchOperation:
         self.min_bytes = min(request.min_bytes, request.max_bytes)
         self.later: PendingReply | None = None
         self.size_then = 0  # of the partitions, when it began to wait
+        self.rights: FetchRights | None = None
+        if services.cluster.access.restricts:
+            from ottla.broker.rights.hot import fetch_rights
+
+            self.rights = fetch_rights(context, services.cluster, is_replica=self.is_replica)
 
     # Where consumers and replicas differ -------------------------------------------------------
 
@@ -171,6 +180,8 @@ class FetchOperation:
     def read_partition(self, asked: Asked) -> Fetched:
         fetched = Fetched(asked.key[2])
         try:
+            if self.rights is not None:
+                self.rights.check(asked.key)
             source = self.source(asked)
             source.check_epoch(max(asked.wanted.current_leader_epoch, NO_EPOCH))
             self.read_from(source, asked, fetched)

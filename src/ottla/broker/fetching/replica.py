@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 class ReplicaFetch(FetchOperation):
+    is_replica = True
+
     __slots__ = ("arrived_at", "eligible", "replica_epoch", "replica_id")
 
     def __init__(

@@ -1,0 +1,1 @@
+"""A Produce: what is wrong with it as it came, the steps to its append, the reply."""

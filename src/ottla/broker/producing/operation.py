@@ -188,8 +188,6 @@ class ProduceOperation:
     # After it --------------------------------------------------------------------------------
 
     def answer(self) -> Reply:
-        if self.context.cost is not None:
-            self.context.cost.throttled = self.reply
         if self.is_isolated():
             raise ConnectionLost
         if self.request.acks == 0:

@@ -63,7 +63,7 @@ def with_refused(
     if reply is None:
         raise ConnectionLost
     if not isinstance(reply, PendingReply):
-        return _completed(reply, refused, version)
+        return completed(reply, refused, version)
     later = PendingReply()
     later.is_first = reply.is_first
 
@@ -71,13 +71,13 @@ def with_refused(
         if body is None or isinstance(body, ConnectionLost):
             later.break_off()
         else:
-            later.deliver(_completed(body, refused, version))
+            later.deliver(completed(body, refused, version))
 
     reply.then(arrived)
     return later
 
 
-def _completed(body: Body, refused: Refused, version: int) -> Body:
+def completed(body: Body, refused: Refused, version: int) -> Body:
     response, _ = decode(ProduceResponse, version, memoryview(b"".join(body)), 0)
     response.responses += refused
     return [encode(response, version)]

@@ -40,11 +40,14 @@ def serve_allowed(
     services: "RecordServices",
 ) -> Reply:
     operation = ProduceOperation(request, context, services)
-    if operation.is_ready:
-        return operation.append()
-    kept = memoryview(bytes(frame))  # what waits outlives the frame it came in
-    request, _ = decode(ProduceRequest, context.api_version, kept, position)
-    return ProduceOperation(request, context, services).begin()
+    is_ready = operation.is_ready
+    if not is_ready:  # what waits outlives the frame it came in
+        kept = memoryview(bytes(frame))
+        request, _ = decode(ProduceRequest, context.api_version, kept, position)
+        operation = ProduceOperation(request, context, services)
+    if context.cost is not None:
+        context.cost.throttled = operation.reply
+    return operation.append() if is_ready else operation.begin()
 
 
 def serve_rest(
@@ -54,9 +57,12 @@ def serve_rest(
     services: "RecordServices",
 ) -> Reply:
     """Seldom: what is left goes its own way, and its answer is completed."""
-    from ottla.broker.rights.hot import with_refused
+    from ottla.broker.rights.hot import completed, with_refused
 
-    version = context.api_version
+    version, cost = context.api_version, context.cost
     left = memoryview(encode(request, version))
     request, _ = decode(ProduceRequest, version, left, 0)
-    return with_refused(serve_allowed(request, left, 0, context, services), refused, version)
+    reply = serve_allowed(request, left, 0, context, services)
+    if cost is not None and (throttled := cost.throttled) is not None:
+        cost.throttled = lambda throttle_ms: completed(throttled(throttle_ms), refused, version)
+    return with_refused(reply, refused, version)

@@ -2,7 +2,8 @@
 
 A client's first word. Whatever version it asks with, it is told which ones there are. Produce is
 shown from version 0 on though it is served from 3: older librdkafka takes a higher minimum for a
-broker that cannot compress.
+broker that cannot compress. v3 (KIP-511): the client names its software; v4: features whose least
+level is 0 are shown.
 """
 
 from ottla.broker.api import Api, apis

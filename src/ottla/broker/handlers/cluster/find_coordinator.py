@@ -1,7 +1,8 @@
 """FindCoordinator: which broker keeps a group, a transactional id, or a share group's partition.
 
 It is the leader of the partition that the key's hash falls on. The internal topic is made with
-the first question; the client is answered when that is done. One key up to version 3.
+the first question; the client is answered when that is done. v4 (KIP-699): several keys instead of
+one; v6 (KIP-932): partitions of share groups.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """ListConfigResources: what could be asked about in DescribeConfigs.
 
-Version 0 knows subscriptions to client metrics only.
+v0 knows subscriptions to client metrics only; v1 (KIP-1142): any kind of resource.
 """
 
 from ottla.broker.services import BrokerServices

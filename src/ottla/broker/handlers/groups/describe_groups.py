@@ -1,4 +1,7 @@
-"""DescribeGroups: state, protocol and members of classic groups."""
+"""DescribeGroups: state, protocol and members of classic groups.
+
+v6 (KIP-1043): one that is not there is GROUP_ID_NOT_FOUND; before, a dead group without an error.
+"""
 
 from ottla.broker.described_groups import tell_operations, tell_rebalances
 from ottla.broker.services import GroupServices

@@ -1,6 +1,7 @@
 """JoinGroup: a member of a classic group wants to take part in its next generation.
 
-Up to version 6 a missing protocol name is an empty one on the wire. Version 0 knows one time-out.
+v0 knows one time-out; v4 (KIP-394): a new member is told its id and joins again; v7 (KIP-559): a
+missing protocol name is none, and no longer an empty one.
 """
 
 from ottla.broker.group_caller import caller_of

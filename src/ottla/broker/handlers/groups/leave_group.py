@@ -1,6 +1,6 @@
 """LeaveGroup: members of a classic group go.
 
-Up to version 2 a request names one member, whose error is the answer's own.
+Up to v2 a request names one member, whose error is the answer's own; v3 (KIP-345): several.
 """
 
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""OffsetCommit: how far a group is. From version 10 on topics are named by their id only.
+"""OffsetCommit: how far a group is. v10 (KIP-848): topics are named by their id only.
 
 What does not exist is refused one by one, before anything else is looked at; the rest goes to the
 group's shard as one.

@@ -1,4 +1,8 @@
-"""OffsetFetch: how far groups are. One group up to version 7, several from 8 on."""
+"""OffsetFetch: how far groups are.
+
+v2: the group's error stands at the top, before that in each partition; v8 (KIP-709): several groups
+instead of one; v10 (KIP-848): topics by their id.
+"""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,7 @@
-"""SyncGroup: the leader of a classic group assigns, every member gets its part."""
+"""SyncGroup: the leader of a classic group assigns, every member gets its part.
+
+v5 (KIP-559): the member must say which protocol it goes by.
+"""
 
 from collections.abc import Awaitable
 

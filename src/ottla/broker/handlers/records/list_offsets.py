@@ -2,7 +2,8 @@
 
 Instead of a time the client may name a place: latest (-1), earliest (-2), the record with the
 largest timestamp (-3, from version 7), earliest on this broker's disk (-4, from 8), latest and
-next to go in tiered storage (-5 from 9, -6 from 11), which there is none of.
+next to go in tiered storage (-5 from 9, -6 from 11), which there is none of. v5 (KIP-207): while a
+new leader does not know what is committed, OFFSET_NOT_AVAILABLE; before, LEADER_NOT_AVAILABLE.
 """
 
 import asyncio

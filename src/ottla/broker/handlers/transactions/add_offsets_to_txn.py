@@ -1,6 +1,7 @@
 """AddOffsetsToTxn: the transaction will commit offsets of a group.
 
 Nothing but one more partition of the transaction: that of `__consumer_offsets` the group is on.
+v2 (KIP-588): PRODUCER_FENCED, which was INVALID_PRODUCER_EPOCH before.
 """
 
 from ottla.broker.services import TransactionServices

@@ -1,7 +1,8 @@
 """AddPartitionsToTxn: partitions that a transaction is going to write to.
 
 Up to version 3 a client asks, for one transaction; from 4 on brokers ask on behalf of clients,
-for several at once, and may only want to know (`verify_only`) whether a partition is in already.
+for several at once, and may only want to know (`verify_only`) whether a partition is in already
+(KIP-890). v2 (KIP-588): PRODUCER_FENCED; v5: the transaction is one whose epoch is bumped.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,8 @@
-"""EndTxn: commit or abort. From version 5 on the reply carries the epoch to go on with."""
+"""EndTxn: commit or abort.
+
+v2 (KIP-588): PRODUCER_FENCED, which was INVALID_PRODUCER_EPOCH before; v5 (KIP-890): the reply
+carries the bumped epoch to go on with.
+"""
 
 from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext

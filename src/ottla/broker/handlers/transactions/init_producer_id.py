@@ -1,7 +1,8 @@
 """InitProducerId: an id and an epoch for an idempotent producer.
 
 Without a transactional id any number that nobody else has will do; with one, the transaction
-coordinator knows who it was before.
+coordinator knows who it was before. v3 (KIP-360): the client may name the id and epoch it has;
+v4 (KIP-588): PRODUCER_FENCED, which was INVALID_PRODUCER_EPOCH before.
 """
 
 from ottla.broker.services import TransactionServices

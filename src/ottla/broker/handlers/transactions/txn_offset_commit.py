@@ -1,7 +1,8 @@
 """TxnOffsetCommit: offsets of a group that count if the transaction commits.
 
 The transaction's coordinator is asked first whether the group's partition is part of it; a client
-of version 5 has not announced it, so asking adds it.
+of version 5 has not announced it, so asking adds it (KIP-890). v2: a coordinator that loads says
+so; v3 (KIP-447): the group checks its member; v4: TRANSACTION_ABORTABLE.
 """
 
 from ottla.broker.services import TransactionServices

@@ -4,40 +4,22 @@ Up to the high watermark, or with read_committed to the last stable offset, and 
 transactions that were aborted. v11 (KIP-392): racks; a consumer may be sent to a closer replica.
 """
 
-from typing import TYPE_CHECKING
-
 from ottla.broker.fetching.operation import FIRST_WITH_LEADERS, FetchOperation
 from ottla.broker.fetching.reads import Source, Transactions, begun_before, end_of
 from ottla.broker.fetching.replica_selector import nearest_replica
 from ottla.broker.fetching.response import Endpoint, Fetched
-from ottla.broker.fetching.sessions import Asked, Fetching
+from ottla.broker.fetching.sessions import Asked
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.reading import Read
 from ottla.replication.leader import Leader
-from ottla.wire.messages.fetch import FetchRequest
 
-if TYPE_CHECKING:
-    from ottla.broker.services import RecordServices
-    from ottla.broker.transport.context import RequestContext
-
-READ_COMMITTED = 1
 FIRST_WITH_RACKS = 11
 
 
 class ConsumerFetch(FetchOperation):
     is_replica = False
 
-    __slots__ = ("is_committed",)
-
-    def __init__(
-        self,
-        request: FetchRequest,
-        fetching: Fetching,
-        context: "RequestContext",
-        services: "RecordServices",
-    ) -> None:
-        super().__init__(request, fetching, context, services)
-        self.is_committed = request.isolation_level == READ_COMMITTED
+    __slots__ = ()
 
     def source(self, asked: Asked) -> Source:
         name, topic_id, partition = asked.key
@@ -65,8 +47,7 @@ class ConsumerFetch(FetchOperation):
         return log.last_stable_offset if self.is_committed else log.high_watermark
 
     def was_read(self, source: Source, fetched: Fetched, read: Read, offset: int) -> None:
-        if self.is_committed:
-            fetched.aborted = self._aborted(source, offset, read)
+        fetched.aborted = self._aborted(source, offset, read)
 
     def _aborted(self, source: Source, offset: int, read: Read) -> Transactions:
         log = source.log

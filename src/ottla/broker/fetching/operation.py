@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
+READ_COMMITTED = 1
 FIRST_WITH_LEADERS = 16
 """Whoever asks the wrong broker is told who leads (KIP-951)."""
 RESPONSE_BYTES_MAX = 8 * 1024 * 1024
@@ -39,6 +40,7 @@ class FetchOperation:
     __slots__ = (
         "context",
         "fetching",
+        "is_committed",
         "later",
         "min_bytes",
         "reads",
@@ -62,6 +64,7 @@ class FetchOperation:
         self.services = services
         self.version = context.api_version
         self.min_bytes = min(request.min_bytes, request.max_bytes)
+        self.is_committed = request.isolation_level == READ_COMMITTED
         self.later: PendingReply | None = None
         self.size_then = 0  # of the partitions, when it began to wait
         self.rights: FetchRights | None = None
@@ -85,7 +88,7 @@ class FetchOperation:
         raise NotImplementedError
 
     def was_read(self, source: Source, fetched: Fetched, read: Read, offset: int) -> None:
-        """What is told beside the records."""
+        """What is told beside records that were committed."""
 
     def rank(self, error: int) -> int:
         """Partitions are told of in this order, and else as they were asked for."""
@@ -201,7 +204,8 @@ class FetchOperation:
         upto = self.readable_upto(source, asked, fetched)
         if upto is not None:
             read = self.reads.read(source, wanted, fetched, upto)
-            self.was_read(source, fetched, read, wanted.fetch_offset)
+            if self.is_committed:
+                self.was_read(source, fetched, read, wanted.fetch_offset)
 
     def _diverges(self, source: Source, wanted: FetchPartition, fetched: Fetched) -> bool:
         """The reader's last record may be one that this log never had (KIP-595)."""

@@ -72,6 +72,12 @@ def compare(seeds: range) -> int:
     return good
 
 
+def test_a_default_that_needs_itself_is_none() -> None:
+    endless = {"type": "record", "name": "A", "fields": [{"name": "f", "type": "A", "default": {}}]}
+    assert ask_java([(endless, endless)]) == [our_answer(endless, endless)]
+    assert our_answer(endless, endless)["reader"] is None
+
+
 def test_drawn_schemas_have_avros_text_and_verdict() -> None:
     assert compare(range(1500)) > 500
 

@@ -56,7 +56,7 @@ class Parser:
         self._resolve(root)
         if self._strict:
             for one in self._defaults:
-                if not _fits(one.type, one.default):
+                if not _is_default(one):
                     shown = java_json.text_of(one.default)
                     raise NotAvro(f"Invalid default for field {one.name}: {shown}")
         self._unresolved, self._defaults = [], []
@@ -284,6 +284,14 @@ def _default(kind: Type, default: Any) -> Any:
         except ValueError:
             raise NotAvro(f'For input string: "{default}"') from None
     return default
+
+
+def _is_default(one: Field) -> bool:
+    """A record whose default needs that same default has none."""
+    try:
+        return _fits(one.type, one.default)
+    except RecursionError:
+        return False
 
 
 def _fits(kind: Type, value: Any) -> bool:

@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
-MINUTES ?= 27
+MINUTES ?= 75
 AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log \
@@ -37,7 +37,7 @@ java: # Spark's only need besides Python, installed where the package manager ma
 check: install lint ## Lint, and what runs inside one process: a minute and a half
 	$(BIN)/python -m pytest $(IN_PROCESS) -m "not long and not java" -n 2 --dist loadfile $(ARGS)
 
-test: install lint ## Run every check and the tests; MINUTES=60 where the machine is slow
+test: install lint ## Run every check and the tests; at most MINUTES=75
 	# A thousand simulated clusters have both cores first. Tests of real processes wait more than they
 	# compute: three at a time, and the other simulations, which only compute, get what they leave of the
 	# cores. What fails beside others is tried once more; what passed only then is a defect, named at the

@@ -127,9 +127,10 @@ def asked_again(
 def differs(
     area: Area, sequence: Sequence, kafka: list[Comparable], ottla: Runner
 ) -> Difference | None:
-    """The first difference that is there twice; six times where it may be one side of a coin."""
+    """The first difference that is there three times, since a busy machine delays who is asked;
+    six times where it may be one side of a coin."""
     asked = replace(sequence, moves=sequence.moves[: len(kafka)])
-    for _ in range(6 if area.kafka_varies else 2):
+    for _ in range(6 if area.kafka_varies else 3):
         found = first_difference(asked, "patient", kafka, ottla(asked, patient))
         if found is None:
             return None

@@ -127,7 +127,7 @@ def sign_in(connection: Connection, user: str, password: str) -> Any:
     return final
 
 
-def _certificates(path: Path) -> tuple[Issued, dict[str, str]]:
+def issue_stores(path: Path) -> tuple[Issued, dict[str, str]]:
     """Who signs, and the options for a key that is signed."""
     path.mkdir(parents=True, exist_ok=True)
     authority = certificates.authority()
@@ -147,7 +147,7 @@ def running_secured(kind: Kind, path: Path) -> Iterator[Secured]:
     settings: dict[str, str] = {}
     home = Home(path=path, settings=settings)
     address, encrypted, mutual = (f"127.0.0.1:{free_port()}" for _ in range(3))
-    authority, store = _certificates(path)
+    authority, store = issue_stores(path)
     names = {"SECURE": address, "GUARDED": encrypted, "MUTUAL": mutual}
     more = ",".join(f"{name}://{where}" for name, where in names.items())
     controller = f"127.0.0.1:{home.controller_port}"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ottla.simulation.engine.violation import Violation
 
@@ -101,15 +101,24 @@ def _run_apart(kind: World, seed: int, seconds: float | None) -> Run:
     return run
 
 
+class _Runs(Protocol):
+    def run(self, seconds: float) -> object: ...
+
+
+def _trouble_of(world: _Runs, seconds: float) -> str:
+    """The story of how an invariant broke, or nothing."""
+    try:
+        world.run(seconds)
+    except Violation as violation:
+        return str(violation)
+    return ""
+
+
 def run_cluster(seed: int, seconds: float) -> Run:
     from ottla.simulation.cluster.world import ClusterWorld
 
     world = ClusterWorld(seed)
-    trouble = ""
-    try:
-        world.run(seconds)
-    except Violation as violation:
-        trouble = str(violation)
+    trouble = _trouble_of(world, seconds)
     facts = {
         "elections": world.elections,
         "acknowledged": world.acknowledged,
@@ -123,11 +132,7 @@ def run_quorum(seed: int, seconds: float) -> Run:
     from ottla.simulation.quorum.world import QuorumWorld
 
     world = QuorumWorld.from_seed(seed)
-    trouble = ""
-    try:
-        world.run(seconds)
-    except Violation as violation:
-        trouble = str(violation)
+    trouble = _trouble_of(world, seconds)
     kept = world.invariants
     facts = {
         "elections": len(kept.leaders),
@@ -142,11 +147,7 @@ def run_group(seed: int, seconds: float) -> Run:
     from ottla.simulation.groups.world import GroupWorld
 
     world = GroupWorld(seed)
-    trouble = ""
-    try:
-        world.run(seconds)
-    except Violation as violation:
-        trouble = str(violation)
+    trouble = _trouble_of(world, seconds)
     facts = {"moves": world.moves, "commits": world.commits}
     return Run(seed, facts, trouble, "\n".join(world.story))
 
@@ -155,11 +156,7 @@ def run_transactions(seed: int, seconds: float) -> Run:
     from ottla.simulation.transactions.world import TransactionWorld
 
     world = TransactionWorld(seed)
-    trouble = ""
-    try:
-        world.run(seconds)
-    except Violation as violation:
-        trouble = str(violation)
+    trouble = _trouble_of(world, seconds)
     facts = {
         "committed": sum(deed.heard and deed.wants == "commit" for deed in world.deeds.values()),
         "moves": world.moves + world.crashes,

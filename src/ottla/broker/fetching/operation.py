@@ -1,6 +1,7 @@
 """One Fetch from the first look at its partitions to the reply: read → enough? → wait, or let a
 thread read → reply. Where consumers and replicas differ is in `consumer` and `replica`."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from ottla.broker.fetching.reads import Reads, Source
@@ -34,7 +35,7 @@ NOT_THERE: dict[int, int] = {
 """Told after all others, in this order."""
 
 
-class FetchOperation:
+class FetchOperation(ABC):
     is_replica: ClassVar[bool]
 
     __slots__ = (
@@ -79,15 +80,17 @@ class FetchOperation:
         """The partitions to look at."""
         return self.fetching.asked
 
+    @abstractmethod
     def source(self, asked: Asked) -> Source:
         """Whom to read from; KafkaError where this broker has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def readable_upto(self, source: Source, asked: Asked, fetched: Fetched) -> int | None:
         """None: nothing is read, and what was found instead is told."""
-        raise NotImplementedError
 
-    def was_read(self, source: Source, fetched: Fetched, read: Read, offset: int) -> None:
+    def was_read(  # noqa: B027  replicas are told of nothing
+        self, source: Source, fetched: Fetched, read: Read, offset: int
+    ) -> None:
         """What is told beside records that were committed."""
 
     def rank(self, error: int) -> int:
@@ -99,7 +102,7 @@ class FetchOperation:
         """More is there, and a limit or a segment's end ended a read: waiting brings nothing."""
         return False
 
-    def is_replying(self, told: list[tuple[Asked, Fetched]]) -> None:
+    def is_replying(self, told: list[tuple[Asked, Fetched]]) -> None:  # noqa: B027  as it stands
         """The last word on what is told."""
 
     def endpoints(self) -> list[Endpoint] | None:

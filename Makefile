@@ -5,7 +5,7 @@ MINUTES ?= 75
 AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log \
-	membership metadata node ports quorum replication share transactions wire)
+	membership metadata node ports quorum replication security share transactions wire)
 
 .DEFAULT_GOAL := help
 .PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean

@@ -82,7 +82,7 @@ def plan_cleaning(log: PartitionLog, found: Dirtiness, now_ms: int) -> CleaningP
         tuple(SourceSegment(s.base_offset, s.size) for s in below),
         found.first_dirty,
         found.first_uncleanable,
-        tuple(aborted for s in log.segments for aborted in s.aborted.entries),
+        tuple(aborted for s in log.segments for aborted in s.aborted),
         producers,
         log.config,
         now_ms,

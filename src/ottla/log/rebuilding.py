@@ -125,7 +125,7 @@ def _replay(producers: ProducerStates, segment: Segment, start: int) -> None:
     if found is None:
         return
     handle = segment.handle
-    known = {aborted.last_offset for aborted in segment.aborted.entries}
+    known = {aborted.last_offset for aborted in segment.aborted}
     for position, header in scan(handle, found[0], segment.size):
         if header.producer_id < 0 or header.base_offset < start:
             continue

@@ -169,7 +169,7 @@ class Segment:
 
     def index_paths(self) -> list[str]:
         paths = [self.index.path, self.times.path]
-        return [*paths, self.aborted.path] if self.aborted.entries else paths
+        return [*paths, self.aborted.path] if len(self.aborted) else paths
 
     def release(self) -> None:
         """Let go of the indexes' memory; they are loaded again when somebody reads here."""

@@ -200,8 +200,8 @@ class SegmentedLog:
         """(producer id, first offset) of the aborted transactions that touch [start, end)."""
         found: list[tuple[int, int]] = []
         for segment in self.segments[self.segment_number(start) :]:
-            for aborted in segment.aborted.entries:
-                if aborted.last_offset >= start and aborted.first_offset < end:
+            for aborted in segment.aborted.ending_from(start):
+                if aborted.first_offset < end:
                     found.append((aborted.producer_id, aborted.first_offset))
                 if aborted.last_stable_offset >= end:
                     return found

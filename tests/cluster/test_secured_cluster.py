@@ -1,4 +1,8 @@
-"""Brokers that prove to one another who they are: what they hold stays whole when one is killed."""
+"""Nodes that prove to one another who they are: what they hold stays whole when one is killed.
+
+Voters among themselves, brokers towards controllers and brokers among themselves speak the same
+protocol; clients of the test come in by a listener of their own.
+"""
 
 from pathlib import Path
 
@@ -13,20 +17,21 @@ from support.secured import PLAIN_MODULE, issue_stores
 pytestmark = pytest.mark.timeout(240)
 
 TOPIC, RECORDS, NODES = "t", 100, (1, 2, 3)
-PROTOCOLS = {
-    "SASL_PLAINTEXT": {
-        "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
-        "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        "listener.name.internal.plain.sasl.jaas.config": (
-            f'{PLAIN_MODULE} required username="node" password="secret" user_node="secret";'
-        ),
-    },
-    "SSL": {
-        "listener.name.internal.ssl.client.auth": "required",
-        "ssl.principal.mapping.rules": "RULE:^CN=broker.*$/node/",
-    },
+NODE = f'{PLAIN_MODULE} required username="node" password="secret" user_node="secret";'
+BY_PASSWORD = {
+    "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.internal.plain.sasl.jaas.config": NODE,
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.controller.plain.sasl.jaas.config": NODE,
+    "sasl.mechanism.controller.protocol": "PLAIN",
 }
-PROTOCOLS["SASL_SSL"] = PROTOCOLS["SASL_PLAINTEXT"]
+BY_CERTIFICATE = {
+    "listener.name.internal.ssl.client.auth": "required",
+    "listener.name.controller.ssl.client.auth": "required",
+    "ssl.principal.mapping.rules": "RULE:^CN=broker.*$/node/",
+}
+PROTOCOLS = {"SASL_PLAINTEXT": BY_PASSWORD, "SSL": BY_CERTIFICATE, "SASL_SSL": BY_PASSWORD}
 
 
 def secured_cluster(path: Path, protocol: str) -> Cluster:
@@ -36,7 +41,7 @@ def secured_cluster(path: Path, protocol: str) -> Cluster:
     nodes = {}
     for node, controller_port in controllers.items():
         port = free_port()
-        own = f"PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:{free_port()}"
+        own = f"INTERNAL://127.0.0.1:{free_port()},PLAINTEXT://127.0.0.1:{port}"
         settings = {
             "node.id": str(node),
             "controller.quorum.voters": voters,
@@ -45,7 +50,7 @@ def secured_cluster(path: Path, protocol: str) -> Cluster:
             "listeners": f"{own},CONTROLLER://127.0.0.1:{controller_port}",
             "advertised.listeners": own,
             "listener.security.protocol.map": (
-                f"CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,INTERNAL:{protocol}"
+                f"CONTROLLER:{protocol},PLAINTEXT:PLAINTEXT,INTERNAL:{protocol}"
             ),
             "inter.broker.listener.name": "INTERNAL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -57,6 +62,11 @@ def secured_cluster(path: Path, protocol: str) -> Cluster:
         )
         nodes[node] = BrokerProcess("ottla", home)
     return Cluster(nodes)
+
+
+def complaints(cluster: Cluster) -> list[str]:
+    logs = (node.log.read_text() for node in cluster.nodes.values())
+    return [line for log in logs for line in log.splitlines() if "SSL" in line or "TLS" in line]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -77,5 +87,10 @@ def test_replicas_follow_and_take_over(protocol: str, tmp_path: Path) -> None:
         assert [message.value() for message in came] == first + later
         cluster.nodes[leader].start()
         cluster.await_in_sync(TOPIC, NODES)
+        active = cluster.active_controller()
+        cluster.nodes[active].kill9()
+        create_topic(cluster.bootstrap, "after", replicas=2)
+        assert cluster.active_controller() != active
+        assert not complaints(cluster), "a probe of who is alive is no broken handshake"
     finally:
         cluster.discard()

@@ -217,9 +217,9 @@ def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool
         (
             {
                 "listeners": "PLAINTEXT://h:1,CONTROLLER://h:2",
-                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:SASL_SSL",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT",
             },
-            "not supported between controllers yet",
+            "CONTROLLER has no protocol",
         ),
         ({"listeners": "ODD://h:1,CONTROLLER://h:2"}, "ODD has no protocol"),
         ({"listeners": "PLAINTEXT://h:1"}, "lacks CONTROLLER"),
@@ -236,6 +236,7 @@ def test_a_listener_beyond_loopback_is_known_as_exposed(host: str, exposed: bool
         ({"cordoned_log_dirs": "/c"}, "not among log.dirs"),
         ({"cordoned_log_dirs": "*,/a"}, "not among log.dirs"),
         ({"process_roles": ""}, "process.roles is missing"),
+        ({"early_start_listeners": "ODD"}, "early.start.listeners: ODD is neither"),
     ],
 )
 def test_contradictions_are_errors_before_anything_is_opened(

@@ -3,6 +3,7 @@
 Without an authorizer nobody is restricted; with Kafka's, the rules of the metadata decide.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ottla.security.acls import CLUSTER, Operation
@@ -52,17 +53,29 @@ class ByRules:
 
     restricts = True
 
-    def __init__(self, rules: "Rules") -> None:
+    def __init__(self, rules: "Rules", is_ready: Callable[[], bool] = lambda: True) -> None:
         self.rules = rules
+        self._is_ready = is_ready
+        self._was_ready = False
+
+    def _knows(self, context: "RequestContext") -> bool:
+        """Before all rules are read a denial may be missing: only super users are let through, so
+        that voters can form the quorum by which the rules come."""
+        self._was_ready = self._was_ready or self._is_ready()
+        return self._was_ready or context.principal in self.rules.super_users
 
     def allows(
         self, context: "RequestContext", operation: Operation, resource: Resource, name: str
     ) -> bool:
+        if not self._was_ready and not self._knows(context):
+            return False
         return self.rules.allows(context.principal, context.client_host, operation, resource, name)
 
     def allows_some(
         self, context: "RequestContext", operation: Operation, resource: Resource
     ) -> bool:
+        if not self._was_ready and not self._knows(context):
+            return False
         return self.rules.allows_some(context.principal, context.client_host, operation, resource)
 
     def load(self, image: "Image") -> None:

@@ -106,7 +106,7 @@ delete.records.purgatory.purge.interval.requests int 1 - read-only medium ignore
   Finished waits of DeleteRecords kept before they are swept.
 delete.topic.enable boolean true - read-only high
   Allow topics to be deleted.
-early.start.listeners list null - read-only high ignored
+early.start.listeners list null - read-only high
   Listeners that open before the authorizer is ready; by default the controllers'.
 fetch.max.bytes int 57671680 1024.. read-only medium
   Most bytes one fetch response holds, whatever the client asked for.
@@ -548,7 +548,7 @@ sasl.login.retry.backoff.max.ms long 10000 - read-only low ignored
   Longest pause between attempts to log in at the identity provider.
 sasl.login.retry.backoff.ms long 100 - read-only low ignored
   First pause between attempts to log in at the identity provider.
-sasl.mechanism.controller.protocol string GSSAPI - read-only high ignored
+sasl.mechanism.controller.protocol string GSSAPI - read-only high
   SASL mechanism towards controllers.
 sasl.mechanism.inter.broker.protocol string GSSAPI - per-broker medium
   SASL mechanism between brokers.

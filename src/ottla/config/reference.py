@@ -23,10 +23,10 @@ unknown name is a warning; a bad value is an error that names file, line and opt
 Every option of Apache Kafka 4.3 is known here, with the same default, so that a file,
 `kafka-configs` and DescribeConfigs mean the same for both. Those marked *no effect* are checked and
 answered but change nothing: they size Java's threads and buffers (one event loop serves a node), or
-belong to what is not here (TLS and SASL, tiered storage, classes in Java), or set limits and
-intervals that are fixed here. `ottla start` names those of them that are set to something other
-than the default. Listeners speak PLAINTEXT for now; a file that asks for SSL or SASL is refused at
-the start rather than served without protection, and tiered storage cannot be turned on.
+belong to what is not here (tiered storage, classes in Java), or set limits and intervals that are
+fixed here. `ottla start` names those of them that are set to something other than the default. What
+would leave a node less safe than its file says is refused at the start (see
+[security](security.md)), and tiered storage cannot be turned on.
 
 "Change" says how an option can be changed while brokers run: in the file only, for each broker, or
 for the whole cluster at once. This page is generated from the option table.

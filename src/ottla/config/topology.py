@@ -39,6 +39,7 @@ class Topology(NamedTuple):
     inter_broker: str  # the name of one of the listeners
     controller_listeners: tuple[Listener, ...]
     controller_names: tuple[str, ...]
+    controller_protocol: str  # by which controllers are reached: that of the first name
     voters: tuple[VoterAddress, ...]  # a static quorum; empty when it is dynamic
     bootstrap_controllers: tuple[tuple[str, int], ...]
     log_dirs: tuple[Path, ...]
@@ -71,11 +72,12 @@ def read_topology(settings: Settings) -> Topology:
     protocols = _protocols(settings, controller_names)
     bound = parse_listeners("listeners", settings.names("listeners"), protocols)
     for name in controller_names:
-        if protocols.get(name.upper(), "PLAINTEXT") != "PLAINTEXT":
+        if name.upper() not in protocols:
             raise OttlaError(
-                f"listener.security.protocol.map: {name} asks for {protocols[name.upper()]}, which "
-                "is not supported between controllers yet; use PLAINTEXT there."
+                f"controller.listener.names: {name} has no protocol; add it to "
+                "listener.security.protocol.map."
             )
+    _check_early(settings, bound, controller_names)
     listeners = tuple(each for each in bound if each.name not in controller_names)
     controllers = tuple(each for each in bound if each.name in controller_names)
     if "controller" in roles and not controllers:
@@ -93,6 +95,7 @@ def read_topology(settings: Settings) -> Topology:
         inter_broker=_inter_broker(settings, listeners),
         controller_listeners=controllers,
         controller_names=controller_names,
+        controller_protocol=protocols[controller_names[0].upper()],
         voters=tuple(map(_voter, settings.names("controller.quorum.voters"))),
         bootstrap_controllers=tuple(
             host_and_port("controller.quorum.bootstrap.servers", server)
@@ -163,6 +166,20 @@ def _protocols(settings: Settings, controller_names: tuple[str, ...]) -> dict[st
         for name in controller_names:  # Kafka maps a controller listener that nobody mapped
             protocols.setdefault(name.upper(), "PLAINTEXT")
     return protocols
+
+
+def _check_early(
+    settings: Settings, bound: tuple[Listener, ...], controller_names: tuple[str, ...]
+) -> None:
+    """Those that serve before the access rules are read. Here the controllers' always do, for super
+    users, and no other: more than that nobody needs, and less is safer."""
+    known = {each.name for each in bound} | {name.upper() for name in controller_names}
+    for name in settings.names("early.start.listeners"):
+        if name.upper() not in known:
+            raise OttlaError(
+                f"early.start.listeners: {name} is neither among listeners nor among "
+                "controller.listener.names."
+            )
 
 
 def _node_id(settings: Settings) -> int:

@@ -44,14 +44,15 @@ from ottla.node.security import (
     authentication_of,
     check_options,
     encryption_of,
-    network_to,
+    network_to_brokers,
+    network_to_controllers,
     principals_of,
 )
 from ottla.node.settings_in_force import SettingsInForce
 from ottla.ports.chance import SYSTEM_CHANCE, Chance, new_uuid
 from ottla.ports.clock import SYSTEM_CLOCK, Clock
 from ottla.ports.disk import LocalDisk, Sync, sync
-from ottla.ports.network import TcpNetwork
+from ottla.ports.network import Network, TcpNetwork
 from ottla.ports.threads import threads_behind_the_loop
 from ottla.quorum.driver import Quorum
 from ottla.replication.partitions import Partitions
@@ -101,7 +102,8 @@ class Node:
         self.threads = ThreadPoolExecutor(THREADS, "ottla")
         self.readers = threads_behind_the_loop(THREADS, "ottla-read")
         self.background = Background(self.readers)
-        self.network = TcpNetwork()
+        self.network: Network = TcpNetwork()  # bare, as probes are
+        self.to_controllers: Network = self.network
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
@@ -143,6 +145,7 @@ class Node:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
         check_options(self.settings, self.chance)
+        self.to_controllers = network_to_controllers(self.settings, self.network, self.chance)
         self.log_directories.lock()
         bound = await self._bind_all()
         self.in_force.settle(bound.settings)
@@ -197,8 +200,10 @@ class Node:
             return None
         if not topology.is_controller:
             voters = [(voter.host, voter.port) for voter in topology.voters]
-            return await ask_cluster_id(self.network, voters or topology.bootstrap_controllers)
-        said = await ask_voters(self.network, other_controllers(topology))
+            return await ask_cluster_id(
+                self.to_controllers, voters or topology.bootstrap_controllers
+            )
+        said = await ask_voters(self.to_controllers, other_controllers(topology))
         ids = set(said.values())
         if len(ids) > 1:
             raise OttlaError(f"The voters belong to different clusters: {', '.join(sorted(ids))}.")
@@ -211,7 +216,7 @@ class Node:
         if not others:
             return
         error = await watch_voters(
-            self.network,
+            self.to_controllers,
             voters,
             identity.cluster_id,
             [one.path for one in self.log_directories.identities],
@@ -229,7 +234,7 @@ class Node:
             self.clock,
             self.chance,
             LocalDisk(self.sync),
-            self.network,
+            self.to_controllers,
         )
         controller = Controller(
             quorum,
@@ -244,7 +249,7 @@ class Node:
         active_controller = ActiveController(
             controller,
             quorum,
-            self.network,
+            self.to_controllers,
             f"broker-{self.topology.node_id}",
             now,
             self.intervals.controller_retry_s,
@@ -257,7 +262,7 @@ class Node:
             node_id=self.topology.node_id,
             cluster_id=identity.cluster_id,
             clock=self.clock,
-            access=access_of(self.settings, self.publisher),
+            access=access_of(self.settings, self.publisher, lambda: self.quorum.is_caught_up),
             publisher=self.publisher,
             quorum=self.quorum,
             settings_in_force=self.in_force,
@@ -310,7 +315,7 @@ class Node:
                 controller=self.metadata.active_controller,
                 log_directories=self.log_directories,
                 listeners=self.listeners,
-                network=network_to(self.settings, self.network, self.chance),
+                network=network_to_brokers(self.settings, self.network, self.chance),
                 background=self.background,
                 threads=self.threads,
                 chance=self.chance,

@@ -7,6 +7,7 @@ from ottla.broker.access import Access, ByRules, Unrestricted
 from ottla.broker.background import Background
 from ottla.config import Settings
 from ottla.config.topology import Listener
+from ottla.errors import OttlaError
 from ottla.metadata.image import Image, ScramCredential
 from ottla.metadata.publisher import Publisher
 from ottla.ports.chance import Chance
@@ -22,18 +23,20 @@ if TYPE_CHECKING:
     from ottla.security.tls import TlsOptions
 
 PLAINTEXT, SASL, TLS = "PLAINTEXT", "SASL_", "SSL"
-MECHANISM = "sasl.mechanism.inter.broker.protocol"
+BROKERS_MECHANISM = "sasl.mechanism.inter.broker.protocol"
+CONTROLLERS_MECHANISM = "sasl.mechanism.controller.protocol"
 
 
-def access_of(settings: Settings, publisher: Publisher) -> Access:
-    """By the rules of the metadata, whenever they change, if the file names Kafka's authorizer."""
+def access_of(settings: Settings, publisher: Publisher, is_ready: Callable[[], bool]) -> Access:
+    """By the rules of the metadata, whenever they change, if the file names Kafka's authorizer.
+    Until it is ready, nobody but super users may do anything."""
     if not settings.text("authorizer.class.name"):
         return Unrestricted()
     from ottla.security.listener_options import authorizer_rules
 
     rules = authorizer_rules(settings)
     assert rules is not None
-    access = ByRules(rules)
+    access = ByRules(rules, is_ready)
     access.load(publisher.image)
     publisher.subscribe(access.image_changed)
     return access
@@ -113,31 +116,49 @@ def secret_of(image: Image) -> bytes:
     return b"no users" if first is None else image.scram_credentials[first].server_key
 
 
-def network_to(settings: Settings, network: Network, chance: Chance) -> Network:
+def network_to_brokers(settings: Settings, network: Network, chance: Chance) -> Network:
     """How this node reaches other brokers."""
     listener = _inter_broker(settings)
-    if listener is None or listener.protocol == PLAINTEXT:
+    if listener is None:
+        return network
+    return _network_to(listener, BROKERS_MECHANISM, settings, network, chance)
+
+
+def network_to_controllers(settings: Settings, network: Network, chance: Chance) -> Network:
+    """How this node reaches controllers, as their first listener asks for it."""
+    return _network_to(_controllers(settings), CONTROLLERS_MECHANISM, settings, network, chance)
+
+
+def _network_to(
+    listener: Listener, mechanism: str, settings: Settings, network: Network, chance: Chance
+) -> Network:
+    if listener.protocol == PLAINTEXT:
         return network
     if listener.protocol.endswith(TLS):
         from ottla.security.tls import client_context
 
         network = TcpNetwork(encryption=client_context(_tls_options(settings, listener)))
-    if not listener.protocol.startswith(SASL):
-        return network
-    from ottla.security.links import AuthenticatedNetwork
-    from ottla.security.listener_options import own_login
+    if listener.protocol.startswith(SASL):
+        from ottla.security.links import AuthenticatedNetwork
+        from ottla.security.listener_options import own_login
 
-    return AuthenticatedNetwork(network, own_login(settings, listener.name, MECHANISM), chance)
+        login = own_login(settings, listener.name, mechanism)
+        network = AuthenticatedNetwork(network, login, chance)
+    from ottla.security.links import ComplainingNetwork
+
+    return ComplainingNetwork(network, listener.name)
 
 
 def check_options(settings: Settings, chance: Chance) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
-    network_to(settings, TcpNetwork(), chance)
+    network_to_brokers(settings, TcpNetwork(), chance)
+    _refuse_unknowable_voters(settings)
+    network_to_controllers(settings, TcpNetwork(), chance)
     if settings.text("authorizer.class.name"):
         from ottla.security.listener_options import authorizer_rules
 
         authorizer_rules(settings)
-    for each in settings.topology.listeners:
+    for each in (*settings.topology.listeners, *settings.topology.controller_listeners):
         if each.protocol.endswith(TLS):
             encryption_of(each, settings)
             principals_of(each, settings)
@@ -145,6 +166,24 @@ def check_options(settings: Settings, chance: Chance) -> None:
             from ottla.security.listener_options import read_sasl
 
             read_sasl(settings, each.name)
+
+
+def _refuse_unknowable_voters(settings: Settings) -> None:
+    """Who the users of SCRAM are, the quorum tells: voters cannot need it to form one."""
+    listener = _controllers(settings)
+    if not listener.protocol.startswith(SASL):
+        return
+    from ottla.security.listener_options import nodes_mechanism
+    from ottla.security.scram import MECHANISMS
+
+    mechanism = nodes_mechanism(settings, listener.name, CONTROLLERS_MECHANISM)
+    if mechanism in MECHANISMS:
+        raise OttlaError(
+            f"{CONTROLLERS_MECHANISM}={mechanism}: voters cannot know each other by SCRAM, whose "
+            "users are in the metadata that they have yet to agree upon. Use mTLS: "
+            f"listener.security.protocol.map={listener.name}:SSL and "
+            f"listener.name.{listener.name.lower()}.ssl.client.auth=required (or PLAIN)."
+        )
 
 
 def encryption_of(listener: Listener, settings: Settings) -> "SSLContext | None":
@@ -176,3 +215,11 @@ def _tls_options(settings: Settings, listener: Listener) -> "TlsOptions":
 def _inter_broker(settings: Settings) -> Listener | None:
     topology = settings.topology
     return next((one for one in topology.listeners if one.name == topology.inter_broker), None)
+
+
+def _controllers(settings: Settings) -> Listener:
+    """A broker has none of its own: then only name and protocol are known."""
+    topology = settings.topology
+    name = topology.controller_names[0].upper()
+    own = (one for one in topology.controller_listeners if one.name == name)
+    return next(own, Listener(name, "", 0, topology.controller_protocol))

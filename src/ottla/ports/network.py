@@ -29,6 +29,10 @@ class LinkRefused(LinkLost):
     """Nobody listens there: the host said so. The process that should is not there."""
 
 
+class LinkUntrusted(LinkLost):
+    """Somebody is there, but one of us does not believe the other."""
+
+
 class Link(Protocol):
     """An open connection; requests may overlap, replies come in their order."""
 
@@ -64,8 +68,19 @@ class TcpNetwork:
         except ConnectionRefusedError:
             raise LinkRefused(f"nobody listens at {host}:{port}") from None
         except (OSError, TimeoutError) as error:
+            if self._encryption is not None and (why := _distrust(error)):
+                raise LinkUntrusted(f"{host}:{port}: {why}") from None
             raise LinkLost(f"{host}:{port} cannot be reached: {error or 'time-out'}") from None
         return link
+
+
+def _distrust(error: Exception) -> str | None:
+    """What TLS found wrong, if it was TLS."""
+    from ssl import SSLCertVerificationError, SSLError
+
+    if isinstance(error, SSLCertVerificationError):
+        return f"its certificate is not believed: {error.verify_message}"
+    return f"no TLS there: {error.reason}" if isinstance(error, SSLError) else None
 
 
 class TcpLink(asyncio.BufferedProtocol):

@@ -1,15 +1,16 @@
-"""Outgoing links that say who we are: SASL on top of another network.
+"""Outgoing links that say who we are: SASL on top of another network; and what went wrong, told.
 
 The driver of the client's side. What takes time (stretching the password) a thread does, once for
 each salt: nodes find each other again in a moment.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from ottla.errors import ErrorCode
 from ottla.ports.chance import Chance
-from ottla.ports.network import Link, LinkLost, Network
+from ottla.ports.network import Link, LinkUntrusted, Network
 from ottla.security import plain, scram
 from ottla.security.failures import AuthenticationFailed
 from ottla.security.listener_options import PLAIN, Login
@@ -18,9 +19,13 @@ from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
+log = logging.getLogger(__name__)
+
 AUTHENTICATE_VERSION = 2
 HANDSHAKE_VERSION = 1
 AUTHENTICATION_S_MAX = 10.0
+COMPLAINT_S = 30.0
+"""Nodes try again and again: one line in that time for each place."""
 
 
 class AuthenticatedNetwork:
@@ -39,7 +44,9 @@ class AuthenticatedNetwork:
                 await self._authenticate(link)
         except (AuthenticationFailed, MalformedMessage, TimeoutError) as error:
             link.close()
-            raise LinkLost(f"{host}:{port} does not let us in: {error or 'time-out'}") from None
+            raise LinkUntrusted(
+                f"{host}:{port} does not let us in: {error or 'time-out'}"
+            ) from None
         except BaseException:
             link.close()
             raise
@@ -77,3 +84,22 @@ class AuthenticatedNetwork:
         if answer.error_code:
             raise AuthenticationFailed(answer.error_message or "no reason was given")
         return answer.auth_bytes
+
+
+class ComplainingNetwork:
+    """A node whose certificate or password others refuse would try for ever without a word."""
+
+    def __init__(self, network: Network, listener: str) -> None:
+        self._network = network
+        self._listener = listener
+        self._complained: dict[tuple[str, int], float] = {}
+
+    async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
+        try:
+            return await self._network.connect(host, port, lost)
+        except LinkUntrusted as error:
+            now = asyncio.get_running_loop().time()
+            if now >= self._complained.get((host, port), float("-inf")) + COMPLAINT_S:
+                self._complained[host, port] = now
+                log.warning("no link by %s: %s", self._listener, error)
+            raise

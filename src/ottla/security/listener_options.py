@@ -72,7 +72,7 @@ def read_sasl(settings: Settings, listener: str) -> SaslOptions:
 
 def own_login(settings: Settings, listener: str, option: str) -> Login:
     """The account of this node's own, by which it comes to others of such a listener."""
-    mechanism = (_given(settings, listener, option) or settings.text(option)).strip()
+    mechanism = nodes_mechanism(settings, listener, option)
     if mechanism not in MECHANISMS:
         raise OttlaError(
             f"{option}: {mechanism} is not supported between nodes yet; "
@@ -85,6 +85,11 @@ def own_login(settings: Settings, listener: str, option: str) -> Login:
             "nodes are reached by them."
         )
     return Login(mechanism, given.options["username"], given.options["password"])
+
+
+def nodes_mechanism(settings: Settings, listener: str, option: str) -> str:
+    """By which nodes come to such a listener."""
+    return (_given(settings, listener, option) or settings.text(option)).strip()
 
 
 def _mechanisms(settings: Settings, listener: str) -> tuple[str, ...]:

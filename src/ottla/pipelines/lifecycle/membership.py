@@ -22,12 +22,13 @@ from typing import Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application
-from ottla.pipelines.lifecycle.brokers import connect
-from ottla.pipelines.lifecycle.eviction import evict
+from ottla.pipelines.lifecycle import coordinator
+from ottla.pipelines.lifecycle.coordinator import NobodyAnswers
 
 INSTANCE = "ottla-application"
 SESSION_S = 10.0  # how long a killed copy still counts as running
 LOOK_S = 0.5
+ASK_AGAIN_S = 0.2
 POLL_S = 0.1
 JOIN_S = 60.0
 COORDINATOR_SETTLES_S = 30.0
@@ -229,7 +230,8 @@ class Membership:
         self.lost = f"another copy of {self.application.name} has taken over{who}"
 
     def _evict(self, member_id: str) -> bool:
-        return evict(self.application.connection, self.group, INSTANCE, member_id)
+        connection = self.application.connection
+        return coordinator.evict(connection, self.group, INSTANCE, member_id)
 
     def _alive(self, other: Copy) -> bool | None:
         if other.host == self.own.host and other.process == self.own.process:
@@ -241,32 +243,16 @@ class Membership:
         return next((copy for copy in copies if whoever or copy != self.own), None)
 
     def _copies(self) -> list[Copy]:
-        from confluent_kafka import KafkaError, KafkaException
-
-        client = connect(self.application)  # must live until it has answered
-        # A cluster that has just started makes the coordinators' topic when it is first asked.
-        unsettled = (
-            KafkaError.NOT_COORDINATOR,
-            KafkaError.COORDINATOR_NOT_AVAILABLE,
-            KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        )
-        deadline = time.monotonic() + COORDINATOR_SETTLES_S
+        """Who runs the application or asks for its place; a coordinator is waited for."""
+        until = time.monotonic() + COORDINATOR_SETTLES_S
         while True:
             try:
-                asked = client.describe_consumer_groups([self.group], request_timeout=10)
-                members = asked[self.group].result(15).members
+                members = coordinator.members(self.application.connection, self.group)
                 break
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code == KafkaError.GROUP_ID_NOT_FOUND:
-                    return []
-                if code not in unsettled or time.monotonic() > deadline:
-                    said = f"The group {self.group} cannot be looked at: {error}"
-                    raise OttlaError(said) from error
-                time.sleep(0.2)
-            except TimeoutError as error:
-                raise OttlaError(f"Nobody tells who is in the group {self.group}.") from error
-        found = (Copy.from_client_id(member.client_id, member.member_id) for member in members)
+            except NobodyAnswers:
+                if time.monotonic() > until or self._closing.wait(ASK_AGAIN_S):
+                    raise
+        found = (Copy.from_client_id(one.client_id, one.member_id) for one in members)
         return [copy for copy in found if copy is not None]
 
 

@@ -1,6 +1,7 @@
 """Setting up without thought: what is missing is said in a sentence, what is cached is checked."""
 
 import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.lifecycle.state import Generations
-from ottla.pipelines.runtime import jars, sessions, settings
+from ottla.pipelines.runtime import archive, jars, sessions, settings
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.settings import SparkSettings, configuration
 from ottla.pipelines.runtime.storage import LocalStorage
@@ -83,6 +84,31 @@ def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -
     assert chosen["spark.sql.adaptive.enabled"] == "false"
     assert chosen["spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"] == "false"
     assert chosen["spark.jars"] == "/a.jar,/ours.jar"  # shipped to executors that are elsewhere
+
+
+def test_a_new_class_data_archive_replaces_those_of_the_same_java_and_spark(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    java, cache = tmp_path / "java-17", tmp_path / "cache"
+    fake_java(java, "17")
+    monkeypatch.setenv("JAVA_HOME", str(java))
+    monkeypatch.setenv("OTTLA_CACHE", str(cache))
+    monkeypatch.setattr(settings, "tag", lambda: "000000000002")
+    target = settings.archive_path()
+    kept = ["classes-java-21-spark-4.3.0-000000000001.jsa", "classes-000000000001-java-21.jsa"]
+    outdated = [target.name.replace("2.jsa", "1.jsa"), "classes-000000000001-java-17.jsa"]
+    cache.mkdir()
+    for name in (*kept, *outdated):
+        (cache / name).touch()
+
+    def make() -> None:
+        Path(os.environ["OTTLA_MAKE_ARCHIVE"]).touch()
+
+    monkeypatch.setattr(archive, "_exercise", make)
+    monkeypatch.setattr(os, "nice", lambda by: None)
+    monkeypatch.setenv("OTTLA_MAKE_ARCHIVE", "")
+    archive.main(target, cache / "lock")
+    assert sorted(path.name for path in cache.iterdir()) == sorted([*kept, target.name])
 
 
 def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: Path) -> None:

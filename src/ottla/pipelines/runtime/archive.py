@@ -1,7 +1,8 @@
 """The class-data archive that halves Spark's start; run as a program, this makes it.
 
 It starts a session as an application would, runs a small query so that the usual classes are
-loaded, and lets the JVM write them down as it exits.
+loaded, and lets the JVM write them down as it exits. Of each Java and Spark the newest is kept: an
+archive has 170 MB, and no other release of Ottla than its maker's can use it.
 """
 
 import contextlib
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 
 from ottla.pipelines.runtime import sessions
-from ottla.pipelines.runtime.settings import SparkSettings, archive_path
+from ottla.pipelines.runtime.settings import SparkSettings, archive_path, outdated_archives
 
 TAKES_AT_MOST_S = 600
 
@@ -48,6 +49,8 @@ def main(target: Path, lock: Path) -> None:
         _exercise()
         if partial.exists():
             partial.replace(target)
+            for outdated in outdated_archives():  # a JVM that has it open keeps it until its end
+                outdated.unlink(missing_ok=True)
     finally:
         lock.unlink(missing_ok=True)
         partial.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ Everything a query relies on (state store, checkpoint format, fixed partitioning
 """
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -116,8 +117,29 @@ def java_options() -> str:
 
 def archive_path() -> Path:
     """The archive belongs to one Java and one class path: another of either ignores it."""
-    java = find_java().name.replace(" ", "_")
-    return cache_folder() / f"classes-{tag()}-{java}.jsa"
+    return cache_folder() / f"{_archives()}{tag()}.jsa"
+
+
+def outdated_archives() -> list[Path]:
+    """Those that earlier releases have made for the same Java and the same Spark."""
+    own = archive_path()
+    unversioned = re.compile(rf"classes-[0-9a-f]{{12}}-{re.escape(_java())}")
+    return [
+        path
+        for path in own.parent.glob("classes-*.jsa")
+        if path != own and (path.name.startswith(_archives()) or unversioned.fullmatch(path.stem))
+    ]
+
+
+def _archives() -> str:
+    """How the names of the archives begin that one Java and one Spark have in common."""
+    import pyspark
+
+    return f"classes-{_java()}-spark-{pyspark.__version__}-"
+
+
+def _java() -> str:
+    return find_java().name.replace(" ", "_")
 
 
 def is_local(master: str) -> bool:

@@ -106,12 +106,18 @@ def test_a_file_that_is_not_there_is_told() -> None:
         read_connection(file="nowhere.properties", environ={})
 
 
-def test_the_wire_client_refuses_what_it_cannot_honour(tmp_path: Path) -> None:
+def test_the_wire_client_refuses_what_it_cannot_honour() -> None:
     plain = Connection("a:1", tuple(option("security.protocol", "PLAINTEXT")))
     plain.wire()
-    secure = Connection("a:1", tuple(option("security.protocol", "SASL_SSL")))
-    with pytest.raises(OttlaError, match=r"-X: security.protocol=SASL_SSL cannot be honoured yet"):
-        secure.wire()
+    for properties, sentence in (
+        ({"broker.address.family": "v4"}, "-X: broker.address.family cannot be honoured"),
+        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism=GSSAPI cannot be honoured"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "PLAIN needs sasl.username"),
+        ({"security.protocol": "SSL", "ssl.ca.location": "nowhere"}, "nowhere cannot be read"),
+    ):
+        said = Connection("a:1", tuple(properties_of(properties, "-X")))
+        with pytest.raises(OttlaError, match=sentence):
+            said.wire()
 
 
 def test_java_is_told_the_address_and_the_properties() -> None:

@@ -111,9 +111,7 @@ def test_a_file_that_kafka_s_tools_take_serves_ours(
     toolbox.run(TOPICS, *where, "--create", "--topic", name)
     ours = ottla("topic", "list", "-b", guarded, "--command-config", file)
     assert name in ours.stdout
-    assert "security.protocol=SASL_SSL cannot be honoured yet" in str(
-        ottla("cluster", "status", "-b", guarded, "--command-config", file).exception
-    )
+    assert ottla("cluster", "status", "-b", guarded, "--command-config", file).exit_code == 0
 
 
 def test_what_is_said_in_librdkafka_s_names_is_told_to_java_s_clients(

@@ -80,10 +80,9 @@ def test_a_wrong_line_is_told_with_its_place(tmp_path: Path, line: str, sentence
 
 
 def test_a_protocol_that_cannot_be_honoured_is_not_passed_over() -> None:
-    said = [Said("kafkastore.bootstrap.servers", "SSL://a:1", "the command line")]
-    connection = connection_of(read_settings(None, said))
-    with pytest.raises(OttlaError, match=r"security\.protocol=SSL"):
-        connection.wire()
+    said = [Said("kafkastore.bootstrap.servers", "SASL_SSL://a:1", "the command line")]
+    with pytest.raises(OttlaError, match=r"kafkastore\.bootstrap\.servers: .* GSSAPI"):
+        connection_of(read_settings(None, said))
 
 
 def test_the_eligible_member_of_the_smallest_url_leads_unless_one_does_already() -> None:

@@ -16,6 +16,7 @@ from ottla.client.properties import Property, to_java, to_librdkafka
 from ottla.client.wire_client import WireClient
 from ottla.config.properties import read_properties
 from ottla.errors import OttlaError
+from ottla.ports.network import Network, TcpNetwork
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaException, Producer
@@ -66,13 +67,18 @@ class Connection:
     def wire(self) -> WireClient:
         """OttlaError for a property that says how to connect and that it cannot honour."""
         kept = self.librdkafka()
-        for name, plain in (("security.protocol", "PLAINTEXT"), ("broker.address.family", "ANY")):
-            if kept.get(name, plain).upper() != plain:
-                raise OttlaError(
-                    f"{self._said(name)}{name}={kept[name]} cannot be honoured yet: what is asked "
-                    f"here goes over plain connections only ({name}={plain})."
-                )
-        return WireClient(self.bootstrap, client_id=kept.get("client.id", DEFAULTS["client.id"]))
+        if kept.get("broker.address.family", "ANY").upper() != "ANY":
+            name = "broker.address.family"
+            raise OttlaError(f"{self._said(name)}{name} cannot be honoured by what is asked here.")
+        client_id = kept.get("client.id", DEFAULTS["client.id"])
+        return WireClient(self.bootstrap, client_id=client_id, network=self._network(kept))
+
+    def _network(self, kept: Mapping[str, str]) -> Network:
+        if kept.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT":
+            return TcpNetwork()
+        from ottla.security.client_links import client_network
+
+        return client_network(kept, to_java(kept, _pem))
 
     def librdkafka(self) -> dict[str, str]:
         """The properties in librdkafka's names, without the address."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from ottla.config.topology import host_and_port
 from ottla.errors import OttlaError
-from ottla.ports.network import Link, LinkLost, TcpNetwork
+from ottla.ports.network import Link, LinkLost, LinkUntrusted, Network, TcpNetwork
 from ottla.version import VERSION
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
@@ -41,11 +41,13 @@ class Agreed(NamedTuple):
 class WireClient:
     """Connections to a cluster, opened when they are needed, closed together."""
 
-    def __init__(self, bootstrap: str, client_id: str = "ottla") -> None:
+    def __init__(
+        self, bootstrap: str, client_id: str = "ottla", network: Network | None = None
+    ) -> None:
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._places = [host_and_port("--bootstrap", one) for one in bootstrap.split(",") if one]
-        self._network = TcpNetwork()
+        self._network = network or TcpNetwork()
         self._open: dict[Address, Agreed] = {}
 
     async def __aenter__(self) -> "WireClient":
@@ -84,6 +86,8 @@ class WireClient:
                 if version is None:
                     return None
                 return await agreed.client.ask(request, version, response)
+        except LinkUntrusted as error:  # whoever asked can do something about it
+            raise OttlaError(f"{error}.") from None
         except (LinkLost, MalformedMessage, TimeoutError):
             return None
 

@@ -55,6 +55,7 @@ class TlsOptions(NamedTuple):
 
     listener: str
     values: Mapping[str, str | None]
+    are_of_a_client: bool = False
 
     def text(self, name: str) -> str:
         return self.values.get(name) or ""
@@ -64,6 +65,12 @@ class TlsOptions(NamedTuple):
 
     def fault(self, name: str, sentence: str) -> OttlaError:
         return OttlaError(f"{name} of {self.listener}: {sentence}")
+
+    @property
+    def has_authorities(self) -> bool:
+        return bool(
+            self.text("ssl.truststore.location") or self.text("ssl.truststore.certificates")
+        )
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -108,7 +115,10 @@ def client_context(options: TlsOptions) -> ssl.SSLContext:
     if algorithm not in ("", "https"):
         raise options.fault("ssl.endpoint.identification.algorithm", "https or empty is expected.")
     context.check_hostname = algorithm == "https"
-    _load_authorities(context, options)
+    if options.are_of_a_client and not options.has_authorities:
+        context.load_default_certs()  # as every client does
+    else:
+        _load_authorities(context, options)
     return context
 
 

@@ -1,0 +1,50 @@
+"""Links of our own clients, as client properties ask for them.
+
+`client.connection` asks here, on demand, for what librdkafka does by itself where it is the client.
+"""
+
+from collections.abc import Mapping
+
+from ottla.config.options import BROKER_OPTIONS
+from ottla.errors import OttlaError
+from ottla.ports.chance import SYSTEM_CHANCE
+from ottla.ports.network import Network, TcpNetwork
+from ottla.security.links import AuthenticatedNetwork
+from ottla.security.listener_options import MECHANISMS, Login
+from ottla.security.tls import TlsOptions, client_context
+
+CONNECT_S_MAX = 5.0
+
+
+def client_network(kept: Mapping[str, str], java: Mapping[str, str]) -> Network:
+    """The same properties in librdkafka's names and in Java's: logins are plain in the former,
+    stores in the latter."""
+    protocol = kept.get("security.protocol", "PLAINTEXT").upper()
+    encryption = client_context(_tls(java)) if protocol.endswith("SSL") else None
+    network: Network = TcpNetwork(CONNECT_S_MAX, encryption)
+    return (
+        AuthenticatedNetwork(network, _login(kept), SYSTEM_CHANCE)
+        if "SASL" in protocol
+        else network
+    )
+
+
+def _tls(java: Mapping[str, str]) -> TlsOptions:
+    values = {
+        name: java.get(name, option.default)
+        for name, option in BROKER_OPTIONS.items()
+        if name.startswith("ssl.")
+    }
+    return TlsOptions("the client", values, are_of_a_client=True)
+
+
+def _login(kept: Mapping[str, str]) -> Login:
+    mechanism = kept.get("sasl.mechanisms", "GSSAPI").upper()
+    if mechanism not in MECHANISMS:
+        raise OttlaError(
+            f"sasl.mechanism={mechanism} cannot be honoured here; one of {', '.join(MECHANISMS)} "
+            "can."
+        )
+    if "sasl.username" not in kept or "sasl.password" not in kept:
+        raise OttlaError(f"{mechanism} needs sasl.username and sasl.password.")
+    return Login(mechanism, kept["sasl.username"], kept["sasl.password"])

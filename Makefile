@@ -4,8 +4,6 @@ ARGS ?=
 MINUTES ?= 75
 AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
-IN_PROCESS := $(addprefix tests/,broker client config controller coordination documents groups log \
-	membership metadata node ports quorum replication security share transactions wire)
 
 .DEFAULT_GOAL := help
 .PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean
@@ -35,7 +33,7 @@ java: # Spark's only need besides Python, installed where the package manager ma
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
 check: install lint ## Lint, and what runs inside one process: a minute and a half
-	$(BIN)/python -m pytest $(IN_PROCESS) -m "not long and not java" -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest tests/unit -m "not long" -n 2 --dist loadfile $(ARGS)
 
 test: install lint ## Run every check and the tests; at most MINUTES=75
 	# A thousand simulated clusters have both cores first. Tests of real processes wait more than they
@@ -49,14 +47,14 @@ test: install lint ## Run every check and the tests; at most MINUTES=75
 	setsid nice -n 19 $(BIN)/python -m pytest tests/simulation --ignore=tests/simulation/test_cluster.py \
 		-m "not long" --durations=3 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
-	$(BIN)/python -m pytest tests --ignore=tests/pipelines --ignore=tests/simulation -m "not long" \
+	$(BIN)/python -m pytest tests --ignore=tests/system/pipelines --ignore=tests/simulation -m "not long" \
 		-n 3 --dist loadfile --max-worker-restart 0 --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
-	$(BIN)/python -m pytest tests/pipelines -m "not long" --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
+	$(BIN)/python -m pytest tests/system/pipelines -m "not long" --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; set +x; cat .simulation.log; \
 	[ ! -s .defects ] || { echo "Defects: passed only at a second try"; cat .defects; }; exit $$outcome
 
 pipelines-test: install ## Every operator, kill and example on Spark; ARGS="--broker kafka" for Kafka
-	$(BIN)/python -m pytest tests/pipelines $(ARGS)
+	$(BIN)/python -m pytest tests/system/pipelines $(ARGS)
 
 lint: install ## Style, types and the layers
 	$(BIN)/ruff check .
@@ -65,16 +63,16 @@ lint: install ## Style, types and the layers
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/lint-imports
 
 interop: install ## Apache Kafka's own tools and clients of other languages against the broker
-	$(BIN)/python -m pytest tests/interop $(ARGS)
+	$(BIN)/python -m pytest tests/system/interop $(ARGS)
 
 suites: install ## Clients' own suites on Ottla and Kafka; ARGS="kgo", ARGS="aiokafka --source DIR"
-	PYTHONPATH=tests $(BIN)/python -m interop.suites $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m system.interop.suites $(ARGS)
 
 cluster-test: install ## 1,500 replicas a node; the move between Apache Kafka and Ottla, each way
-	$(BIN)/python -m pytest tests/cluster tests/mixed $(ARGS)
+	$(BIN)/python -m pytest tests/system/cluster tests/system/mixed $(ARGS)
 
 chaos: install ## Kill, stop, cut off and starve real nodes and clients; hazards put back are found
-	$(BIN)/python -m pytest tests/faults --kills 50 $(ARGS)
+	$(BIN)/python -m pytest tests/system/faults --kills 50 $(ARGS)
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)
@@ -83,7 +81,7 @@ simulate: install ## Quorums, clusters and coordinators in virtual time: a thous
 	OTTLA_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)
 
 jepsen: install ## Three real nodes, clients and every fault for three minutes; a checker judges
-	PYTHONPATH=tests $(BIN)/python -m faults.jepsen --seconds 180 $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m system.faults.jepsen --seconds 180 $(ARGS)
 
 differential: install ## The same requests to Apache Kafka and Ottla; ARGS="--area transactions --seeds 0-10000"
 	PYTHONPATH=tests $(BIN)/python -m differential $(ARGS)

@@ -26,9 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--broker",
         choices=["ottla", "kafka"],
         default="ottla",
-        help="the broker that tests/clients, tests/conformance and tests/interop meet",
+        help="the broker that clients, conformance and interop of tests/system meet",
     )
-    parser.addoption("--kills", type=int, default=5, help="how often tests/faults kill the broker")
+    parser.addoption("--kills", type=int, default=5, help="kills in tests/system/faults")
     parser.addoption("--defects", metavar="FILE", help="where defects are listed, run after run")
 
 

@@ -15,7 +15,7 @@ from support.confluent import wait_until
 from support.homes import Home
 from support.wire import Connection
 
-GOLDEN = Path(__file__).parents[1] / "conformance" / "golden" / "describe-configs.txt"
+GOLDEN = Path(__file__).parents[1] / "system" / "conformance" / "golden" / "describe-configs.txt"
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 KINDS = {TOPIC: "topic", BROKER: "broker", CLIENT_METRICS: "client metrics", GROUP: "group"}

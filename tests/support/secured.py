@@ -13,9 +13,9 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from ottla.security import scram
-from security import certificates
-from security.certificates import Issued
+from support import certificates
 from support.brokers import BrokerProcess, Kind, running
+from support.certificates import Issued
 from support.homes import Home, free_port
 from support.wire import Connection
 

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 from aiokafka.structs import OffsetAndMetadata
 
-from clients.conftest import MakeTopic
+from system.clients.conftest import MakeTopic
 
 SECONDS_MAX = 30
 T = TypeVar("T")

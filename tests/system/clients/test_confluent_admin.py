@@ -25,8 +25,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, take, wait_until
+from system.clients.conftest import MakeTopic
 
 
 def code_of(future: Future[Any]) -> int:

@@ -11,8 +11,8 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, read, take
+from system.clients.conftest import MakeTopic
 
 
 def consumer_of(bootstrap: str, group: str, **config: object) -> Consumer:

@@ -3,8 +3,8 @@
 from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, take
+from system.clients.conftest import MakeTopic
 
 
 def member(bootstrap: str, group: str, topic: str) -> Consumer:

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, create_topic, poll_until, produce, take
+from system.clients.conftest import MakeTopic
 
 
 @dataclass

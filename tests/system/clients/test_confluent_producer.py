@@ -5,8 +5,8 @@ import time
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, produce, read
+from system.clients.conftest import MakeTopic
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

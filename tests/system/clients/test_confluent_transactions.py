@@ -3,8 +3,8 @@
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, produce, read, take
+from system.clients.conftest import MakeTopic
 
 COMMITTED = {"isolation.level": "read_committed"}
 EVERYTHING = {"isolation.level": "read_uncommitted"}

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 from kafka import KafkaProducer
 from kafka.errors import TopicAuthorizationFailedError
 
-from security import certificates
+from support import certificates
 from support.brokers import Kind
 from support.secured import GROUP, READ, SHA_512, TOPIC, WRITE, Secured, running_secured
 

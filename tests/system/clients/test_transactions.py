@@ -16,9 +16,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
-from clients.conftest import MakeTopic
 from support.confluent import SECONDS_MAX, poll_until, produce, read, take, wait_until
 from support.wire import Connection
+from system.clients.conftest import MakeTopic
 
 COMMITTED = {"isolation.level": "read_committed"}
 EVERYTHING = {"isolation.level": "read_uncommitted"}

@@ -6,9 +6,9 @@ import time
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import RawTopic
 from support.batches import batch
 from support.wire import API_KEYS, Connection, decode_response
+from system.conformance.conftest import RawTopic
 
 OFFERED = {  # what one Kafka 4.3.1 node offers on a client's listener
     "produce": (0, 13),

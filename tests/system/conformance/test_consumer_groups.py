@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.confluent import wait_until
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 GROUP_RESOURCE = 32
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 BATCH_SIZE = len(batch([b"x" * 100]))
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import RawTopic
 from support.confluent import wait_until
 from support.wire import Connection
+from system.conformance.conftest import RawTopic
 
 
 def join(connection: Connection, group: str, **fields: Any) -> Any:

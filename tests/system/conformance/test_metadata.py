@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.brokers import START_SECONDS_MAX, Kind, running
 from support.confluent import create_topic, wait_until
 from support.homes import Home
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 
 def test_no_list_means_all_topics_and_an_empty_list_none(

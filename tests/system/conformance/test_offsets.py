@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 FIRST = 1_700_000_000_000

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 CONTROL, GZIP, LOG_APPEND_TIME = 0x20, 0x01, 0x08
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.confluent import wait_until
 from support.share import start_at_the_beginning
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 SECONDS_MAX = 20
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)

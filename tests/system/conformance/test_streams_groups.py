@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic
 from support.confluent import wait_until
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic
 
 STALE_TOPOLOGY, MISSING_SOURCES, BADLY_PARTITIONED, MISSING_INTERNAL, SHUTDOWN, DELAYED = range(6)
 LEFT_OUT = (

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from conformance.conftest import MakeRawTopic, RawTopic
 from support.batches import batch
 from support.confluent import wait_until
 from support.wire import Connection
+from system.conformance.conftest import MakeRawTopic, RawTopic
 
 TRANSACTIONAL = 0x10
 ZSTD = 0x04

@@ -1,6 +1,6 @@
 """Real nodes, real clients and faults, in the manner of Jepsen: what was done, told as a history.
 
-    PYTHONPATH=src:tests python -m faults.jepsen --seconds 180
+    PYTHONPATH=src:tests python -m system.faults.jepsen --seconds 180
 
 Workers send, poll and do both in transactions; meanwhile `strikes` happen. At the end all is mended
 and everything is read once more. `ottla.simulation.checker` judges.
@@ -21,11 +21,11 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from faults.strikes import BAD_DISK, KINDS, Strikes
 from ottla.simulation.checker import Anomalies, Op, Outcome, Poll, Send, check
 from support.clusters import Cluster, Place, cluster_of
 from support.disks import small_disk
 from support.namespaces import Cables, network
+from system.faults.strikes import BAD_DISK, KINDS, Strikes
 
 TOPIC = "jepsen"
 PARTITIONS = 3
@@ -242,7 +242,7 @@ def places_of(cables: Cables | None, mutant: str | None) -> dict[int, Place]:
     places = {node: Place() for node in (1, 2, 3)} if cables is None else cables.places
     if mutant is None:
         return places
-    program = ("-m", "faults.mutants", mutant)
+    program = ("-m", "system.faults.mutants", mutant)
     return {node: replace(place, program=program) for node, place in places.items()}
 
 

@@ -1,6 +1,6 @@
 """Known hazards put back into real nodes: the checker must find each.
 
-    PYTHONPATH=src:tests python -m faults.mutants NAME start server.properties
+    PYTHONPATH=src:tests python -m system.faults.mutants NAME start server.properties
 
 is a node with one function replaced by a wrong one, as a patch to its source would do it.
 """

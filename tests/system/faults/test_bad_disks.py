@@ -84,7 +84,7 @@ def test_a_leader_with_a_flipped_bit_steps_back_and_is_mended(three: Cluster) ->
 @pytest.mark.long
 def test_without_the_check_the_flipped_bit_is_handed_out(tmp_path: Path) -> None:
     """The test above has teeth: nodes that serve bytes as they come give away the wrong value."""
-    mutant = Place(program=("-m", "faults.mutants", "hands_out_flipped_bits"))
+    mutant = Place(program=("-m", "system.faults.mutants", "hands_out_flipped_bits"))
     with cluster_of(3, tmp_path, places=dict.fromkeys((1, 2, 3), mutant)) as cluster:
         create_replicated(cluster, "orders")
         values = fill(cluster, "orders")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from faults.jepsen import report, run
 from ottla.simulation.checker import Outcome, check
+from system.faults.jepsen import report, run
 
 SECONDS = 25.0
 FEWEST_OPERATIONS = 100

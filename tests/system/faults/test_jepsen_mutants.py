@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from faults.jepsen import report, run
-from faults.mutants import MUTANTS
 from ottla.simulation.checker import check
+from system.faults.jepsen import report, run
+from system.faults.mutants import MUTANTS
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_format import ottla_format
 from ottla.membership.joining import in_another_cluster
 from support.brokers import BrokerProcess
 from support.confluent import wait_until
 from support.homes import CLUSTER_ID, Home, free_port
 from support.wire import Connection
+from system.cli.test_format import ottla_format
 
 OTHER_ID = "MvDxzVmcRsaTz33bUuRU6A"
 END_SECONDS_MAX = 30

@@ -15,7 +15,7 @@ from support.homes import CLUSTER_ID, Home
 from support.ids import new_uuid
 
 LOG = "__cluster_metadata-0"
-RULES = Path(__file__).parents[1] / "metadata" / "golden" / "rules-and-quotas.log"
+RULES = Path(__file__).parents[2] / "unit" / "metadata" / "golden" / "rules-and-quotas.log"
 
 
 def image_of(directory: Path) -> Image:

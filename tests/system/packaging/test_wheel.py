@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 USE = """
 import ottla, sys
 from confluent_kafka import Consumer, Producer

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, Producer
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 WORKS_WITHIN_S = 240.0
 PROCESSES = {
     "jvm": "SparkSubmit",

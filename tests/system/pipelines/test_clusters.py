@@ -18,7 +18,7 @@ from ottla.pipelines.planning.topics import NewTopic
 from support.spark_cluster import standalone
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 PROGRAM = """
 import ottla
 from ottla.pipelines import json

@@ -14,8 +14,8 @@ import pytest
 from ottla.pipelines.api.app import App
 from ottla.pipelines.lifecycle.brokers import connect
 
-PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
-SOURCE = Path(__file__).parents[2] / "src"
+PAGE = Path(__file__).parents[3] / "docs" / "pipelines.md"
+SOURCE = Path(__file__).parents[3] / "src"
 BLOCK = re.compile(
     r"^```(?P<kind>python|sh)\n(?P<code>.*?)^```\n(\n```\n(?P<said>.*?)^```)?",
     re.MULTILINE | re.DOTALL,

@@ -26,8 +26,8 @@ from ottla.pipelines.api.app import App
 from ottla.pipelines.engine.decoding import COORDINATES
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
-from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind
+from system.pipelines.struck import Struck, feeding, reading
 
 PROGRAM = """
 import ottla

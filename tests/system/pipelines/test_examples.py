@@ -9,7 +9,7 @@ from ottla.pipelines.planning.explain import explain
 from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import drive
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 pytestmark = pytest.mark.timeout(400)
 T0 = 1_767_225_600_000
 

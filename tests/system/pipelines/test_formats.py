@@ -16,7 +16,7 @@ from ottla.pipelines.planning.stages import may_fail
 from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.where import here
 
-PAGE = Path(__file__).parents[2] / "docs" / "pipelines.md"
+PAGE = Path(__file__).parents[3] / "docs" / "pipelines.md"
 GIVEN: dict[str, Format] = {
     "json": json("n BIGINT, s STRING"),
     "string": string("s"),

@@ -14,10 +14,10 @@ from confluent_kafka import KafkaException, TopicPartition
 from ottla.pipelines.api.app import App
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
-from pipelines.kinds import days, frames, letters, meeting, nested, rankings, tables
-from pipelines.kinds.script import Expected, Kind, Record, Row, Stage, read
-from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind as BrokerKind
+from system.pipelines.kinds import days, frames, letters, meeting, nested, rankings, tables
+from system.pipelines.kinds.script import Expected, Kind, Record, Row, Stage, read
+from system.pipelines.struck import Struck, feeding, reading
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 KINDS = [each.KIND for each in (meeting, tables, rankings, nested, frames, letters, days)]

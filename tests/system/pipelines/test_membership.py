@@ -20,7 +20,7 @@ from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.lifecycle.membership import Copy, Membership
 from ottla.pipelines.planning.topics import NewTopic
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 HOLDER = """
 import sys, threading
 from ottla.pipelines.api.app import App

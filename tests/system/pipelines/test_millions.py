@@ -19,8 +19,8 @@ from confluent_kafka import KafkaException, TopicPartition
 from ottla.pipelines.api.app import App
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
-from pipelines.struck import Struck, feeding, reading
 from support.brokers import Kind as BrokerKind
+from system.pipelines.struck import Struck, feeding, reading
 
 RECORDS = 5_000_000
 VICTIMS = ("driver", "broker", "jvm", "broker", "driver")  # one for each part of the records

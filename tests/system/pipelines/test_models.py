@@ -13,7 +13,7 @@ import pytest
 
 from ottla.pipelines import App, hopping, json, session, sliding, tumbling
 from ottla.testing import drive
-from pipelines.histories import T0, Batch, Sent, draw, latest, or_tombstone, play
+from system.pipelines.histories import T0, Batch, Sent, draw, latest, or_tombstone, play
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3, 4))]

@@ -14,7 +14,7 @@ from ottla.pipelines.planning.explain import explain
 from ottla.pipelines.planning.manifest import compare, describe
 from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import drive
-from pipelines.histories import Batch, draw, play
+from system.pipelines.histories import Batch, draw, play
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(500)]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -22,7 +22,7 @@ from ottla.pipelines.lifecycle.running import Runner
 from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.planning.topics import NewTopic
-from pipelines.test_running import eventually, live
+from system.pipelines.test_running import eventually, live
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 T0 = 1_767_225_600_000

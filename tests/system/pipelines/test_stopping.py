@@ -20,7 +20,7 @@ from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning.topics import NewTopic
 
 pytestmark = pytest.mark.timeout(300)
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 PROGRAM = """
 import ottla
 from ottla.pipelines import json

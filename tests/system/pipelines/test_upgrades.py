@@ -43,7 +43,7 @@ pytestmark = pytest.mark.timeout(900)
 Build = Callable[[Stream, Callable[[str], str]], None]
 WITHIN_S = 400.0
 ROW = "who STRING, town STRING, n BIGINT"
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 
 
 class Shop:

@@ -13,9 +13,9 @@ import pytest
 from ottla.ids import show_uuid
 from ottla.metadata.features import bootstrap_values
 from ottla.quorum.roles import LeaderState
-from quorum.members import CLUSTER_ID, Members, eventually
 from support.brokers import die_with_parent
 from support.jars import class_path
+from support.quorum_members import CLUSTER_ID, Members, eventually
 
 NO_OP = b"\x01\x14\x00\x00"
 START_SECONDS_MAX = 60.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from registry.processes import Registry
+from system.registry.processes import Registry
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from ottla.registry.avro.compatibility import Ambiguous, differences
 from ottla.registry.avro.parsing import NotAvro, parse
 from ottla.registry.avro.text import canonical_text
 from ottla.registry.avro.tree import Type
-from registry.drawn_avro import Draw
+from system.registry.drawn_avro import Draw
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [

@@ -23,7 +23,7 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from registry.processes import Registry
+from system.registry.processes import Registry
 
 ORDER = {
     "type": "record",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ottla.registry.settings import TABLE
-from registry.processes import Registry
 from support.jars import PROJECT
+from system.registry.processes import Registry
 
 PAGE = (PROJECT / "docs/registry.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from registry.processes import Registry
+from system.registry.processes import Registry
 
 SESSION_S = 6
 TAKEOVER_S = SESSION_S + 10  # on a busy machine

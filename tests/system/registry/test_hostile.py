@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from registry.drawn_avro import Draw
-from registry.processes import Answer, Registry
+from system.registry.drawn_avro import Draw
+from system.registry.processes import Answer, Registry
 
 ANSWER_SECONDS_MAX = 20
 SHAPES: list[Any] = [None, True, 0, -1, 2**70, 1.5, "", "x", "é\u0000", [], [[]], {}, {"": {}}]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from registry.processes import V1, Registry
+from system.registry.processes import V1, Registry
 
 A = '{"type":"record","name":"A","fields":[{"name":"f","type":"int"}]}'
 A_LONG = '{"type":"record","name":"A","fields":[{"name":"f","type":"long"}]}'

@@ -6,7 +6,7 @@ import pytest
 
 from support.brokers import BrokerProcess, Kind
 from support.ledger import Ledger
-from swap.conftest import Turn
+from system.swap.conftest import Turn
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 

@@ -8,7 +8,7 @@ import typer
 
 from ottla.cli.app import app
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
 def commands(of: typer.Typer, before: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from ottla.config import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS
 from ottla.config.reference import render
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 EVERY_OPTION = [
     option
     for options in (BROKER_OPTIONS, TOPIC_OPTIONS, GROUP_OPTIONS)

@@ -8,8 +8,9 @@ import pytest
 
 from ottla.broker.api import Listeners, apis
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PATH = re.compile(r"`((?:tests|src/ottla|bench|tools|docs|examples|deploy)/[\w./-]+)")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 
 
@@ -27,6 +28,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.name} links to {link}, which is not there"
         if anchor and target.suffix == ".md":
             assert anchor in anchors(target), f"{page.name} links to {link}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_is_named_is_there(page: Path) -> None:
+    for name in PATH.findall(page.read_text()):
+        assert (ROOT / name).exists(), f"{page.name} names {name}, which is not there"
 
 
 def test_the_names_in_the_glossary_exist() -> None:

@@ -152,7 +152,7 @@ def test_partitions_and_timestamps_of_a_sink_have_their_types(orders: Stream) ->
 
 def said_by(code: str) -> str:
     """What a fresh interpreter prints."""
-    root = Path(__file__).parents[2] / "src"
+    root = Path(__file__).parents[3] / "src"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(root)}
     )

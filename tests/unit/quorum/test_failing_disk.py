@@ -11,8 +11,8 @@ from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.disk import File, LocalDisk, LocalFile
 from ottla.quorum.driver import Quorum
-from quorum.members import Memory
-from quorum.test_quorum_of_one import config
+from support.quorum_members import Memory
+from unit.quorum.test_quorum_of_one import config
 
 
 class FailingFile(LocalFile):

@@ -18,7 +18,7 @@ from ottla.quorum.snapshots import EMPTY, read_snapshot
 from ottla.quorum.store import DIRECTORY, Store, format_dynamic
 from ottla.quorum.voters import Address, VoterSet
 from ottla.wire.record_batch import iterate_batches
-from quorum.members import Memory
+from support.quorum_members import Memory
 
 GOLDEN = Path(__file__).parent / "golden"
 STATIC_VOTERS = VoterSet.static([(1, Address("CONTROLLER", "127.0.0.1", 19393))])

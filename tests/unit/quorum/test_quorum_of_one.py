@@ -13,8 +13,8 @@ from ottla.quorum.config import QuorumConfig
 from ottla.quorum.driver import Quorum
 from ottla.quorum.store import DIRECTORY, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
-from quorum.members import Memory
 from support.ids import new_uuid
+from support.quorum_members import Memory
 
 DIRECTORY_ID = new_uuid()
 ADDRESS = Address("CONTROLLER", "127.0.0.1", 9093)

@@ -1,6 +1,6 @@
 """Asks Apache Kafka's own classes (`Answers.java`) and writes down what they say.
 
-    PYTHONPATH=tests python -m security.recording
+    PYTHONPATH=tests python -m unit.security.recording
 
 The questions are drawn from a seed, so that the tests ask Ottla the very same ones.
 """
@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
-from security import certificates
+from support import certificates
 from support.jars import class_path
 
 HERE = Path(__file__).parent

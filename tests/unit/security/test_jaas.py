@@ -6,7 +6,7 @@ import pytest
 
 from ottla.errors import OttlaError
 from ottla.security.jaas import Login, parse_file, parse_line
-from security.recording import recorded
+from unit.security.recording import recorded
 
 
 def shown(login: Login) -> str:

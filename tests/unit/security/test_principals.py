@@ -5,7 +5,7 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.security import der
 from ottla.security.principals import NoRuleApplies, PrincipalMapping, certificate_name
-from security.recording import recorded
+from unit.security.recording import recorded
 
 
 @pytest.mark.parametrize(("question", "answer"), recorded("names"))

@@ -6,7 +6,7 @@ from ottla.errors import OttlaError
 from ottla.metadata.image import Acl
 from ottla.security.acls import AclFilter, Operation, PatternType, Permission, ResourceType
 from ottla.security.rules import SUPER_USER, Rules, parse_super_users, show_rule
-from security.recording import recorded
+from unit.security.recording import recorded
 
 TOPIC, LITERAL, PREFIXED = ResourceType.TOPIC, PatternType.LITERAL, PatternType.PREFIXED
 

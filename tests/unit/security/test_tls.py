@@ -12,8 +12,8 @@ from ottla.errors import OttlaError
 from ottla.security import jks
 from ottla.security.principals import certificate_name
 from ottla.security.tls import client_context, server_context, tls_options
-from security import certificates
-from security.certificates import Issued
+from support import certificates
+from support.certificates import Issued
 
 AUTHORITY = certificates.authority()
 SERVER = certificates.issue(AUTHORITY, "server", "localhost", "127.0.0.1")

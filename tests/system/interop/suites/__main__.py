@@ -1,4 +1,4 @@
-"""`python -m interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]
+"""`python -m system.interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]
 [--at-once N]`."""
 
 import argparse
@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from interop.suites.clients import SUITES
-from interop.suites.suite import Place, Results, Suite
 from support import clusters
 from support.brokers import Kind, running
 from support.homes import Home
 from support.jars import PROJECT
+from system.interop.suites.clients import SUITES
+from system.interop.suites.suite import Place, Results, Suite
 
 INSIDE = "OTTLA_SUITE_NETWORK"  # set in the process that has a network of its own
 
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m interop.suites")
+    parser = argparse.ArgumentParser(prog="python -m system.interop.suites")
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--on", nargs="+", choices=["ottla", "kafka"], default=["ottla", "kafka"])
     parser.add_argument("--source", type=lambda text: Path(text).resolve())
@@ -52,7 +52,7 @@ def in_a_network_of_its_own(arguments: list[str]) -> int:
     """Where the ports that a suite insists on are free, whatever else runs on this machine."""
     script = 'ip link set lo up && exec "$@"'
     command = ["unshare", "--net", "bash", "-c", script, "suites"]
-    again = [sys.executable, "-m", "interop.suites", *arguments]
+    again = [sys.executable, "-m", "system.interop.suites", *arguments]
     return subprocess.run([*command, *again], env={**os.environ, INSIDE: "1"}).returncode
 
 

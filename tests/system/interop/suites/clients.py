@@ -5,9 +5,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from interop.suites.reports import read_go, read_junit, read_librdkafka
-from interop.suites.suite import Command, Place, Results, Suite
 from support.jars import class_path
+from system.interop.suites.reports import read_go, read_junit, read_librdkafka
+from system.interop.suites.suite import Command, Place, Results, Suite
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 REPORT = "report"

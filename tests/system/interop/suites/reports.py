@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 from pathlib import Path
 
-from interop.suites.suite import Results
+from system.interop.suites.suite import Results
 
 
 def read_junit(file: Path) -> Results:

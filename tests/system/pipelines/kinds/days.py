@@ -8,7 +8,7 @@ from decimal import Decimal
 from random import Random
 from zoneinfo import ZoneInfo
 
-from pipelines.kinds.script import (
+from system.pipelines.kinds.script import (
     HOUR_MS,
     Expected,
     Kind,

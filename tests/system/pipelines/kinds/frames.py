@@ -4,7 +4,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from random import Random
 
-from pipelines.kinds.script import T0, Expected, Kind, Record, Stage, counted, program, row, value
+from system.pipelines.kinds.script import (
+    T0,
+    Expected,
+    Kind,
+    Record,
+    Stage,
+    counted,
+    program,
+    row,
+    value,
+)
 
 PROGRAM = program("""
 import pandas as pd

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from random import Random
 
-from pipelines.kinds.script import (
+from system.pipelines.kinds.script import (
     T0,
     Expected,
     Kind,

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from random import Random
 from typing import Any
 
-from pipelines.kinds.script import (
+from system.pipelines.kinds.script import (
     HOUR_MS,
     MINUTE_MS,
     T0,

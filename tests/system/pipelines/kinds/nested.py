@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from pipelines.kinds.script import (
+from system.pipelines.kinds.script import (
     T0,
     Expected,
     Kind,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from pipelines.kinds.script import (
+from system.pipelines.kinds.script import (
     HOUR_MS,
     MINUTE_MS,
     SECOND_MS,

@@ -6,7 +6,17 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from pipelines.kinds.script import T0, Expected, Kind, Record, Stage, money, program, row, value
+from system.pipelines.kinds.script import (
+    T0,
+    Expected,
+    Kind,
+    Record,
+    Stage,
+    money,
+    program,
+    row,
+    value,
+)
 
 PROGRAM = program("""
 orders = app.table("orders", value=json("customer STRING, amount DECIMAL(12,2)"))

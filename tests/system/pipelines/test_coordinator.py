@@ -16,7 +16,7 @@ from support.brokers import BrokerProcess
 from support.brokers import Kind as BrokerKind
 from support.homes import Home
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCE = Path(__file__).parents[3] / "src"
 ASKING = """
 from ottla.client.connection import Connection
 from ottla.pipelines.lifecycle import coordinator

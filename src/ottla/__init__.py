@@ -1,8 +1,8 @@
 """Ottla: Apache Kafka's system for people who work in Python.
 
-`ottla.Node` is a broker in a process of its own, for tests and notebooks; `ottla.App` is a data
-pipeline, and `ottla.testing.drive` runs one in a test. They are imported when they are first asked
-for, because the broker's own start-up passes through here too.
+`ottla.Node` is a broker in a process of its own, for tests and notebooks, `ottla.Registry` a schema
+registry; `ottla.App` is a data pipeline, and `ottla.testing.drive` runs one in a test. They are
+imported when they are first asked for, because the broker's own start-up passes through here too.
 """
 
 import importlib
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from ottla.pipelines.engine.batch import read
     from ottla.pipelines.runtime.sessions import spark_session
     from ottla.testing.node import Node
+    from ottla.testing.registry import Registry
 
-__all__ = ["App", "Node", "__version__", "read", "spark_session", "testing"]
+__all__ = ["App", "Node", "Registry", "__version__", "read", "spark_session", "testing"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,6 +26,10 @@ def __getattr__(name: str) -> object:
         from ottla.testing.node import Node
 
         return Node
+    if name == "Registry":
+        from ottla.testing.registry import Registry
+
+        return Registry
     if name == "App":
         from ottla.pipelines.api.app import App
 

@@ -12,6 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     from ottla.testing.node import Node
+    from ottla.testing.registry import Registry
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,12 @@ def ottla_topic(ottla_node: "Node") -> Iterator[str]:
     except KafkaException as error:  # the test may have deleted it itself
         if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise
+
+
+@pytest.fixture(scope="session")
+def ottla_registry(ottla_node: "Node") -> "Iterator[Registry]":
+    """One schema registry for the whole test session: `ottla_registry.url`."""
+    from ottla.testing.registry import Registry
+
+    with Registry(ottla_node.bootstrap_servers) as registry:
+        yield registry

@@ -17,6 +17,7 @@ from ottla.cli import (
     pipeline,
     produce,
     registry,
+    schema,
     simulate,
     table,
     topic,
@@ -48,6 +49,7 @@ app.command("run")(run_application)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(table.app, name="table")
 app.add_typer(registry.app, name="registry")
+app.add_typer(schema.app, name="schema")
 
 
 @app.callback(invoke_without_command=True)
@@ -76,9 +78,13 @@ def start(
         str | None,
         typer.Option(metavar="N", help="Run N brokers on this host, to use more of its cores."),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
+    ] = None,
 ) -> None:
     """Run one node, broker and controller, until it is told to stop."""
-    raise typer.Exit(start_node(Start(file, listen, data, set_ or (), workers)))
+    raise typer.Exit(start_node(Start(file, listen, data, set_ or (), workers, registry)))
 
 
 def run() -> None:

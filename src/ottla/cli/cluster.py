@@ -16,6 +16,7 @@ from ottla.cli.arguments import DryRun, Json, Target, reaches_a_cluster
 from ottla.cli.changing import carry_out
 from ottla.cli.cluster_status import show
 from ottla.cli.output import err, print_json, print_table
+from ottla.cli.registry_child import beside
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
 from ottla.client.balancing import Key
@@ -38,7 +39,9 @@ def means_directory(words: Sequence[str]) -> bool:
     """A mistyped command must not become a cluster of that name."""
     first, *rest = words
     looks_like_one = "/" in first or first.startswith((".", "~")) or Path(first).is_dir()
-    return looks_like_one or any(word.startswith(("-n", "--nodes", "--port")) for word in rest)
+    return looks_like_one or any(
+        word.startswith(("-n", "--nodes", "--port", "--registry")) for word in rest
+    )
 
 
 app = typer.Typer(
@@ -58,6 +61,10 @@ def run(
     port: Annotated[
         int | None, typer.Option(min=1, max=65000, help="Of node 1; the others count on from it.")
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
+    ] = None,
 ) -> None:
     """Run a whole cluster on this machine until Ctrl-C; DIR keeps it for the next time."""
     files = local_cluster.lay_out(directory, nodes, port)
@@ -66,7 +73,9 @@ def run(
         Child(f"node {number}", [*command, str(file)], file.with_name("node.log"))
         for number, file in enumerate(files, 1)
     ]
-    raise typer.Exit(supervise(children))
+    log = directory / "registry.log"
+    more = None if registry is None else beside(registry, log)
+    raise typer.Exit(supervise(children, more))
 
 
 @app.command()

@@ -1,6 +1,6 @@
-"""The entry point: `start` goes straight to the server, everything else to the tools.
+"""The entry point: `start` and `registry start` go straight to the server, all else to the tools.
 
-A broker should serve within a fraction of a second, so `start` must not pay for the libraries
+A server should serve within a fraction of a second, so its start must not pay for the libraries
 that draw tables and parse commands. What it does not understand at once (a typing mistake,
 `--help`) falls through to the full command line, which explains it.
 """
@@ -10,6 +10,16 @@ import sys
 
 def main() -> None:
     arguments = sys.argv[1:]
+    if arguments[:2] == ["registry", "start"]:
+        from ottla.cli import registry_start
+
+        registry = registry_start.parse(arguments[2:])
+        if registry is not None:
+            sys.exit(registry_start.start(registry))
+    if arguments[:1] in (["start"], ["cluster"]) and "--registry" in arguments:
+        from ottla.cli.registry_child import with_port
+
+        sys.argv[1:] = arguments = with_port(arguments)
     if arguments[:1] == ["start"]:
         from ottla.cli.start import parse, start
 

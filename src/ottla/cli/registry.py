@@ -1,14 +1,13 @@
 """`ottla registry`: a schema registry for every client written for Confluent's."""
 
-import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvloop
 
 from ottla.cli.arguments import Target, assignments, reaches_a_cluster
-from ottla.errors import OttlaError
+from ottla.cli.registry_start import RegistryStart, run
+from ottla.client.connection import properties_in
 
 app = typer.Typer(no_args_is_help=True, help="Share schemas: Avro, JSON Schema, Protobuf.")
 
@@ -41,15 +40,8 @@ def start(
     ] = None,
 ) -> None:
     """Run a registry until it is told to stop (Ctrl-C, SIGTERM)."""
-    try:
-        from ottla.registry.server import serve_until_stopped
-        from ottla.registry.settings import read_settings
-        from ottla.serving.options import Said
-    except ModuleNotFoundError as missing:
-        raise OttlaError(
-            f"{missing.name} is missing: install the registry with `pip install 'ottla[registry]'`."
-        ) from None
-    said = [Said(name, value, "--set") for name, value in assignments(set_, "--set").items()]
+    asked = RegistryStart(None if file is None else str(file))
+    asked.said += [(name, value, "--set") for name, value in assignments(set_, "--set").items()]
     for name, value in (
         ("listeners", listen),
         ("kafkastore.topic", topic),
@@ -57,8 +49,7 @@ def start(
         ("kafkastore.bootstrap.servers", target.bootstrap),
     ):
         if value is not None:
-            said.append(Said(name, value, "the command line"))
-    said += [Said(f"kafkastore.{one.name}", one.value, one.origin) for one in target.options]
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    settings = read_settings(file, said)
-    uvloop.run(serve_until_stopped(settings, lambda sentence: print(sentence, flush=True)))
+            asked.said.append((name, value, "the command line"))
+    said = [*properties_in(target.file), *target.options]
+    asked.said += [(f"kafkastore.{one.name}", one.value, one.origin) for one in said]
+    run(asked)

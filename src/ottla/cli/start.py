@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ottla.config import Settings
 from ottla.config.load import Loaded, load, parse_listen
@@ -17,13 +18,16 @@ from ottla.errors import OttlaError
 from ottla.node import serve
 from ottla.ports.network import own_name
 
+if TYPE_CHECKING:
+    from ottla.cli.supervisor import Beside
+
 STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # set by who starts a node and wants it to end with them
 
 
 class Start:
     """What was asked for on the command line."""
 
-    __slots__ = ("assignments", "data", "file", "listen", "workers")
+    __slots__ = ("assignments", "data", "file", "listen", "registry", "workers")
 
     def __init__(
         self,
@@ -32,12 +36,14 @@ class Start:
         data: str | None = None,
         assignments: Iterable[str] = (),
         workers: str | None = None,
+        registry: str | None = None,
     ) -> None:
         self.file = file
         self.listen = listen
         self.data = data
         self.assignments = list(assignments)
         self.workers = workers
+        self.registry = registry  # the port of a schema registry beside the node
 
     def load(self) -> Loaded:
         listen = parse_listen(self.listen) if self.listen else None
@@ -73,7 +79,7 @@ def parse(arguments: Sequence[str]) -> Start | None:
                 return None
             asked.file = word
             continue
-        if name not in ("--listen", "--data", "--set", "--workers"):
+        if name not in ("--listen", "--data", "--registry", "--set", "--workers"):
             return None
         value = value if equals else next(words, "")
         if not value:
@@ -91,8 +97,8 @@ def start(asked: Start) -> int:
         settings, warnings = asked.load()
         for warning in warnings:
             print(f"warning: {warning}", file=sys.stderr)
-        if asked.workers is not None:
-            return _start_workers(asked, settings)
+        if asked.workers is not None or asked.registry is not None:
+            return _start_several(asked, settings)
         for listener in settings.topology.exposed:
             print(
                 f"warning: {listener.name} on {listener.host or 'all interfaces'}:{listener.port} "
@@ -118,14 +124,33 @@ def _stop_at_end_of_input() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _start_workers(asked: Start, settings: Settings) -> int:
+def _start_several(asked: Start, settings: Settings) -> int:
+    """Workers, a registry beside them, or both."""
     from ottla.cli.supervisor import Child, supervise
     from ottla.cli.workers import host_name, plan_workers
     from ottla.ports.network import free_ports
 
-    if not asked.workers or not asked.workers.isdigit():
+    beside = _registry(asked.registry, settings) if asked.registry is not None else None
+    if os.environ.pop(STOP_AT_EOF, None):
+        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
+    if asked.workers is None:
+        return supervise([Child("node", asked.command({}))], beside)
+    if not asked.workers.isdigit():
         raise OttlaError(f"--workers cannot be {asked.workers!r}: a number is expected.")
     plans = plan_workers(settings, int(asked.workers), host_name(), free_ports(1)[0])
     return supervise(
-        [Child(f"worker {number}", asked.command(plan)) for number, plan in enumerate(plans, 1)]
+        [Child(f"worker {number}", asked.command(plan)) for number, plan in enumerate(plans, 1)],
+        beside,
     )
+
+
+def _registry(port: str, settings: Settings) -> "Beside":
+    from ottla.cli.registry_child import beside
+
+    listeners = settings.topology.listeners
+    if not listeners or listeners[0].protocol != "PLAINTEXT":
+        raise OttlaError(
+            "--registry reaches the node without TLS or a password, which its first listener asks "
+            "for: run `ottla registry start` with kafkastore.* options beside it."
+        )
+    return beside(port)

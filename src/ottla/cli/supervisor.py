@@ -8,10 +8,10 @@ import asyncio
 import ctypes
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 STOP_S_MAX = 30.0
 STEADY_S = 10.0
@@ -25,20 +25,26 @@ class Child(NamedTuple):
     name: str
     command: Sequence[str]
     log: Path | None = None  # where it writes its log; None: to our standard error
+    says: str = "ready "  # before what it says when it serves
 
 
-def supervise(children: Sequence[Child]) -> int:
-    """Runs them until SIGTERM or Ctrl-C; the exit code."""
+Beside = Callable[[str], Child]
+"""Of the addresses of the nodes that serve, what shall run beside them."""
+
+
+def supervise(children: Sequence[Child], beside: Beside | None = None) -> int:
+    """Runs them until SIGTERM or Ctrl-C; the exit code. `beside` is asked when all serve."""
 
     async def run() -> int:
-        return await Supervisor(children).run()
+        return await Supervisor(children, beside).run()
 
     return asyncio.run(run())
 
 
 class Supervisor:
-    def __init__(self, children: Sequence[Child]) -> None:
+    def __init__(self, children: Sequence[Child], beside: Beside | None = None) -> None:
         self._nodes = [Node(child) for child in children]
+        self._beside = beside
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
@@ -57,8 +63,23 @@ class Supervisor:
             await self._stop()
 
     async def _tell_when_ready(self) -> None:
-        addresses = [await node.ready for node in self._nodes]
-        print(f"ready {','.join(addresses)}", flush=True)
+        addresses = ",".join([await node.ready for node in self._nodes])
+        print(f"ready {addresses}", flush=True)
+        if self._beside is not None:
+            await self._run_beside(Node(self._beside(addresses)))
+
+    async def _run_beside(self, more: "Node") -> None:
+        """It ends with us; should it never serve, the nodes go on without it."""
+        self._nodes.append(more)
+        life = asyncio.create_task(more.live())
+        try:
+            waited: list[asyncio.Future[Any]] = [life, more.ready]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if more.ready.done():
+                print(f"{more.child.says}{more.ready.result()}", flush=True)
+            await life
+        finally:
+            life.cancel()
 
     async def _stop(self) -> None:
         """One after the other, the first node last: each takes leave of a controller that is there
@@ -121,8 +142,9 @@ class Node:
                 log.close()
         assert process.stdout is not None
         async for line in process.stdout:
-            if line.startswith(b"ready ") and not self.ready.done():
-                self.ready.set_result(line.split()[1].decode())
+            said = line.decode(errors="replace")
+            if said.startswith(self.child.says) and not self.ready.done():
+                self.ready.set_result(said.removeprefix(self.child.says).strip())
         return await process.wait()
 
     def _where(self) -> str:

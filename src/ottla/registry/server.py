@@ -107,6 +107,7 @@ def _is_loopback(url: str) -> bool:
 
 async def serve_until_stopped(settings: Settings, say: Callable[[str], None]) -> None:
     """SIGTERM and SIGINT stop it."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

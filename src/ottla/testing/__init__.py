@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ottla.testing.driving import Driver, Record, drive
     from ottla.testing.node import Node
+    from ottla.testing.registry import Registry
 
-__all__ = ["Driver", "Node", "Record", "drive"]
+__all__ = ["Driver", "Node", "Record", "Registry", "drive"]
 
 
 def __getattr__(name: str) -> object:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> object:
         from ottla.testing.node import Node
 
         return Node
+    if name == "Registry":
+        from ottla.testing.registry import Registry
+
+        return Registry
     if name in __all__:
         from ottla.testing import driving
 

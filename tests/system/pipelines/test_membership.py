@@ -17,7 +17,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.lifecycle.brokers import create
-from ottla.pipelines.lifecycle.membership import Copy, Membership
+from ottla.pipelines.lifecycle.membership import INSTANCE, Copy, Membership, _consumer
 from ottla.pipelines.planning.topics import NewTopic
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -126,6 +126,25 @@ def test_a_copy_that_slept_through_its_session_is_fenced_and_stays_out(
         place = TopicPartition(f"{application.name}-in", 0, 5)
         second.consumer.commit(offsets=[place], asynchronous=False)
         assert second.lost is None
+
+
+def test_a_copy_that_only_its_own_lost_answer_has_fenced_joins_again(
+    application: Application,
+) -> None:
+    topic = f"{application.name}-in"
+    with contextlib.closing(membership(application)) as copy:
+        assert held(copy)
+        fenced = copy.consumer
+        unheard = _consumer(application, copy.group, copy.own, INSTANCE)  # what the broker answered
+        with contextlib.closing(unheard):
+            unheard.subscribe([topic])
+            while copy.consumer is fenced:
+                unheard.poll(0.1)
+        while not copy.consumer.assignment():
+            assert copy.lost is None
+            threading.Event().wait(0.1)
+        copy.consumer.commit(offsets=[TopicPartition(topic, 0, 5)], asynchronous=False)
+        assert copy.lost is None
 
 
 def test_who_is_asked_to_hand_over_hears_of_it(application: Application) -> None:

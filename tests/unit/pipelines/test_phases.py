@@ -220,7 +220,7 @@ def test_a_broker_that_is_away_is_not_waited_for_long() -> None:
     member = Membership(app.definition(), ["orders"])
     member.join()
     with contextlib.closing(member):
-        group = Group(member.consumer)
+        group = Group(lambda: member.consumer)
         began = time.monotonic()
         group.publish({"orders": {0: 5}})
         assert group.ends({"orders": 8}, 0.5) == {}  # it does not ask for the other seven

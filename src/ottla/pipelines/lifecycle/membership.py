@@ -4,8 +4,9 @@ Who runs an application is a member of its consumer group, always under the same
 coordinator knows one member of that id: a newer one fences the older, whose commits and heartbeats
 are refused from then on, and one that is killed is forgotten after its session. The member's client
 id says who it is, so that the next copy can name it; it stays what it was when another takes the
-member's place, so a dead member is taken out before anybody joins. Progress is committed by the
-member, so a fenced copy cannot move the group's offsets either.
+member's place, so a dead member is taken out before anybody joins. Whoever is fenced and finds its
+own client id in the group has been fenced by itself. Progress is committed by the member, so a
+fenced copy cannot move the group's offsets either.
 """
 
 import contextlib
@@ -145,11 +146,8 @@ class Membership:
 
     def join(self) -> None:
         """Become the member, in the background; `wait_until_held` says when it is done."""
-        self.consumer = _consumer(self.application, self.group, self.own, INSTANCE)
+        self.consumer = self._subscribed()
         _here.add((self.application.bootstrap, self.group))
-        self.consumer.subscribe(
-            list(self.topics), on_assign=self._assigned, on_revoke=_left, on_lost=self._lost
-        )
         self._thread.start()
         self._watching.start()
 
@@ -197,6 +195,13 @@ class Membership:
             with contextlib.suppress(OttlaError):
                 self.successor = next((c for c in self._copies() if c.role == "successor"), None)
 
+    def _subscribed(self) -> Any:
+        consumer = _consumer(self.application, self.group, self.own, INSTANCE)
+        consumer.subscribe(
+            list(self.topics), on_assign=self._assigned, on_revoke=_left, on_lost=self._lost
+        )
+        return consumer
+
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         consumer.assign(partitions)
         consumer.pause(partitions)  # Spark reads them; here they stand for the membership
@@ -205,29 +210,39 @@ class Membership:
 
     def _lost(self, consumer: Any, partitions: list[Any]) -> None:
         """The session is over. Join again, unless somebody else has taken the place meanwhile."""
-        while not self._closing.is_set():
-            try:
-                other = self._other(whoever=True)
-            except OttlaError:  # the brokers are away, from everybody else as well
-                self._closing.wait(LOOK_S)
-                continue
-            if other is not None and other != self.own:
-                self._end(other)
-                self._closing.wait()  # a return would join, and fence the one that came after
-            break
+        if (other := self._replaced_by()) is not None:
+            self._end(other)
+            self._closing.wait()  # a return would join, and fence the one that came after
         consumer.unassign()
 
     def _heard(self, error: Any) -> None:
         if error.code() not in (error._FATAL, error.FENCED_INSTANCE_ID):
             return
-        other = None
-        with contextlib.suppress(OttlaError):
-            other = self._other()
-        self._end(other)
+        if (other := self._replaced_by()) is not None:
+            self._end(other)
+        elif not self._closing.is_set():
+            self._join_again()
 
-    def _end(self, other: Copy | None) -> None:
-        who = f": {other}" if other is not None else ""
-        self.lost = f"another copy of {self.application.name} has taken over{who}"
+    def _join_again(self) -> None:
+        """Nobody has fenced this copy but itself, and that is for good: with another consumer.
+
+        The answer to a request to join may be lost with its broker. The coordinator has a new
+        member id for this instance then, which the client never heard of.
+        """
+        fenced, self.consumer = self.consumer, self._subscribed()
+        fenced.close()
+
+    def _replaced_by(self) -> Copy | None:
+        """Who has this copy's place, as soon as the brokers can tell: they may be away."""
+        while not self._closing.is_set():
+            try:
+                return self._other()
+            except OttlaError:
+                self._closing.wait(LOOK_S)
+        return None
+
+    def _end(self, other: Copy) -> None:
+        self.lost = f"another copy of {self.application.name} has taken over: {other}"
 
     def _evict(self, member_id: str) -> bool:
         connection = self.application.connection
@@ -238,9 +253,9 @@ class Membership:
             return (self.application.bootstrap, self.group) in _here
         return other.alive_here()
 
-    def _other(self, *, whoever: bool = False) -> Copy | None:
+    def _other(self) -> Copy | None:
         copies = (copy for copy in self._copies() if copy.role == "run")
-        return next((copy for copy in copies if whoever or copy != self.own), None)
+        return next((copy for copy in copies if copy != self.own), None)
 
     def _copies(self) -> list[Copy]:
         """Who runs the application or asks for its place; a coordinator is waited for."""

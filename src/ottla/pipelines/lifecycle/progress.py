@@ -7,7 +7,7 @@ a consumer group shows that of the application. Of several stages on a topic, th
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -150,9 +150,11 @@ def end_offsets(source: Mapping[str, Any]) -> Offsets:
 
 
 class Group:
-    """The offsets of the application's consumer group, committed by its member."""
+    """The offsets of the application's consumer group, committed by its member.
 
-    def __init__(self, consumer: "Consumer") -> None:
+    `consumer` answers with the member's present one: a closed one raises RuntimeError."""
+
+    def __init__(self, consumer: "Callable[[], Consumer]") -> None:
         self._consumer = consumer
         self._committed: Offsets = {}
 
@@ -169,8 +171,8 @@ class Group:
         if not moved:
             return
         try:
-            self._consumer.commit(offsets=moved, asynchronous=False)
-        except KafkaException:
+            self._consumer().commit(offsets=moved, asynchronous=False)
+        except (KafkaException, RuntimeError):
             return
         for place in moved:
             self._committed.setdefault(place.topic, {})[place.partition] = place.offset
@@ -186,10 +188,10 @@ class Group:
         for topic, count in topics.items():
             for partition in range(count):
                 try:
-                    _, high = self._consumer.get_watermark_offsets(
+                    _, high = self._consumer().get_watermark_offsets(
                         TopicPartition(topic, partition), timeout=timeout_s
                     )
-                except (KafkaException, TypeError):
+                except (KafkaException, TypeError, RuntimeError):
                     return result
                 result.setdefault(topic, {})[partition] = high
         return result
@@ -198,7 +200,7 @@ class Group:
         """The first offset that a partition still holds."""
         from confluent_kafka import TopicPartition
 
-        low, _ = self._consumer.get_watermark_offsets(
+        low, _ = self._consumer().get_watermark_offsets(
             TopicPartition(topic, partition), timeout=timeout_s
         )
         return low

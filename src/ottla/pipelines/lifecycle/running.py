@@ -64,7 +64,7 @@ class Runner(Rebuilding):
         self.member = member
         with contextlib.closing(member):
             member.join()
-            self.group = Group(member.consumer)
+            self.group = Group(lambda: member.consumer)
             yield member
             if member.lost:
                 raise OttlaError(f"{member.lost}. This one has ended.")

@@ -55,7 +55,7 @@ def stop_and_go_on(broker: BrokerProcess, meanwhile: Callable[[], None]) -> None
 @pytest.mark.parametrize("strike", [kill_and_start, stop_and_go_on])
 @pytest.mark.parametrize(
     "way", ["members", pytest.param("_members_by_librdkafka", marks=pytest.mark.long)]
-)  # over a plain connection, and where it must be TLS
+)  # as a rule, and where a property of the connection is librdkafka's alone
 def test_who_asks_for_the_members_outlives_a_broker_that_is_away(
     own_broker: BrokerProcess,
     way: str,

@@ -41,7 +41,7 @@ def members(connection: Connection, group: str) -> list[Member]:
     """Who is in the group; NobodyAnswers, or OttlaError for a refusal."""
     try:
         wire = connection.wire()
-    except OttlaError:  # more than a plain connection is wanted
+    except OttlaError:  # a property that only librdkafka honours, a way to log in for example
         return _members_by_librdkafka(connection, group)
     return _run(_members(wire, group))
 
@@ -51,8 +51,8 @@ def evict(connection: Connection, group: str, instance_id: str, member_id: str) 
 
     A static member does not leave by itself, and who joins under its name inherits its client id:
     brokers, Apache Kafka's too, then go on naming the dead one. Only this very one is taken out:
-    who has replaced it has another member id. Where brokers want more than a plain connection,
-    nothing is done: the session ends by itself.
+    who has replaced it has another member id. Where the wire client cannot honour a property of the
+    connection, nothing is done: the session ends by itself.
     """
     member = MemberIdentity(
         member_id=member_id, group_instance_id=instance_id, reason="its process has ended"

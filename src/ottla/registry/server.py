@@ -5,17 +5,19 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ottla.client.connection import Connection, read_connection
 from ottla.client.properties import Property
+from ottla.errors import OttlaError
 from ottla.ports.network import own_name
 from ottla.registry.leadership import PROTOCOL, PROTOCOL_TYPE, Identity, Leadership
+from ottla.registry.protection import Protection
 from ottla.registry.rest.application import Routes
 from ottla.registry.service import Memory, Service
-from ottla.registry.settings import Settings
+from ottla.registry.settings import Address, Settings
 from ottla.serving.election import Election, Group
 from ottla.serving.http import listen, serving
 from ottla.serving.topic_state import TopicState
@@ -46,10 +48,13 @@ def connection_of(settings: Settings) -> Connection:
 async def running(settings: Settings, connection: Connection) -> AsyncIterator[Running]:
     """Serves when the block begins; has left the group and answered everybody when it ends."""
     with contextlib.ExitStack() as sockets:
-        listeners = [sockets.enter_context(listen(host, port)) for host, port in settings.addresses]
+        protection = Protection(settings)
+        listeners = [
+            sockets.enter_context(listen(one.host, one.port)) for one in settings.addresses
+        ]
         addresses = [
-            (host, listener.getsockname()[1])
-            for (host, _), listener in zip(settings.addresses, listeners, strict=True)
+            one._replace(port=listener.getsockname()[1])
+            for one, listener in zip(settings.addresses, listeners, strict=True)
         ]
         memory = Memory(settings["schema.compatibility.level"].value)
         topic = TopicState(
@@ -63,25 +68,33 @@ async def running(settings: Settings, connection: Connection) -> AsyncIterator[R
         )
         async with topic:
             gc.freeze()
-            leadership = Leadership(topic, _identity(settings, addresses[0]))
+            leadership = Leadership(topic, _identity(settings, addresses))
             service = Service(settings, memory, topic, leadership)
-            application = Routes(service).application()
+            application = Routes(service, protection.towards_leader()).application(protection.users)
+            plain, encrypted = (
+                [at for at, one in zip(listeners, addresses, strict=True) if one.scheme == scheme]
+                for scheme in ("http", "https")
+            )
             async with (
-                serving(application, listeners),
+                serving(application, plain),
+                serving(application, encrypted, protection.of_listeners()),
                 Election(connection, _group(settings), leadership),
             ):
-                urls = tuple(f"http://{_shown(host)}:{port}" for host, port in addresses)
+                urls = tuple(f"{one.scheme}://{_shown(one.host)}:{one.port}" for one in addresses)
                 yield Running(service, urls)
 
 
-def _identity(settings: Settings, address: tuple[str, int]) -> Identity:
-    host, port = address
-    if host in _ANY_HOST:
-        host = own_name()
+def _identity(settings: Settings, addresses: Sequence[Address]) -> Identity:
+    scheme = settings["inter.instance.protocol"] or addresses[0].scheme
+    of_scheme = [one for one in addresses if one.scheme == scheme]
+    if not of_scheme:
+        raise OttlaError(f"inter.instance.protocol={scheme}: no listener has it.")
+    host = own_name() if of_scheme[0].host in _ANY_HOST else of_scheme[0].host
     return Identity(
         settings["host.name"] or host,
-        settings["host.port"] or port,
+        settings["host.port"] or of_scheme[0].port,
         settings["leader.eligibility"],
+        scheme,
     )
 
 
@@ -120,6 +133,8 @@ async def serve_until_stopped(settings: Settings, say: Callable[[str], None]) ->
             f"kept in topic {topic} at {connection.bootstrap}."
         )
         for url in registry.urls:
-            if not _is_loopback(url):
-                _log.warning("%s is open to whoever reaches it: no TLS, no authentication", url)
+            if not _is_loopback(url) and not settings.asks_who:
+                _log.warning("%s is open to whoever reaches it: no authentication", url)
+            elif not _is_loopback(url) and url.startswith("http:"):
+                _log.warning("%s: passwords and schemas pass without encryption", url)
         await stop.wait()

@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import ssl
 from urllib.parse import urlsplit
 
 from ottla.serving.http import Reply
@@ -12,16 +13,26 @@ FORWARDED = "x-forward"
 _PASSED = ("accept", "authorization", "content-type")
 
 
-async def forward(asked: Asked, leader: str, timeout_s: float) -> Reply:
-    """OSError where the leader does not answer."""
-    return await asyncio.to_thread(_exchange, asked, leader, timeout_s)
+async def forward(
+    asked: Asked, leader: str, timeout_s: float, encryption: ssl.SSLContext | None = None
+) -> Reply:
+    """OSError where the leader does not answer. `encryption` is for one at https."""
+    return await asyncio.to_thread(_exchange, asked, leader, timeout_s, encryption)
 
 
-def _exchange(asked: Asked, leader: str, timeout_s: float) -> Reply:
+def _exchange(
+    asked: Asked, leader: str, timeout_s: float, encryption: ssl.SSLContext | None
+) -> Reply:
     place = urlsplit(leader)
-    connection = http.client.HTTPConnection(
-        place.hostname or "", place.port or 80, timeout=timeout_s
-    )
+    connection: http.client.HTTPConnection
+    if place.scheme == "https":
+        connection = http.client.HTTPSConnection(
+            place.hostname or "", place.port or 443, timeout=timeout_s, context=encryption
+        )
+    else:
+        connection = http.client.HTTPConnection(
+            place.hostname or "", place.port or 80, timeout=timeout_s
+        )
     headers = {name: asked.headers[name] for name in _PASSED if name in asked.headers}
     path = asked.path + (f"?{asked.query}" if asked.query else "")
     try:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from ottla.errors import OttlaError
 from ottla.serving.errors import RestError
 from ottla.serving.routing import Asked, parameters_of
+from ottla.serving.users import Users
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5
@@ -85,9 +87,11 @@ Answer = Callable[[Asked], Awaitable[Any]]
 class Application:
     """An ASGI application around one function that answers."""
 
-    def __init__(self, answer: Answer, types: ContentTypes) -> None:
+    def __init__(self, answer: Answer, types: ContentTypes, users: Users | None = None) -> None:
+        """`users` are those who may ask; None: everybody."""
         self._answer = answer
         self._types = types
+        self._users = users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -102,10 +106,15 @@ class Application:
     async def _respond(self, request: Request) -> Response:
         kind = self._types.produced[0]
         try:
+            if self._users is not None:
+                self._users.check(request.headers.get("authorization"))
             kind = self._types.chosen(request.headers.get("accept"))
             return self._success(await self._answer(await self._asked(request)), kind)
         except RestError as error:
-            return failure(error, kind)
+            response = failure(error, kind)
+            if error.status == 401 and self._users is not None:
+                response.headers["www-authenticate"] = self._users.challenge
+            return response
         except Exception:
             _log.exception("%s %s failed", request.method, request.url.path)
             return failure(RestError(500, 500, "Internal Server Error"), kind)
@@ -166,9 +175,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 @contextlib.asynccontextmanager
 async def serving(
-    application: Application, listeners: Sequence[socket.socket]
+    application: Application,
+    listeners: Sequence[socket.socket],
+    encryption: ssl.SSLContext | None = None,
 ) -> AsyncIterator[None]:
     """Serves until the block ends; then requests that are under way are answered."""
+    if not listeners:
+        yield
+        return
     config = uvicorn.Config(
         application,
         lifespan="off",
@@ -178,6 +192,7 @@ async def serving(
         timeout_graceful_shutdown=_STOP_S,
         loop="none",
         ws="none",
+        ssl_context_factory=None if encryption is None else lambda *_: encryption,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=list(listeners)), name="http")

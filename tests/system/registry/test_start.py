@@ -55,7 +55,7 @@ def test_confluents_file_is_read_as_it_is(tmp_path: Path) -> None:
         "master.eligibility=false\n"
     )
     settings = read_settings(file)
-    assert settings.addresses == (("0.0.0.0", 8085),)
+    assert settings.addresses == (("http", "0.0.0.0", 8085),)
     assert settings["kafkastore.topic"] == "_other"
     assert settings["schema.compatibility.level"] == "FULL"
     assert settings["leader.eligibility"] is False
@@ -68,7 +68,7 @@ def test_confluents_file_is_read_as_it_is(tmp_path: Path) -> None:
         ("listener=x", "line 2: listener is no option that is known here"),
         ("mode.mutability=perhaps", "line 2: mode.mutability=perhaps: true or false is expected"),
         ("kafkastore.timeout.ms=soon", "a whole number is expected"),
-        ("listeners=https://x:1", "only http is served yet"),
+        ("listeners=ftp://x:1", "http or https is expected"),
     ],
 )
 def test_a_wrong_line_is_told_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:

@@ -1,5 +1,6 @@
 """All routes together. What changes something goes to the registry that leads."""
 
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from ottla.registry.service import Service
 from ottla.serving.forwarding import FORWARDED, forward
 from ottla.serving.http import Application, ContentTypes
 from ottla.serving.routing import Asked, Route, Router
+from ottla.serving.users import Users
 from ottla.version import VERSION
 
 PRODUCED = (
@@ -23,8 +25,10 @@ CONSUMED = (*PRODUCED, "application/octet-stream")
 
 
 class Routes:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, encryption: ssl.SSLContext | None = None) -> None:
+        """`encryption` is for requests that are handed on to a leader at https."""
         self._service = service
+        self._encryption = encryption
         self._subjects = Subjects(service)
         parts = (self._subjects, Schemas(service), SettingsRoutes(service))
         self._writes = {route.handler for part in parts for route in part.writes()}
@@ -35,9 +39,9 @@ class Routes:
             ]
         )
 
-    def application(self) -> Application:
+    def application(self, users: Users | None = None) -> Application:
         limit = self._service.settings["size.limit.filter.max.request.body.size"]
-        return Application(self.answer, ContentTypes(PRODUCED, CONSUMED, limit))
+        return Application(self.answer, ContentTypes(PRODUCED, CONSUMED, limit), users)
 
     async def answer(self, asked: Asked) -> Any:
         path, parameters = without_context(asked.path, asked.parameters)
@@ -61,7 +65,7 @@ class Routes:
     async def _forwarded(self, asked: Asked, leader: str) -> Any:
         timeout_s = self._service.settings.seconds("leader.read.timeout.ms")
         try:
-            reply = await forward(asked, leader, timeout_s)
+            reply = await forward(asked, leader, timeout_s, self._encryption)
         except OSError as error:
             raise errors.forwarding_failed(
                 f"Unexpected error while forwarding the request to {leader}: {error}"

@@ -80,6 +80,7 @@ class Cluster:
             cluster_id=CLUSTER,
             bootstrap=bootstrap_values(),
             now=lambda: self.now,
+            now_ms=lambda: 1_700_000_000_000 + int(self.now * 1000),
             chance=Random(7),
         )
         self.publisher.leader_changed(node_id, 1)

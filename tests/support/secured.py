@@ -113,10 +113,10 @@ def create_topic(connection: Connection, topic: str) -> Any:
     return reply.topics[0]
 
 
-def sign_in(connection: Connection, user: str, password: str) -> Any:
-    """By SCRAM; the last answer."""
+def sign_in(connection: Connection, user: str, password: str, *, token: bool = False) -> Any:
+    """By SCRAM, as a user or with a delegation token's id and HMAC; the last answer."""
     connection.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
-    client = scram.ScramClient(scram.SHA_256, user, password, nonce="n" + user)
+    client = scram.ScramClient(scram.SHA_256, user, password, nonce="n" + user, token=token)
     first = connection.ask("sasl_authenticate", 2, auth_bytes=client.first())
     if first.error_code != ErrorCode.none:
         return first
@@ -173,6 +173,7 @@ def running_secured(kind: Kind, path: Path) -> Iterator[Secured]:
         "listener.name.secure.scram-sha-512.sasl.jaas.config": f"{SCRAM_MODULE} required;",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS;User:root",
+        "delegation.token.secret.key": "of all tokens",
     }
     with running(kind, home) as process:
         secured = Secured(process, address, encrypted, mutual, authority)

@@ -133,6 +133,10 @@ _TABLE = """
 35 describe_log_dirs              1-5   cluster      broker     node       describe         request
 36 sasl_authenticate              0-2   cluster      both       node       -                request
 37 create_partitions              0-3   cluster      both       controller resources        mutation
+38 create_delegation_token        1-3   cluster      both       controller resources        request
+39 renew_delegation_token         1-2   cluster      both       controller resources        request
+40 expire_delegation_token        1-2   cluster      both       controller resources        request
+41 describe_delegation_token      1-3   cluster      broker     node       resources        request
 42 delete_groups                  0-2   groups       broker     node       resources        request
 43 elect_leaders                  0-2   cluster      both       controller alter            request
 44 incremental_alter_configs      0-1   cluster      both       controller resources        request

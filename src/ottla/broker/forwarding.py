@@ -28,7 +28,7 @@ class Authority(Protocol):
 
 
 class Controller(Protocol):
-    async def ask(self, request: Message, response: type[M]) -> M: ...
+    async def ask(self, request: Message, response: type[M], requester: str = "") -> M: ...
 
 
 class Quorum(Protocol):
@@ -47,7 +47,7 @@ class OwnController:
     async def ask_controller(
         self, request: Message, response: type[M], context: RequestContext
     ) -> M:
-        return await self._controller.ask(request, response)
+        return await self._controller.ask(request, response, context.principal)
 
     async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
         return await ask_here(self._quorum, request, response, context)
@@ -100,4 +100,5 @@ def origin_of(context: RequestContext) -> Origin:
         context.client_id,
         context.api_version,
         context.correlation_id,
+        context.peer.is_by_token,
     )

@@ -94,13 +94,13 @@ create.topic.policy.class.name class null - read-only low
   Java class that may veto the creation of a topic.
 default.replication.factor int 1 - read-only medium
   Replicas of a topic that does not say how many it wants.
-delegation.token.expiry.check.interval.ms long 3600000 1.. read-only low ignored
+delegation.token.expiry.check.interval.ms long 3600000 1.. read-only low
   Time between searches for delegation tokens that have expired.
-delegation.token.expiry.time.ms long 86400000 1.. read-only medium ignored
+delegation.token.expiry.time.ms long 86400000 1.. read-only medium
   Life of a delegation token between renewals.
-delegation.token.max.lifetime.ms long 604800000 1.. read-only medium ignored
+delegation.token.max.lifetime.ms long 604800000 1.. read-only medium
   Age beyond which a delegation token cannot be renewed.
-delegation.token.secret.key password null - read-only medium ignored
+delegation.token.secret.key password null - read-only medium
   Secret by which delegation tokens are signed; the same on all brokers.
 delete.records.purgatory.purge.interval.requests int 1 - read-only medium ignored
   Finished waits of DeleteRecords kept before they are swept.

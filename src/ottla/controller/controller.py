@@ -35,6 +35,7 @@ from ottla.wire.messages.controller_registration import (
 from ottla.wire.records.metadata import AbortTransactionRecord, NoOpRecord
 
 if TYPE_CHECKING:
+    from ottla.controller.tokens import TokenPolicy
     from ottla.wire.messages import (
         allocate_producer_ids,
         alter_configs,
@@ -43,13 +44,16 @@ if TYPE_CHECKING:
         alter_user_scram_credentials,
         assign_replicas_to_dirs,
         create_acls,
+        create_delegation_token,
         create_partitions,
         create_topics,
         delete_acls,
         delete_topics,
         elect_leaders,
+        expire_delegation_token,
         incremental_alter_configs,
         list_partition_reassignments,
+        renew_delegation_token,
         unregister_broker,
         update_features,
     )
@@ -61,6 +65,8 @@ STANDSTILL_SECONDS = 1.0
 """Beyond that this process itself was stopped or starved, and could hear nobody."""
 LATELY_S = 30.0
 """So long after it came a broker is the last choice to take over from one that died."""
+OWNED = frozenset(("create_delegation_token", "renew_delegation_token", "expire_delegation_token"))
+"""What they are about belongs to whoever asks."""
 M = TypeVar("M", bound=Message)
 
 
@@ -75,9 +81,11 @@ class Controller:
         cluster_id: str,
         bootstrap: Sequence[bytes],
         now: Callable[[], float],
+        now_ms: Callable[[], int],
         chance: Chance,
     ) -> None:
-        """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock."""
+        """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock, and
+        `now_ms` the time of the day."""
         self.settings = settings
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -85,6 +93,7 @@ class Controller:
         self._publisher = publisher
         self._bootstrap = bootstrap
         self._now = now
+        self._now_ms = now_ms
         self._chance = chance
         self._writer = RecordWriter(quorum)
         self._sessions = BrokerSessions((), 0.0, 0.0)
@@ -92,6 +101,7 @@ class Controller:
         self._idle_since = -1
         self._due: dict[str, float] = {}
         self._came: dict[int, float] = {}
+        self._tokens: TokenPolicy | None = None
         publisher.subscribe_leader(self._leader_changed)
         publisher.subscribe(self._image_changed)
 
@@ -137,10 +147,12 @@ class Controller:
         since = self._now() - LATELY_S
         return {broker_id: at for broker_id, at in self._came.items() if at > since}
 
-    async def ask(self, request: Message, response: type[M]) -> M:
-        """Any request that the controller answers: the method below that is named after its API."""
-        decide = getattr(self, type(request).__module__.rpartition(".")[2])
-        answer: M = await decide(request)
+    async def ask(self, request: Message, response: type[M], requester: str = "") -> M:
+        """Any request that the controller answers: the method below that is named after its API.
+        The requester is a principal, for what hangs on whose it is."""
+        name = type(request).__module__.rpartition(".")[2]
+        decide = getattr(self, name)
+        answer: M = await (decide(request, requester) if name in OWNED else decide(request))
         return answer
 
     # Brokers and controllers ---------------------------------------------------------------
@@ -339,6 +351,46 @@ class Controller:
 
         return await self._writer.decide(lambda image: alter_credentials(image, ask))
 
+    # Delegation tokens -----------------------------------------------------------------------
+
+    @property
+    def _token_policy(self) -> "TokenPolicy":
+        if self._tokens is None:
+            from ottla.controller.tokens import TokenPolicy
+
+            self._tokens = TokenPolicy(self.settings)
+        return self._tokens
+
+    async def create_delegation_token(
+        self, ask: "create_delegation_token.CreateDelegationTokenRequest", requester: str
+    ) -> "create_delegation_token.CreateDelegationTokenResponse":
+        policy = self._token_policy
+        return await self._writer.decide(
+            lambda image: policy.create(image, ask, requester, self._now_ms(), self._chance)
+        )
+
+    async def renew_delegation_token(
+        self, ask: "renew_delegation_token.RenewDelegationTokenRequest", requester: str
+    ) -> "renew_delegation_token.RenewDelegationTokenResponse":
+        policy = self._token_policy
+        return await self._writer.decide(
+            lambda image: policy.renew(image, ask, requester, self._now_ms())
+        )
+
+    async def expire_delegation_token(
+        self, ask: "expire_delegation_token.ExpireDelegationTokenRequest", requester: str
+    ) -> "expire_delegation_token.ExpireDelegationTokenResponse":
+        policy = self._token_policy
+        return await self._writer.decide(
+            lambda image: policy.expire(image, ask, requester, self._now_ms())
+        )
+
+    def _remove_ended_tokens(self) -> None:
+        if self._writer.image.delegation_tokens:
+            from ottla.controller.tokens import ended
+
+            self._writer.append(ended(self._writer.image, self._now_ms()), atomic=False)
+
     # From time to time -----------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -364,6 +416,9 @@ class Controller:
             "preferred", now, interval_s * 1000
         ):
             self._return_to_preferred()
+        interval_ms = self.settings.int("delegation.token.expiry.check.interval.ms")
+        if self._is_due("tokens", now, interval_ms):
+            self._remove_ended_tokens()
         self._write_noop(now)
 
     def _is_due(self, task: str, now: float, interval_ms: int) -> bool:

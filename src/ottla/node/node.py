@@ -244,6 +244,7 @@ class Node:
             cluster_id=identity.cluster_id,
             bootstrap=identity.bootstrap,
             now=now,
+            now_ms=self.clock.wall_ms,
             chance=self.chance,
         )
         active_controller = ActiveController(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ottla.security.listener_options import SaslOptions
     from ottla.security.sasl import SaslListener
     from ottla.security.tls import TlsOptions
+    from ottla.security.tokens import TokenCredentials
 
 PLAINTEXT, SASL, TLS = "PLAINTEXT", "SASL_", "SSL"
 BROKERS_MECHANISM = "sasl.mechanism.inter.broker.protocol"
@@ -55,9 +56,15 @@ def authentication_of(
         return None
     from ottla.broker.transport.authentication import Authentication
     from ottla.security.listener_options import read_sasl
+    from ottla.security.tokens import TokenCredentials, TokenSecret
 
     options = read_sasl(settings, listener.name)
-    offered = _offered(options, publisher, chance)
+    tokens = TokenCredentials(
+        TokenSecret(settings.text("delegation.token.secret.key")),
+        lambda: publisher.image,
+        clock.wall_ms,
+    )
+    offered = _offered(options, publisher, tokens, chance)
 
     def authenticate() -> "Authentication":
         return Authentication(
@@ -72,7 +79,9 @@ def authentication_of(
     return authenticate
 
 
-def _offered(options: "SaslOptions", publisher: Publisher, chance: Chance) -> "SaslListener":
+def _offered(
+    options: "SaslOptions", publisher: Publisher, tokens: "TokenCredentials", chance: Chance
+) -> "SaslListener":
     from ottla.security import scram
     from ottla.security.exchange import Exchange
     from ottla.security.listener_options import PLAIN
@@ -82,9 +91,13 @@ def _offered(options: "SaslOptions", publisher: Publisher, chance: Chance) -> "S
     def keys(mechanism: scram.Mechanism, name: str) -> ScramCredential | None:
         return publisher.image.scram_credentials.get((name, mechanism.number))
 
-    def known(mechanism: scram.Mechanism) -> Callable[[str, bool], scram.Known | None]:
-        def find(name: str, by_token: bool) -> scram.Known | None:
-            found = None if by_token else keys(mechanism, name)
+    def known(
+        mechanism: scram.Mechanism,
+    ) -> Callable[[str, bool], scram.Known | scram.Derivation | None]:
+        def find(name: str, by_token: bool) -> scram.Known | scram.Derivation | None:
+            if by_token:
+                return tokens.find(mechanism, name)
+            found = keys(mechanism, name)
             return None if found is None else scram.Known(found, name)
 
         return find

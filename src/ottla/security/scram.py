@@ -11,9 +11,10 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ottla.metadata.image import ScramCredential
+from ottla.security.exchange import Computation
 from ottla.security.failures import AuthenticationFailed, InvalidCredentials
 
 ITERATIONS_MIN, ITERATIONS_MAX = 4096, 16384
@@ -98,13 +99,20 @@ class Known(NamedTuple):
     expires_ms: int | None = None
 
 
+class Derivation(NamedTuple):
+    """Of a delegation token's keys: work for a thread, whose outcome `keep` takes."""
+
+    run: Callable[[], Any]
+    keep: Callable[[Any], Known]
+
+
 class ScramServer:
     """One exchange: `step` takes the client's two messages and answers each."""
 
     def __init__(
         self,
         mechanism: Mechanism,
-        find: Callable[[str, bool], Known | None],
+        find: Callable[[str, bool], Known | Derivation | None],
         *,
         nonce: str,
         secret: bytes,
@@ -133,14 +141,16 @@ class ScramServer:
     def is_good(self) -> bool:
         assert self._known is not None
         found = self._find(self._name, self.is_by_token)
+        if isinstance(found, Derivation):
+            return True  # the token is there; its keys are always the same
         return found is not None and found.credential == self._known.credential
 
-    def step(self, message: bytes) -> bytes:
+    def step(self, message: bytes) -> bytes | Computation:
         if self.is_complete:
             raise AuthenticationFailed("The exchange is over.")
         return self._final(message) if self._first else self._begin(message)
 
-    def _begin(self, message: bytes) -> bytes:
+    def _begin(self, message: bytes) -> bytes | Computation:
         parsed = _CLIENT_FIRST.fullmatch(_text(message))
         if parsed is None:
             raise InvalidCredentials("the first message is not SCRAM's")
@@ -152,10 +162,18 @@ class ScramServer:
             )
         self.is_by_token = _extensions(extensions).get("tokenauth", "").lower() == "true"
         found = self._find(name, self.is_by_token)
+        if isinstance(found, Derivation):
+            keep = found.keep
+            return Computation(
+                found.run, lambda derived: self._challenge(bare, nonce, keep(derived))
+            )
+        return self._challenge(bare, nonce, found)
+
+    def _challenge(self, bare: str, nonce: str, found: Known | None) -> bytes:
         if found is not None and found.credential.iterations < ITERATIONS_MIN:
             raise InvalidCredentials(f"the credential has fewer than {ITERATIONS_MIN} iterations")
         # Work and answer are the same for one who exists.
-        pretended = decoy(self.mechanism, name, self._secret)
+        pretended = decoy(self.mechanism, self._name, self._secret)
         self._known = found or Known(pretended, "")
         self._is_known = found is not None
         self._nonce = nonce + self._nonce

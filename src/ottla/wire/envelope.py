@@ -26,13 +26,14 @@ class Origin(NamedTuple):
     client_id: str | None
     version: int
     correlation_id: int
+    by_token: bool = False  # a delegation token proved who asked
 
 
 def wrap(request: Message, origin: Origin) -> EnvelopeRequest:
     client_id = (origin.client_id or "").encode()
     return EnvelopeRequest(
         request_data=request_frame(request, origin.version, origin.correlation_id, client_id),
-        request_principal=principal_bytes(origin.principal),
+        request_principal=principal_bytes(origin.principal, by_token=origin.by_token),
         client_host_address=ip_address(origin.host or NOWHERE).packed,
     )
 
@@ -42,19 +43,20 @@ def unwrap(data: bytes, response: type[M], origin: Origin) -> M:
     return read_reply(data, response, origin.version, origin.correlation_id)
 
 
-def principal_bytes(principal: str) -> bytes:
+def principal_bytes(principal: str, *, by_token: bool = False) -> bytes:
     kind, _, name = principal.partition(":")
     out = bytearray(VERSION.pack(0))
-    encode_into(DefaultPrincipalData(type=kind, name=name), 0, out)
+    encode_into(DefaultPrincipalData(type=kind, name=name, token_authenticated=by_token), 0, out)
     return bytes(out)
 
 
-def read_principal(data: bytes | None) -> str:
-    """As Kafka's own builder of principals writes it; there is no other without a plugin."""
+def read_principal(data: bytes | None) -> tuple[str, bool]:
+    """And whether a delegation token proved it. As Kafka's own builder of principals writes it;
+    there is no other without a plugin."""
     if data is None or len(data) < VERSION.size or VERSION.unpack_from(data)[0] != 0:
         raise MalformedMessage("a principal of an unknown version")
     principal, _ = decode(DefaultPrincipalData, 0, data, VERSION.size)
-    return f"{principal.type}:{principal.name}"
+    return f"{principal.type}:{principal.name}", principal.token_authenticated
 
 
 def read_host(address: bytes) -> str:

@@ -80,6 +80,7 @@ def with_controller(home: Home, work: Work, snapshot_bytes: int = 1 << 20) -> Im
             cluster_id=CLUSTER_ID,
             bootstrap=bootstrap_values(),
             now=SYSTEM_CLOCK.monotonic,
+            now_ms=lambda: 0,
             chance=SYSTEM_CHANCE,
         )
         Snapshotting(

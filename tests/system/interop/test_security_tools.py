@@ -88,3 +88,53 @@ def test_users_and_rules_are_made_listed_and_removed(
     assert "operation=" not in run(ACLS, "--list", "--topic", topic).output
     run(CONFIGS, "--alter", "--delete-config", "SCRAM-SHA-256", *entity)
     assert "SCRAM" not in run(CONFIGS, "--describe", *entity).output
+
+
+# Delegation tokens ----------------------------------------------------------------------------
+
+TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
+
+
+def by_token(folder: Path, token_id: str, hmac: str) -> Path:
+    module = f'{SCRAM_MODULE} required username="{token_id}" password="{hmac}" tokenauth="true";'
+    options = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": module,
+    }
+    file = folder / "token.properties"
+    file.write_text(render_properties(options, about="a client with a token"))
+    return file
+
+
+def test_kafka_s_tool_makes_lists_renews_and_ends_tokens_that_let_clients_in(
+    toolbox: Toolbox, secured: Secured, tmp_path: Path
+) -> None:
+    secured.create("by-token")
+    root = login(tmp_path, secured, "root", "secret", tls=False)
+
+    def run(*arguments: str) -> Ran:
+        address = ("--bootstrap-server", secured.address)
+        return toolbox.run(TOKENS, *address, "--command-config", str(root), *arguments)
+
+    made = run("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:alice")
+    row = next(line for line in made.lines if "User:root" in line)
+    token_id, hmac = row.split()[:2]
+    assert token_id in run("--describe", "--owner-principal", "User:root").output
+    token = by_token(tmp_path, token_id, hmac)
+    toolbox.run(
+        PRODUCER,
+        *("--bootstrap-server", secured.address, "--command-config", str(token)),
+        *("--topic", "by-token"),
+        input="a line\n",
+    )
+    read = toolbox.run(
+        CONSUMER,
+        *("--bootstrap-server", secured.address, "--command-config", str(token)),
+        *("--topic", "by-token", "--from-beginning", "--max-messages", "1"),
+        *("--timeout-ms", "20000"),
+    )
+    assert read.lines == ["a line"]
+    run("--renew", "--renew-time-period", "-1", "--hmac", hmac)
+    run("--expire", "--expiry-time-period", "-1", "--hmac", hmac)
+    assert token_id not in run("--describe").output

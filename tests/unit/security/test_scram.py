@@ -9,6 +9,7 @@ from scramp.core import ScramException
 
 from ottla.metadata.image import ScramCredential
 from ottla.security import scram
+from ottla.security.exchange import Computation
 from ottla.security.failures import AuthenticationFailed, InvalidCredentials
 
 SECRET = b"a secret of the cluster"
@@ -31,10 +32,16 @@ def server(mechanism: scram.Mechanism, password: str = "pencil") -> scram.ScramS
     )
 
 
+def said(ours: scram.ScramServer, message: bytes) -> bytes:
+    """The answer, with what a thread would compute."""
+    answer = ours.step(message)
+    return answer.then(answer.run()) if isinstance(answer, Computation) else answer
+
+
 def converse(ours: scram.ScramServer, name: str, password: str) -> None:
     theirs = TheirClient([ours.mechanism.name], name, password)
-    theirs.set_server_first(ours.step(theirs.get_client_first().encode()).decode())
-    theirs.set_server_final(ours.step(theirs.get_client_final().encode()).decode())
+    theirs.set_server_first(said(ours, theirs.get_client_first().encode()).decode())
+    theirs.set_server_final(said(ours, theirs.get_client_final().encode()).decode())
 
 
 @EACH
@@ -70,7 +77,7 @@ def test_our_client_convinces_a_foreign_server(mechanism: scram.Mechanism) -> No
 def test_a_server_that_does_not_know_the_password_is_found_out() -> None:
     ours = scram.ScramClient(scram.SHA_256, "alice", "pencil", nonce="n")
     theirs = server(scram.SHA_256)
-    ours.prove(ours.challenge(theirs.step(ours.first())).run())
+    ours.prove(ours.challenge(said(theirs, ours.first())).run())
     with pytest.raises(AuthenticationFailed):
         ours.check(b"v=AAAA")
     with pytest.raises(AuthenticationFailed):
@@ -103,7 +110,7 @@ def test_an_unknown_user_gets_the_same_salt_each_time_and_another_than_the_next(
 def test_a_nonce_that_was_not_given_is_refused() -> None:
     ours = server(scram.SHA_256)
     client = scram.ScramClient(scram.SHA_256, "alice", "pencil", nonce="c")
-    final = client.prove(client.challenge(ours.step(client.first())).run())
+    final = client.prove(client.challenge(said(ours, client.first())).run())
     with pytest.raises(InvalidCredentials, match="nonce"):
         ours.step(final.replace(b"r=csrv", b"r=csrw"))
 
@@ -111,7 +118,7 @@ def test_a_nonce_that_was_not_given_is_refused() -> None:
 def test_nobody_acts_in_the_name_of_another() -> None:
     with pytest.raises(AuthenticationFailed, match="another user"):
         server(scram.SHA_256).step(b"n,a=root,n=alice,r=c")
-    assert server(scram.SHA_256).step(b"n,a=alice,n=alice,r=c").startswith(b"r=csrv")
+    assert said(server(scram.SHA_256), b"n,a=alice,n=alice,r=c").startswith(b"r=csrv")
 
 
 def test_a_delegation_token_is_looked_up_as_one() -> None:
@@ -123,8 +130,8 @@ def test_a_delegation_token_is_looked_up_as_one() -> None:
 
     ours = scram.ScramServer(scram.SHA_256, find, nonce="s", secret=SECRET)
     client = scram.ScramClient(scram.SHA_256, "token-1", "hmac", nonce="c", token=True)
-    final = client.prove(client.challenge(ours.step(client.first())).run())
-    client.check(ours.step(final))
+    final = client.prove(client.challenge(said(ours, client.first())).run())
+    client.check(said(ours, final))
     assert asked == [("token-1", True)]
     assert (ours.user, ours.is_by_token, ours.expires_ms) == ("alice", True, 1234)
 

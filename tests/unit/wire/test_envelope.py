@@ -15,7 +15,7 @@ def test_a_principal_is_written_as_kafkas_own_builder_writes_it() -> None:
 
 @pytest.mark.parametrize("principal", ["User:alice", "User:CN=a,O=b:c", "Group:", "User:ü"])
 def test_a_principal_is_read_as_it_was_written(principal: str) -> None:
-    assert read_principal(principal_bytes(principal)) == principal
+    assert read_principal(principal_bytes(principal)) == (principal, False)
 
 
 @pytest.mark.parametrize("data", [None, b"", b"\0", b"\0\1\x05User\x02a\0\0", b"\0\0\x7f"])
@@ -26,7 +26,7 @@ def test_a_principal_nobody_can_read_is_refused(data: bytes | None) -> None:
 
 def test_an_envelope_tells_who_asked_and_from_where() -> None:
     envelope = wrap(DeleteTopicsRequest(topic_names=["t"]), ORIGIN)
-    assert read_principal(envelope.request_principal) == "User:alice"
+    assert read_principal(envelope.request_principal) == ("User:alice", False)
     assert read_host(envelope.client_host_address) == "10.0.0.7"
 
 

@@ -14,6 +14,7 @@ from ottla.broker.rights.guard import (
     Asker,
     Guard,
     Refuse,
+    by_handler,
     each,
     split,
 )
@@ -296,6 +297,10 @@ GUARDS: dict[str, Guard] = {
     "create_partitions": each(
         "topics", Operation.ALTER, Resource.TOPIC, answers="results", name="name"
     ),
+    "create_delegation_token": by_handler,
+    "renew_delegation_token": by_handler,
+    "expire_delegation_token": by_handler,
+    "describe_delegation_token": by_handler,
     "describe_configs": _of_settings(Operation.DESCRIBE_CONFIGS, "results"),
     "alter_configs": _of_settings(Operation.ALTER_CONFIGS, "responses"),
     "incremental_alter_configs": _of_settings(Operation.ALTER_CONFIGS, "responses"),

@@ -152,6 +152,10 @@ def shown(answers: str, name: str, operation: Operation, resource: Resource) -> 
     return guard
 
 
+def by_handler(request: Any, asker: Asker, refuse: Refuse) -> None:
+    """The handler asks for rights itself: it has to know first whether the asker may ask at all."""
+
+
 def split(items: Iterable[Any], keep: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
     kept: list[Any] = []
     others: list[Any] = []

@@ -145,7 +145,7 @@ class Authentication:
         self, answer: Answer, peer: "Peer", write: "Callable[[Answer], Body | None]"
     ) -> Reply:
         if self.sasl.is_complete:
-            peer.principal = user(self.sasl.user)
+            peer.principal, peer.is_by_token = user(self.sasl.user), self.sasl.is_by_token
             peer.awaits_authentication = False
             self.completed()
             log.debug("%s is %s", peer.client_host, peer.principal)

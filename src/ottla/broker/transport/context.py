@@ -22,6 +22,8 @@ class Peer:
         "awaits_authentication",
         "certificate",
         "client_host",
+        "is_by_token",
+        "is_passed_on",
         "is_refused",
         "listener_kind",
         "listener_name",
@@ -40,6 +42,8 @@ class Peer:
         self.mute: Callable[[float], None] = unheard  # for so many seconds
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it
         self.certificate: bytes | None = None  # of TLS, if the client showed one
+        self.is_by_token = False  # a delegation token proved who it is
+        self.is_passed_on = False  # a client of a broker, which asks for it
         self.is_refused = False  # what is to be said is the last word
         self.principal = "User:ANONYMOUS"
         self.share_sessions: set[SessionKey] = set()  # they end with the connection

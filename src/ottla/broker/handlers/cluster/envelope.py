@@ -64,5 +64,6 @@ def _client(envelope: EnvelopeRequest, broker: Peer) -> Peer:
     client = Peer(
         broker.listener_name, broker.listener_kind, read_host(envelope.client_host_address)
     )
-    client.principal = read_principal(envelope.request_principal)
+    client.is_passed_on = True
+    client.principal, client.is_by_token = read_principal(envelope.request_principal)
     return client

@@ -82,9 +82,14 @@ def start(
         str | None,
         typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure."),
+    ] = False,
 ) -> None:
     """Run one node, broker and controller, until it is told to stop."""
-    raise typer.Exit(start_node(Start(file, listen, data, set_ or (), workers, registry)))
+    asked = Start(file, listen, data, set_ or (), workers, registry, secure=secure)
+    raise typer.Exit(start_node(asked))
 
 
 def run() -> None:

@@ -17,6 +17,7 @@ from ottla.cli.changing import carry_out
 from ottla.cli.cluster_status import show
 from ottla.cli.output import err, print_json, print_table
 from ottla.cli.registry_child import beside
+from ottla.cli.secured.start import tell_clients
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
 from ottla.client.balancing import Key
@@ -40,7 +41,7 @@ def means_directory(words: Sequence[str]) -> bool:
     first, *rest = words
     looks_like_one = "/" in first or first.startswith((".", "~")) or Path(first).is_dir()
     return looks_like_one or any(
-        word.startswith(("-n", "--nodes", "--port", "--registry")) for word in rest
+        word.startswith(("-n", "--nodes", "--port", "--registry", "--secure")) for word in rest
     )
 
 
@@ -65,9 +66,14 @@ def run(
         str | None,
         typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure."),
+    ] = False,
 ) -> None:
     """Run a whole cluster on this machine until Ctrl-C; DIR keeps it for the next time."""
-    files = local_cluster.lay_out(directory, nodes, port)
+    files = local_cluster.lay_out(directory, nodes, port, secure=secure)
+    tell_clients(directory)
     command = [sys.executable, "-m", "ottla", "start"]
     children = [
         Child(f"node {number}", [*command, str(file)], file.with_name("node.log"))

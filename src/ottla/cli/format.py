@@ -21,6 +21,8 @@ from ottla.node.storage import (
     parse_controllers,
     standalone,
 )
+from ottla.ports.chance import SYSTEM_CHANCE
+from ottla.security.add_scram import parse_user
 
 
 def format_(
@@ -55,6 +57,16 @@ def format_(
         str | None,
         typer.Option("--release-version", "-r", help="Feature levels as of this release."),
     ] = None,
+    add_scram: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add-scram",
+            "-S",
+            metavar="MECHANISM=[name=…,…]",
+            help="A user that the cluster begins with, the same at each voter; @FILE keeps the "
+            "password out of the list of processes. Repeatable.",
+        ),
+    ] = None,
     ignore_formatted: Annotated[
         bool, typer.Option("--ignore-formatted", "-g", help="Leave formatted directories alone.")
     ] = False,
@@ -69,12 +81,22 @@ def format_(
     levels = chosen_levels(release, given)
     controllers = _controllers(topology, alone=alone, initial=initial, none=none)
     _check_kraft_version(topology, given.get(KRAFT_VERSION))
-    wanted = StorageFormat(_checked_id(cluster_id), levels, controllers, ignore_formatted)
+    users = [parse_user(_read(one), SYSTEM_CHANCE) for one in add_scram or ()]
+    wanted = StorageFormat(_checked_id(cluster_id), levels, controllers, ignore_formatted, users)
     made = format_directories(topology, wanted, time.time_ns() // 1_000_000)
     for path in made:
         print(f"formatted {path} with metadata.version {release_name(levels[METADATA_VERSION])}")
     if not made:
         print("All directories were formatted already.")
+
+
+def _read(given: str) -> str:
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text()
+    except OSError as error:
+        raise OttlaError(f"--add-scram: {given[1:]} cannot be read: {error.strerror}.") from None
 
 
 def _level(text: str) -> tuple[str, int]:

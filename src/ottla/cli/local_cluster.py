@@ -7,20 +7,31 @@ so a second start finds the same nodes at the same ports. Running them is the su
 import re
 from pathlib import Path
 
+from ottla.cli.secured.home import FILE, clients_addresses, format_voter, write_node
+from ottla.cli.secured.options import Place
+from ottla.cli.secured.vault import Vault
 from ottla.config.properties import read_properties, render_properties
 from ottla.errors import OttlaError
-from ottla.ports.network import free_ports
+from ottla.ports.network import free_ports, own_addresses
 
-FILE = "server.properties"
 HOST = "127.0.0.1"
 DEFAULT_NODES = 3
 CONTROLLERS_MAX = 3
 _FOLDER = re.compile(r"node([1-9][0-9]*)")
 
 
-def lay_out(directory: Path, nodes: int | None, first_port: int | None) -> list[Path]:
-    """The nodes' files, in their order; what is not there yet is written."""
+def lay_out(
+    directory: Path, nodes: int | None, first_port: int | None, *, secure: bool = False
+) -> list[Path]:
+    """The nodes' files, in their order; what is not there yet is written. A cluster that was begun
+    as a secured one stays so."""
     found = existing(directory)
+    vault = Vault(directory)
+    if secure and found and not vault.exists:
+        raise OttlaError(
+            f"{directory} holds a cluster that is not secured, and its nodes' files are not "
+            "changed. Name another directory, or secure this one as docs/security.md says."
+        )
     count = nodes or len(found) or DEFAULT_NODES
     if count < len(found):
         raise OttlaError(
@@ -28,20 +39,39 @@ def lay_out(directory: Path, nodes: int | None, first_port: int | None) -> list[
             "with `ottla cluster drain`, stop the cluster, and remove their folders."
         )
     new = range(len(found) + 1, count + 1)
-    free = iter(free_ports(2 * len(new)))
+    free = iter(free_ports(3 * len(new)))
     voters = (
         _voters(found)
         if found
         else {node: next(free) for node in range(1, min(count, CONTROLLERS_MAX) + 1)}
     )
+    if secure and not vault.exists:
+        vault.create()
     for node in new:
         port = first_port + node - 1 if first_port else next(free)
         folder = directory / f"node{node}"
-        folder.mkdir(parents=True, exist_ok=True)
         options = node_options(node, count, port, voters, folder / "data")
+        if vault.exists:
+            place = Place(node, HOST, port, next(free), voters.get(node))
+            write_node(vault, place, folder, options, names=own_addresses())
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
         about = f"Node {node} of a cluster for development; Apache Kafka reads this file too."
         (folder / FILE).write_text(render_properties(options, about=about))
-    return existing(directory)
+    files = existing(directory)
+    if vault.exists:
+        _make_ready(vault, files, voters, is_changed=bool(new))
+    return files
+
+
+def _make_ready(
+    vault: Vault, files: list[Path], voters: dict[int, int], *, is_changed: bool
+) -> None:
+    for number, file in enumerate(files, 1):
+        if number in voters:
+            format_voter(vault, file)
+    if is_changed:
+        vault.renew_client_files(clients_addresses(files))
 
 
 def existing(directory: Path) -> list[Path]:

@@ -27,7 +27,7 @@ STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # set by who starts a node and wants it to en
 class Start:
     """What was asked for on the command line."""
 
-    __slots__ = ("assignments", "data", "file", "listen", "registry", "workers")
+    __slots__ = ("assignments", "data", "file", "listen", "registry", "secure", "workers")
 
     def __init__(
         self,
@@ -37,6 +37,8 @@ class Start:
         assignments: Iterable[str] = (),
         workers: str | None = None,
         registry: str | None = None,
+        *,
+        secure: bool = False,
     ) -> None:
         self.file = file
         self.listen = listen
@@ -44,9 +46,14 @@ class Start:
         self.assignments = list(assignments)
         self.workers = workers
         self.registry = registry  # the port of a schema registry beside the node
+        self.secure = secure
 
     def load(self) -> Loaded:
         listen = parse_listen(self.listen) if self.listen else None
+        if self.secure:
+            return self._load_secured(listen)
+        if self.data and (Path(self.data) / "secure" / "authority.pem").exists():
+            raise OttlaError(f"{self.data} holds a secured cluster: say --secure.")
         return load(
             Path(self.file) if self.file else None,
             listen=listen,
@@ -54,6 +61,18 @@ class Start:
             data=Path(self.data).absolute() if self.data else None,
             assignments=self.assignments,
         )
+
+    def _load_secured(self, listen: tuple[str, int] | None) -> Loaded:
+        if self.file is not None:
+            raise OttlaError(
+                "--secure writes a file of its own and cannot change one; `ottla secure init` "
+                "writes files for nodes of your own."
+            )
+        if self.workers is not None:
+            raise OttlaError("--secure is for one node; `ottla cluster DIR --secure` runs several.")
+        from ottla.cli.secured.start import load_secured
+
+        return load_secured(self.data, listen, self.assignments)
 
     def command(self, settings: Mapping[str, str]) -> list[str]:
         """The same start as a process of its own, with other settings on top."""
@@ -78,6 +97,9 @@ def parse(arguments: Sequence[str]) -> Start | None:
             if asked.file is not None:
                 return None
             asked.file = word
+            continue
+        if word == "--secure":
+            asked.secure = True
             continue
         if name not in ("--listen", "--data", "--registry", "--set", "--workers"):
             return None

@@ -3,7 +3,7 @@
 They are those of Apache Kafka 4.3: `metadata.version` 30 and its companions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ottla.metadata.image import CLUSTER_DEFAULTS
 from ottla.metadata.records import Record, frames
@@ -50,9 +50,12 @@ def level_records(levels: Mapping[str, int] = BOOTSTRAP_LEVELS) -> list[Record]:
     return [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
 
 
-def bootstrap_values(levels: Mapping[str, int] = BOOTSTRAP_LEVELS) -> list[bytes]:
-    """What stands in `bootstrap.checkpoint`, between the snapshot's header and footer."""
-    return frames(level_records(levels))
+def bootstrap_values(
+    levels: Mapping[str, int] = BOOTSTRAP_LEVELS, more: Sequence[Record] = ()
+) -> list[bytes]:
+    """What stands in `bootstrap.checkpoint`, between the snapshot's header and footer: feature
+    levels, then the users that the cluster begins with."""
+    return frames([*level_records(levels), *more])
 
 
 def activation_records(levels: list[Record], min_in_sync: int) -> list[Record]:

@@ -20,6 +20,7 @@ from ottla.ports.disk import LocalDisk, sync, write_durably
 from ottla.quorum.snapshots import build_snapshot
 from ottla.quorum.store import BOOTSTRAP_CHECKPOINT, format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter
+from ottla.wire.records.metadata import UserScramCredentialRecord
 
 
 class InitialController(NamedTuple):
@@ -36,6 +37,7 @@ class StorageFormat(NamedTuple):
     levels: Mapping[str, int]
     controllers: Sequence[InitialController]  # none: static voters, or a node that joins later
     ignore_formatted: bool = False
+    users: Sequence[UserScramCredentialRecord] = ()  # that the cluster begins with
 
 
 def format_directories(topology: Topology, wanted: StorageFormat, now_ms: int) -> list[Path]:
@@ -62,7 +64,7 @@ def _formatted(
         directory_id = (
             own.directory_id if own is not None and is_metadata else new_uuid(SYSTEM_CHANCE)
         )
-        bootstrap = build_snapshot(bootstrap_values(wanted.levels), now_ms=now_ms)
+        bootstrap = build_snapshot(bootstrap_values(wanted.levels, wanted.users), now_ms=now_ms)
         write_durably(directory.path / BOOTSTRAP_CHECKPOINT, bootstrap, sync)
         if is_metadata and wanted.controllers:
             listener = topology.controller_names[0]

@@ -173,6 +173,19 @@ def own_name() -> str:
     return socket.getfqdn()
 
 
+def own_addresses() -> list[str]:
+    """Names of this host, and the addresses that they stand for."""
+    names = list(dict.fromkeys((socket.gethostname(), own_name())))
+    found: dict[str, None] = dict.fromkeys(names)
+    for name in names:
+        try:
+            told = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        except OSError:
+            continue
+        found |= dict.fromkeys(str(one[4][0]).partition("%")[0] for one in told)
+    return list(found)
+
+
 def free_ports(count: int) -> list[int]:
     """Ports free a moment ago; all held at once, so that they differ."""
     sockets = [socket.socket() for _ in range(count)]

@@ -1,0 +1,1 @@
+"""Secured clusters by one command: their authority, their nodes' files, their clients' files."""

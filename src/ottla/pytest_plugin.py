@@ -24,6 +24,15 @@ def ottla_node() -> "Iterator[Node]":
         yield node
 
 
+@pytest.fixture(scope="session")
+def ottla_secure_node() -> "Iterator[Node]":
+    """One secured broker for the whole test session: `ottla_secure_node.client_config("alice")`."""
+    from ottla.testing.node import Node
+
+    with Node(secure=True) as node:
+        yield node
+
+
 @pytest.fixture
 def ottla_topic(ottla_node: "Node") -> Iterator[str]:
     """The name of a new topic of one partition, gone after the test."""

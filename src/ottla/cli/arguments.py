@@ -11,14 +11,13 @@ import typer
 
 from ottla.client.connection import (
     BOOTSTRAP_VARIABLE,
-    CONFIG_VARIABLE,
     DEFAULT_BOOTSTRAP,
     Connection,
     properties_in,
     properties_of,
     read_connection,
 )
-from ottla.client.properties import Property
+from ottla.client.properties import CONFIG_VARIABLE, Property
 from ottla.errors import OttlaError
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts instead of a table.")]

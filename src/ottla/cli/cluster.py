@@ -17,7 +17,8 @@ from ottla.cli.changing import carry_out
 from ottla.cli.cluster_status import show
 from ottla.cli.output import err, print_json, print_table
 from ottla.cli.registry_child import beside
-from ottla.cli.secured.start import tell_clients
+from ottla.cli.secured.start import be_admin, tell_clients
+from ottla.cli.secured.vault import Vault
 from ottla.cli.sizes import show_bytes
 from ottla.cli.supervisor import Child, supervise
 from ottla.client.balancing import Key
@@ -79,6 +80,8 @@ def run(
         Child(f"node {number}", [*command, str(file)], file.with_name("node.log"))
         for number, file in enumerate(files, 1)
     ]
+    if registry is not None and Vault(directory).exists:
+        be_admin(directory)
     log = directory / "registry.log"
     more = None if registry is None else beside(registry, log)
     raise typer.Exit(supervise(children, more))

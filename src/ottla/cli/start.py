@@ -62,6 +62,15 @@ class Start:
             assignments=self.assignments,
         )
 
+    @property
+    def secured_home(self) -> Path | None:
+        """Where a secured cluster lies, if that is what is started."""
+        if not self.secure:
+            return None
+        from ottla.cli.secured.start import home_of
+
+        return home_of(self.data)
+
     def _load_secured(self, listen: tuple[str, int] | None) -> Loaded:
         if self.file is not None:
             raise OttlaError(
@@ -82,6 +91,8 @@ class Start:
         for name, value in (("--listen", self.listen), ("--data", self.data)):
             if value is not None:
                 command += [name, value]
+        if self.secure:
+            command.append("--secure")
         for assignment in (*self.assignments, *(f"{n}={v}" for n, v in settings.items())):
             command += ["--set", assignment]
         return command
@@ -152,7 +163,9 @@ def _start_several(asked: Start, settings: Settings) -> int:
     from ottla.cli.workers import host_name, plan_workers
     from ottla.ports.network import free_ports
 
-    beside = _registry(asked.registry, settings) if asked.registry is not None else None
+    beside = None
+    if asked.registry is not None:
+        beside = _registry(asked.registry, settings, asked.secured_home)
     if os.environ.pop(STOP_AT_EOF, None):
         threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
     if asked.workers is None:
@@ -166,10 +179,15 @@ def _start_several(asked: Start, settings: Settings) -> int:
     )
 
 
-def _registry(port: str, settings: Settings) -> "Beside":
+def _registry(port: str, settings: Settings, secured_home: Path | None) -> "Beside":
     from ottla.cli.registry_child import beside
 
     listeners = settings.topology.listeners
+    if secured_home is not None:
+        from ottla.cli.secured.start import be_admin
+
+        be_admin(secured_home)
+        return beside(port)
     if not listeners or listeners[0].protocol != "PLAINTEXT":
         raise OttlaError(
             "--registry reaches the node without TLS or a password, which its first listener asks "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ottla.client.properties import Property, to_java, to_librdkafka
+from ottla.client.properties import CONFIG_VARIABLE, Property, to_java, to_librdkafka
 from ottla.client.wire_client import WireClient
 from ottla.config.properties import read_properties
 from ottla.errors import OttlaError
@@ -26,7 +26,6 @@ C = TypeVar("C")
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE = "OTTLA_BOOTSTRAP"
-CONFIG_VARIABLE = "OTTLA_CLIENT_CONFIG"
 DEFAULTS: Mapping[str, Any] = {
     "client.id": "ottla",
     "log_level": 0,  # what goes wrong is told once, in a sentence

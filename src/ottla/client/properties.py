@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 from ottla.errors import OttlaError
 
+CONFIG_VARIABLE = "OTTLA_CLIENT_CONFIG"
+"""Names the file of properties where a command was told none."""
+
 
 class Property(NamedTuple):
     name: str

@@ -6,6 +6,7 @@ temporary directory, waits for the `ready` line, and stops it again.
 
 import atexit
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,10 +16,14 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from ottla.client.connection import Connection
+from ottla.client.connection import Connection, read_connection
+from ottla.client.files import Kind, client_config
+from ottla.config.properties import read_properties
 from ottla.errors import OttlaError
 from ottla.ports.network import free_ports
+from ottla.testing.accounts import ADMIN, Accounts
 
 _TAIL_LINES = 20
 STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # as in `ottla.cli.start`, which nothing here imports
@@ -29,6 +34,9 @@ class Node:
 
     `settings` are broker options as in `server.properties`. The ports stay the same when the
     node is stopped and started again, so clients find it where it was.
+
+    With `secure` it is what `ottla start --secure` starts, and `data` the directory that holds all
+    of it: `node.client_config("alice")` makes a user and what its client needs.
     """
 
     def __init__(
@@ -36,6 +44,7 @@ class Node:
         *,
         data: str | os.PathLike[str] | None = None,
         settings: Mapping[str, str | int | float | bool] | None = None,
+        secure: bool = False,
         start_within_s: float = 30.0,
         stop_within_s: float = 10.0,
     ) -> None:
@@ -44,6 +53,9 @@ class Node:
         self.host = "127.0.0.1"
         self.port, self.controller_port = free_ports(2)
         self._settings = dict(settings or {})
+        self._accounts = Accounts(self.data) if secure else None
+        if secure:
+            self.port = _clients_port(self.data / "node1" / "server.properties") or self.port
         self._start_within_s = start_within_s
         self._stop_within_s = stop_within_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -58,8 +70,18 @@ class Node:
 
     @property
     def connection(self) -> Connection:
-        """What makes clients: `node.connection.producer()`."""
+        """What makes clients: `node.connection.producer()`; of a secured node, its first user's."""
+        if self._accounts is not None:
+            return read_connection(file=self._accounts.admin_file, environ={})
         return Connection(self.bootstrap_servers)
+
+    def client_config(self, user: str = ADMIN, *, for_: Kind = "confluent") -> dict[str, Any]:
+        """What a client of this user is made with. Whoever is not known yet is made, and may do
+        nothing before a rule says so."""
+        if self._accounts is None:
+            raise OttlaError("The node is not secured: ottla.Node(secure=True) has users.")
+        admin = self.connection.admin()
+        return client_config(self._accounts.of(user, admin), for_)
 
     @property
     def pid(self) -> int:
@@ -149,13 +171,13 @@ class Node:
 
     def _command(self) -> list[str]:
         command = [sys.executable, "-m", "ottla", "start", "--data", str(self.data)]
+        if self._accounts is not None:
+            command += ["--secure", "--listen", self.bootstrap_servers]
+            return command + _assignments(self._settings)
         listeners = (
             f"PLAINTEXT://{self.host}:{self.port},CONTROLLER://{self.host}:{self.controller_port}"
         )
-        for name, value in {"listeners": listeners, **self._settings}.items():
-            text = str(value).lower() if isinstance(value, bool) else str(value)
-            command += ["--set", f"{name}={text}"]
-        return command
+        return command + _assignments({"listeners": listeners, **self._settings})
 
     def _tail(self) -> list[str]:
         try:
@@ -168,6 +190,23 @@ class Node:
             if pipe is not None:
                 pipe.close()
         self._process = None
+
+
+def _assignments(settings: Mapping[str, str | int | float | bool]) -> list[str]:
+    words: list[str] = []
+    for name, value in settings.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        words += ["--set", f"{name}={text}"]
+    return words
+
+
+def _clients_port(file: Path) -> int | None:
+    """Of a secured node that was started before."""
+    if not file.is_file():
+        return None
+    said = {entry.name: entry.value for entry in read_properties(file)}
+    found = re.search(r"CLIENTS://[^,]*:(\d+)", said.get("listeners", ""))
+    return int(found[1]) if found else None
 
 
 def _says_ready(process: subprocess.Popen[bytes], within_s: float) -> bool:

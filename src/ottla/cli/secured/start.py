@@ -2,9 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from os import environ
 from pathlib import Path
 
 from ottla.cli.secured.vault import ADMIN, Vault
+from ottla.client.files import LIBRDKAFKA
+from ottla.client.properties import CONFIG_VARIABLE
 from ottla.config.load import Loaded, load, user_data_directory
 from ottla.config.topology import EVERYWHERE, show_address
 from ottla.errors import OttlaError
@@ -18,10 +21,19 @@ def load_secured(
     data: str | None, listen: tuple[str, int] | None, assignments: Sequence[str]
 ) -> Loaded:
     """The node's settings; its files are written if they are not there yet."""
-    home = Path(data) if data else user_data_directory().with_name("ottla-secure")
-    file = _file(home.absolute(), listen)
+    home = home_of(data)
+    file = _file(home, listen)
     tell_clients(home)
     return load(file, assignments=assignments)
+
+
+def home_of(data: str | None) -> Path:
+    return Path(data).absolute() if data else user_data_directory().with_name("ottla-secure")
+
+
+def be_admin(home: Path) -> None:
+    """What this process starts reaches the cluster as its first user."""
+    environ[CONFIG_VARIABLE] = str(Vault(home).clients / ADMIN / LIBRDKAFKA)
 
 
 def tell_clients(home: Path) -> None:

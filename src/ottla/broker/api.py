@@ -94,6 +94,7 @@ class Handler(NamedTuple):
     response: type[Message]
     handle: Handle | None
     serve: Serve | None  # for the hot ones: bytes in, bytes out; None as its answer is no reply
+    shortcut: Serve | None  # of some requests; None as its answer: it has to go the usual way
     refuse: Refuse | None
 
 
@@ -232,5 +233,6 @@ def load(api: Api) -> Handler:
         response,
         getattr(own, "handle", forwarded),
         getattr(own, "serve", None),
+        getattr(own, "shortcut", None),
         getattr(own, "refuse", None),
     )

@@ -101,10 +101,18 @@ class Dispatcher:
                 context.cost = Cost(len(frame), self._now)
             if handler.serve is not None:
                 return self._serve(handler, services, frame, position, context)
+            if handler.shortcut is not None and self._is_free(context):
+                reply = handler.shortcut(frame, position, context, services)
+                if reply is not None:
+                    return reply
             request, _ = decode(handler.request, version, frame, position)
         except MalformedMessage as error:
             raise BadRequest(str(error)) from None
         return self._handle(handler, services, request, context)
+
+    def _is_free(self, context: RequestContext) -> bool:
+        """Nobody has to be asked for a right, and nothing is counted."""
+        return context.cost is None and not self._access.restricts
 
     def _serve(
         self,

@@ -66,6 +66,13 @@ class Batcher:
         self._size += encoded.size
         self._producer = producer
 
+    def add_one(self, record: NewRecord, size: int, answer: Answer) -> None:
+        """A record outside of transactions, and who waits for it."""
+        self.records.append(record)
+        self._size += size
+        self._producer = None
+        self._answers.append(answer)
+
     def answer_with_it(self, answers: Sequence[Answer]) -> None:
         self._answers.extend(answers)
 

@@ -30,7 +30,7 @@ from ottla.coordination.machine import (
 from ottla.coordination.replies import Replies, as_coordinator
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ports.clock import Clock
-from ottla.wire.record_batch import HEADER_SIZE, build_marker
+from ottla.wire.record_batch import HEADER_SIZE, NewRecord, build_marker
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ class Shard(Generic[M]):
         self.phase = Phase.ACTIVE
         if end_offset > log.high_watermark:
             self._committer.appended(end_offset, [])
-        self._take(machine.loaded(self._now()), None)
+        self._take(machine.loaded(self.now()), None)
 
     def _reload(self, refusal: KafkaError) -> None:
         """The state is ahead of the log, and cannot be taken back."""
@@ -180,7 +180,7 @@ class Shard(Generic[M]):
         machine = self.machine
         future: asyncio.Future[R] = self._loop.create_future()
         try:
-            decision = decide(machine, self._now(), future)
+            decision = decide(machine, self.now(), future)
         except KafkaError as refusal:
             if self._batcher.records or self._committer.in_flight:
                 self._answer_in_order([Answer(future, refusal)])
@@ -220,6 +220,18 @@ class Shard(Generic[M]):
         self._committer.appended(end_offset, [Answer(future, None)])
         self._arm(machine)
         return future
+
+    def fits_open_batch(self, size: int) -> bool:
+        """Whether a record of that size, outside of transactions, goes into it as it is."""
+        limit = self._led().max_batch_bytes - HEADER_SIZE
+        return self._batcher.fits(size, None, limit)
+
+    def add_applied(self, record: NewRecord, size: int, ticket: Ticket) -> None:
+        """A record that fits, which the caller has decided on and applied in this very step;
+        `ticket` is answered once it is committed."""
+        self._batcher.add_one(record, size, Answer(ticket, None))
+        self._append_soon()
+        self._arm(self.machine)
 
     def _take(self, decision: Decision[Any], ticket: "asyncio.Future[Any] | None") -> None:
         machine = self.machine
@@ -263,11 +275,7 @@ class Shard(Generic[M]):
             self._reload(KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
         self._batcher.add(encoded, producer)
-        if self._lingers:
-            self._lingering.came()
-        else:
-            self._lingers = True
-            self._lingering.begin(self._loop, self._flush_is_due)
+        self._append_soon()
 
     def _answer_in_order(self, answers: list[Answer]) -> None:
         """Answer when all that was applied so far is committed: at once, or with its batch."""
@@ -279,6 +287,13 @@ class Shard(Generic[M]):
             self._replies.resolve(answers)
 
     # -- appending ------------------------------------------------------------------------
+
+    def _append_soon(self) -> None:
+        if self._lingers:
+            self._lingering.came()
+        else:
+            self._lingers = True
+            self._lingering.begin(self._loop, self._flush_is_due)
 
     def _flush_is_due(self) -> None:
         self._lingers = False
@@ -300,7 +315,7 @@ class Shard(Generic[M]):
 
     # -- time -----------------------------------------------------------------------------
 
-    def _now(self) -> Instant:
+    def now(self) -> Instant:
         return Instant(self._monotonic(), self._wall_ms())
 
     def _arm(self, machine: M) -> None:
@@ -315,7 +330,7 @@ class Shard(Generic[M]):
             self._alarm.set(self._monotonic() + RETRY_TICK_S)
             return
         try:
-            self._take(self.machine.tick(self._now()), None)
+            self._take(self.machine.tick(self.now()), None)
         except Exception:
             logger.exception("%s: a time-out could not be handled", self.name)
             self._alarm.set(self._monotonic() + RETRY_TICK_S)

@@ -77,6 +77,13 @@ class Shards(Generic[M]):
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
         return self.at(self.partition_of(name))
 
+    def serving(self, name: str) -> Shard[M] | None:
+        """The shard that owns `name`, if it is led here and loaded."""
+        if self.partition_count == 0:
+            return None
+        shard = self._shards.get(self.partition_of(name))
+        return shard if shard is not None and shard.phase is Phase.ACTIVE else None
+
     def at(self, partition: int) -> Shard[M]:
         shard = self._shards.get(partition)
         if shard is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from ottla.coordination.shard import Phase, Shard
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ottla.coordination.log import ShardLog
     from ottla.coordination.machine import Decision, Instant, Producer
     from ottla.groups.machine import Groups
+    from ottla.groups.offsets.repeated_commits import RepeatedCommits
     from ottla.groups.outcome import Caller
     from ottla.groups.share.group import Topics
     from ottla.groups.share.heartbeats import Beat as ShareBeat
@@ -270,6 +271,12 @@ class GroupCoordinator:
         return self.shards.of(request.group_id).submit(
             lambda groups, now, _: commit(groups, now, request, api_version)
         )
+
+    @cached_property
+    def repeated_commits(self) -> RepeatedCommits:
+        from ottla.groups.offsets.repeated_commits import RepeatedCommits
+
+        return RepeatedCommits()
 
     def commit_in_transaction(
         self, request: TxnOffsetCommitRequest

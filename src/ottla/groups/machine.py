@@ -17,7 +17,7 @@ from ottla.groups.history import Rebalance
 from ottla.groups.kinds import BY_RECORD, KINDS, kind_of
 from ottla.groups.limits import Limits, Pace
 from ottla.groups.offsets import removal
-from ottla.groups.offsets.store import Offsets
+from ottla.groups.offsets.store import Offsets, Place
 from ottla.groups.outcome import Outcome
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
@@ -132,6 +132,20 @@ class Groups:
             self.offsets.apply(producer_id, key, value)
         else:
             BY_RECORD[key.API_KEY].replay(self, key, value)
+
+    def commit_offset(
+        self,
+        group_id: str,
+        place: Place,
+        offset: int,
+        leader_epoch: int,
+        commit_ms: int,
+        topic_id: Uuid,
+    ) -> None:
+        """As `replay` of the record of a commit without metadata, for a group that is there."""
+        if self.unseen:
+            self.unseen.clear()
+        self.offsets.commit(group_id, place, offset, leader_epoch, commit_ms, topic_id)
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)

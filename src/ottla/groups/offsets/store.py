@@ -78,6 +78,20 @@ class Offsets:
             self._pending.setdefault(producer_id, {})[key.group, place] = committed
             self._open.setdefault(key.group, set()).add(producer_id)
 
+    def commit(
+        self,
+        group_id: str,
+        place: Place,
+        offset: int,
+        leader_epoch: int,
+        commit_ms: int,
+        topic_id: Uuid,
+    ) -> None:
+        """As `apply`, of a commit without metadata outside of transactions."""
+        self._order += 1
+        committed = Committed(offset, leader_epoch, "", commit_ms, -1, topic_id, self._order)
+        self._by_group.setdefault(group_id, {})[place] = committed
+
     def end_transaction(self, producer_id: int, committed: bool) -> None:
         for (group_id, place), offset in self._pending.pop(producer_id, {}).items():
             self._close(group_id, producer_id)

@@ -6,6 +6,7 @@ group's shard as one.
 
 from collections.abc import Awaitable, Container, Iterable
 
+from ottla.broker.repeated_commits import shortcut as shortcut
 from ottla.broker.services import GroupServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
@@ -29,6 +30,10 @@ def handle(
 ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
     unknown = _take_out_unknown(request, context.api_version, services.cluster.image)
     if not unknown:
+        by_topic_id = context.api_version >= TOPIC_IDS_SINCE
+        services.coordinator.repeated_commits.remember(
+            request, context.api_version, by_topic_id=by_topic_id
+        )
         return services.coordinator.commit(request, context.api_version)
     if not request.topics:
         return OffsetCommitResponse(topics=unknown)

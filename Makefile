@@ -6,7 +6,7 @@ AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ jepsen: install ## Three real nodes, clients and every fault for three minutes; 
 
 differential: install ## The same requests to Apache Kafka and Ottla; ARGS="--area transactions --seeds 0-10000"
 	PYTHONPATH=tests $(BIN)/python -m differential $(ARGS)
+
+rights: install ## Ask Apache Kafka who is told what, and write the record; the tests compare with it
+	PYTHONPATH=tests $(BIN)/python -m system.rights
 
 fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seconds 3600"
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'

@@ -211,8 +211,13 @@ class PatchedLoader(SourceFileLoader):
         return compile(patched(self.mutant, Path(self.path).read_text()), self.path, "exec")
 
 
-if __name__ == "__main__":
-    sys.meta_path.insert(0, Patching(MUTANTS[sys.argv.pop(1)]))
+def serve_as(mutant: Mutant) -> None:
+    """`ottla` with the rest of the command line, and this in it."""
+    sys.meta_path.insert(0, Patching(mutant))
     from ottla.cli.main import main
 
     main()
+
+
+if __name__ == "__main__":
+    serve_as(MUTANTS[sys.argv.pop(1)])

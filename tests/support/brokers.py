@@ -20,6 +20,7 @@ Kind = Literal["kafka", "ottla"]
 START_SECONDS_MAX = 60  # Kafka waits out the 9 s session of a killed incarnation
 STOP_SECONDS_MAX = 30
 PR_SET_PDEATHSIG = 1
+OTTLA = ("-m", "ottla")
 JAVA = ("java", "-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
 
 
@@ -32,7 +33,7 @@ class BrokerProcess:
         home: Home,
         java: tuple[str, ...] = JAVA,
         inside: tuple[str, ...] = (),
-        program: tuple[str, ...] = ("-m", "ottla"),
+        program: tuple[str, ...] = OTTLA,
     ) -> None:
         """`inside` is a command that runs another, in a network of its own for example;
         `program` is what Python runs as Ottla."""
@@ -132,9 +133,9 @@ class BrokerProcess:
 
 
 @contextlib.contextmanager
-def running(kind: Kind, home: Home) -> Iterator[BrokerProcess]:
+def running(kind: Kind, home: Home, program: tuple[str, ...] = OTTLA) -> Iterator[BrokerProcess]:
     """A broker that serves inside the block and is stopped cleanly at its end."""
-    broker = BrokerProcess(kind, home)
+    broker = BrokerProcess(kind, home, program=program)
     try:
         broker.start()
         yield broker

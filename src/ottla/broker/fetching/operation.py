@@ -30,6 +30,7 @@ WAIT_MS_MAX = 2**31 - 1
 _LEADERSHIP_ERRORS = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 NOT_THERE: dict[int, int] = {
     ErrorCode.UNKNOWN_TOPIC_ID: 1,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: 2,  # whether it is there or not
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2,
 }
 """Told after all others, in this order."""

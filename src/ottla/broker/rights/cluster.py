@@ -96,6 +96,8 @@ def _may_make(name: str, request: MetadataRequest, asker: Asker) -> bool:
     """Whoever asks for a topic that is not there has it made, if that is allowed."""
     if name in asker.image.topics_by_name or not request.allow_auto_topic_creation:
         return True
+    if not asker.cluster.settings.flag("auto.create.topics.enable"):
+        return True
     return asker.may_cluster(Operation.CREATE) or asker.may_topic(Operation.CREATE, name)
 
 

@@ -30,6 +30,7 @@ from ottla.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from ottla.wire.messages.sync_group import SyncGroupRequest
 
 SEVERAL_GROUPS_SINCE = 8
 ERROR_AT_THE_TOP_SINCE = 2
@@ -266,13 +267,19 @@ def _streams_group_heartbeat(request: Any, asker: Asker, refuse: Refuse) -> Afte
     return None
 
 
+def _names_its_protocol(request: SyncGroupRequest, asker: Asker, refuse: Refuse) -> None:
+    """Who does not, hears of that first (KIP-559)."""
+    if asker.version >= 5 and (request.protocol_type is None or request.protocol_name is None):
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+
 GUARDS: dict[str, Guard] = {
     "offset_commit": first_of(READS, _COMMITS),
     "offset_fetch": _offset_fetch,
     "join_group": READS,
     "heartbeat": READS,
     "leave_group": READS,
-    "sync_group": READS,
+    "sync_group": first_of(_names_its_protocol, READS),
     "describe_groups": each(
         "groups", Operation.DESCRIBE, Resource.GROUP, answers="groups", refused_first=True
     ),

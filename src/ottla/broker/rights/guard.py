@@ -15,6 +15,7 @@ from ottla.wire.message import Message
 if TYPE_CHECKING:
     from ottla.broker.access import Access
     from ottla.broker.api import Api, Handler
+    from ottla.broker.cluster_view import ClusterView
     from ottla.broker.transport.context import RequestContext
     from ottla.metadata.image import Image
 
@@ -32,7 +33,9 @@ class Asker(NamedTuple):
 
     access: "Access"
     context: "RequestContext"
+    cluster: "ClusterView"
     image: "Image"
+    """As it was when the request came."""
 
     @property
     def version(self) -> int:
@@ -177,7 +180,7 @@ def guarded(
     def refuse(part: Any, code: ErrorCode) -> Message:
         return refusal(handler, part, KafkaError(code))
 
-    asker = Asker(access, context, services.cluster.image)
+    asker = Asker(access, context, services.cluster, services.cluster.image)
     outcome = guard_of(handler.api.area, handler.api.name)(request, asker, refuse)
     if isinstance(outcome, Message):
         return outcome

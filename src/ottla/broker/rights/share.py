@@ -127,7 +127,10 @@ def _unseen(name: str, partitions: list[int]) -> DescribeShareGroupOffsetsRespon
         topic_name=name,
         partitions=[
             DescribeShareGroupOffsetsResponsePartition(
-                partition_index=index, error_code=DENIED_TOPIC, error_message=DENIED_TEXT
+                partition_index=index,
+                start_offset=-1,
+                error_code=DENIED_TOPIC,
+                error_message=DENIED_TEXT,
             )
             for index in partitions
         ],

@@ -44,7 +44,10 @@ ByTopic = list[tuple[Uuid, list[R]]]
 async def answer_each(
     request: Request[P], result: type[R], answer: Callable[[Place, P, R], Awaitable[None]]
 ) -> ByTopic[R]:
-    """A result for each partition; `answer` fills it, or raises what it shall say instead."""
+    """A result for each partition; `answer` fills it, or raises what it shall say instead. Where
+    no group is named there is nothing to say."""
+    if not request.group_id:
+        return []
 
     async def one(place: Place, part: P) -> R:
         filled = result()

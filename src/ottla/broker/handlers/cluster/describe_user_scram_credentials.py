@@ -5,7 +5,7 @@ from collections import Counter
 
 from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image
 from ottla.security.scram import BY_NUMBER
 from ottla.wire.messages.describe_user_scram_credentials import (
@@ -27,6 +27,20 @@ def handle(
     names = counts or dict.fromkeys(name for name, _ in image.scram_credentials)
     return DescribeUserScramCredentialsResponse(
         results=[_describe(name, counts[name] > 1, image) for name in names]
+    )
+
+
+def refuse(
+    request: DescribeUserScramCredentialsRequest, error: KafkaError
+) -> DescribeUserScramCredentialsResponse:
+    """For each user as well, without its name."""
+    return DescribeUserScramCredentialsResponse(
+        error_code=error.code,
+        error_message=error.message,
+        results=[
+            DescribeUserScramCredentialsResult(error_code=error.code, error_message=error.message)
+            for _ in request.users or ()
+        ],
     )
 
 

@@ -26,11 +26,12 @@ ZEROS = {"string": "", "bytes": b"", "records": b"", "bool": False, "uuid": None
 class Connection:
     """Blocking; requests may be sent ahead of their replies."""
 
-    def __init__(self, bootstrap: str, timeout: float = 15) -> None:
+    def __init__(self, bootstrap: str, timeout: float = 15, client_id: str = "raw") -> None:
         host, port = bootstrap.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.correlation_id = 0
+        self.client_id = client_id
 
     def __enter__(self) -> "Connection":
         return self
@@ -57,7 +58,7 @@ class Connection:
     def send(self, api: str, version: int, **fields: Any) -> int:
         """Send without waiting; the correlation id."""
         self.correlation_id += 1
-        self.send_frame(encode_request(api, version, self.correlation_id, fields))
+        self.send_frame(encode_request(api, version, self.correlation_id, fields, self.client_id))
         return self.correlation_id
 
     def send_together(self, api: str, version: int, *requests: dict[str, Any]) -> None:
@@ -99,7 +100,9 @@ class Connection:
             return False
 
 
-def encode_request(api: str, version: int, correlation_id: int, fields: dict[str, Any]) -> bytes:
+def encode_request(
+    api: str, version: int, correlation_id: int, fields: dict[str, Any], client_id: str = "raw"
+) -> bytes:
     schema = load_request_schema(API_KEYS[api], version)
     header_schema = schema.__header_schema__
     header = fill(
@@ -108,7 +111,7 @@ def encode_request(api: str, version: int, correlation_id: int, fields: dict[str
             "request_api_key": API_KEYS[api],
             "request_api_version": version,
             "correlation_id": correlation_id,
-            "client_id": "raw",
+            "client_id": client_id,
         },
     )
     buffer = io.BytesIO()

@@ -2,7 +2,7 @@
 
 As Apache Kafka does since KIP-219, the answer goes out at once and says for how long its client is
 throttled, and the connection is muted for as long: nothing of it is taken up or read. A fetch is
-answered without records. Nobody is limited yet; quotas will answer the same question.
+answered without records. Whose quota it is, and what is left of it, is `broker.quotas`' to know.
 """
 
 from collections.abc import Awaitable, Callable, Generator
@@ -23,6 +23,8 @@ class Usage(NamedTuple):
     bytes_in: int
     bytes_out: int
     seconds: float  # of the event loop's time, without what was waited for
+    is_answered: bool = True  # a Produce with acks=0 is not
+    is_withheld: bool = False  # whoever is throttled gets nothing of it, now
 
 
 class Accountant(Protocol):
@@ -33,6 +35,9 @@ class Accountant(Protocol):
     def account(self, usage: Usage) -> int:
         """For how many milliseconds the client is throttled; 0: not at all."""
 
+    def fetch_bytes_max(self, principal: str, client_id: str | None) -> int | None:
+        """More would be throttled whatever was fetched before. None: there is no limit."""
+
 
 class Unlimited:
     """Everybody may have everything."""
@@ -42,16 +47,20 @@ class Unlimited:
     def account(self, usage: Usage) -> int:
         return 0
 
+    def fetch_bytes_max(self, principal: str, client_id: str | None) -> int | None:
+        return None
+
 
 class Cost:
     """One request as it is measured, while quotas are counted."""
 
-    __slots__ = ("_now", "bytes_in", "is_exempt", "seconds", "throttled")
+    __slots__ = ("_now", "bytes_in", "fetch_bytes_max", "is_exempt", "seconds", "throttled")
 
     def __init__(self, bytes_in: int, now: Callable[[], float]) -> None:
         self._now = now
         self.bytes_in = bytes_in
         self.seconds = 0.0
+        self.fetch_bytes_max: int | None = None  # None: as many as are asked for
         self.is_exempt = False  # other brokers are, whose requests are those of clients otherwise
         self.throttled: Callable[[int], Body] | None = None
         """For the hot APIs, which answer in bytes: the answer of one who is throttled that long."""

@@ -2,8 +2,7 @@
 
 The table is all that a start has to know: a handler and its messages are imported when the first
 such request comes. `ApiVersions` answers from it, dispatch asks it who may ask at all, and what the
-controller or the quorum answers has its handler from it: nothing is registered twice. Quotas are
-not counted yet; the row says for which a request will.
+controller or the quorum answers has its handler from it: nothing is registered twice.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -49,6 +48,7 @@ class Right(Enum):
     RESOURCES = "resources"
     CLUSTER_ACTION = "cluster_action"
     ALTER = "alter"
+    ALTER_CONFIGS = "alter_configs"
     DESCRIBE = "describe"
     DESCRIBE_CONFIGS = "describe_configs"
 
@@ -145,6 +145,7 @@ _TABLE = """
 46 list_partition_reassignments   0-0   cluster      both       controller describe         request
 47 offset_delete                  0-0   groups       broker     node       resources        request
 48 describe_client_quotas         0-1   cluster      broker     node       describe_configs request
+49 alter_client_quotas            0-1   cluster      both       controller alter_configs    request
 50 describe_user_scram_credentials 0-0  cluster      broker     node       describe         request
 51 alter_user_scram_credentials   0-0   cluster      both       controller alter            request
 52 vote                           0-2   cluster      controller quorum     cluster_action   exempt

@@ -98,7 +98,7 @@ class Dispatcher:
                 position = skip_header_tags(frame, position)
             context = RequestContext(api, version, correlation_id, client_id, peer)
             if self._accountant.is_counting:
-                context.cost = Cost(len(frame), self._now)
+                context.cost = self._cost(context, len(frame) - position)
             if handler.serve is not None:
                 return self._serve(handler, services, frame, position, context)
             if handler.shortcut is not None and self._is_free(context):
@@ -113,6 +113,14 @@ class Dispatcher:
     def _is_free(self, context: RequestContext) -> bool:
         """Nobody has to be asked for a right, and nothing is counted."""
         return context.cost is None and not self._access.restricts
+
+    def _cost(self, context: RequestContext, bytes_in: int) -> Cost:
+        cost = Cost(bytes_in, self._now)
+        if context.api.quota is Quota.FETCH:
+            cost.fetch_bytes_max = self._accountant.fetch_bytes_max(
+                context.principal, context.client_id
+            )
+        return cost
 
     def _serve(
         self,
@@ -141,7 +149,9 @@ class Dispatcher:
         """The answer of a hot API, which is bytes; None where the client wants none."""
         cost = context.cost
         if cost is not None:
-            throttle_ms = self._account(context, cost, 0 if body is None else sum(map(len, body)))
+            throttle_ms = self._account(
+                context, cost, None if body is None else sum(map(len, body))
+            )
             if throttle_ms and body is not None and cost.throttled is not None:
                 body = cost.throttled(throttle_ms)
         return None if body is None else framed(handler, context, body)
@@ -187,14 +197,18 @@ class Dispatcher:
         frame = written(handler, context, response)
         if context.cost is None:
             return frame
-        throttle_ms = self._account(context, context.cost, sum(map(len, frame)))
-        if throttle_ms and THROTTLE_TIME in handler.response.__struct_fields__:
+        told_ms = getattr(response, THROTTLE_TIME, None)  # by the controller, perhaps
+        throttle_ms = self._account(context, context.cost, sum(map(len, frame)), told_ms or 0)
+        if told_ms is not None and throttle_ms != told_ms:
             setattr(response, THROTTLE_TIME, throttle_ms)
             frame = written(handler, context, response)
         return frame
 
-    def _account(self, context: RequestContext, cost: Cost, bytes_out: int) -> int:
-        """For how many milliseconds the client is throttled from now on."""
+    def _account(
+        self, context: RequestContext, cost: Cost, bytes_out: int | None, told_ms: int = 0
+    ) -> int:
+        """For how many milliseconds the client is throttled from now on. Without bytes there is
+        no answer."""
         if cost.is_exempt or context.api.quota is Quota.EXEMPT:
             return 0
         throttle_ms = self._accountant.account(
@@ -203,13 +217,16 @@ class Dispatcher:
                 context.principal,
                 context.client_id,
                 cost.bytes_in,
-                bytes_out,
+                bytes_out or 0,
                 cost.seconds,
+                is_answered=bytes_out is not None,
+                is_withheld=cost.throttled is not None,
             )
         )
+        throttle_ms = max(throttle_ms, told_ms)
         if throttle_ms > 0:
             context.peer.mute(throttle_ms / 1000)
-        return max(throttle_ms, 0)
+        return throttle_ms
 
     def _too_new(self, api: Api, correlation_id: int) -> Body:
         """Every client understands version 0: it says what it may ask for instead."""

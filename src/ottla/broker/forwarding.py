@@ -28,7 +28,7 @@ class Authority(Protocol):
 
 
 class Controller(Protocol):
-    async def ask(self, request: Message, response: type[M], requester: str = "") -> M: ...
+    async def ask(self, request: Message, response: type[M], origin: Origin | None = None) -> M: ...
 
 
 class Quorum(Protocol):
@@ -47,7 +47,7 @@ class OwnController:
     async def ask_controller(
         self, request: Message, response: type[M], context: RequestContext
     ) -> M:
-        return await self._controller.ask(request, response, context.principal)
+        return await self._controller.ask(request, response, origin_of(context))
 
     async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
         return await ask_here(self._quorum, request, response, context)

@@ -7,13 +7,14 @@ the first request: a start needs few of them.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from ottla.config.settings import Settings
 from ottla.controller import brokers, registration
 from ottla.controller.availability import fence
 from ottla.controller.decision import ControllerResult, all_partitions, check_broker_epoch
+from ottla.controller.mutation_quotas import MutationQuotas
 from ottla.controller.sessions import BrokerSessions
 from ottla.controller.writer import AppendableLog, RecordWriter
 from ottla.metadata.features import MIN_IN_SYNC, activation_records
@@ -21,6 +22,7 @@ from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import unframe
 from ottla.ports.chance import Chance
+from ottla.ports.hosts import is_known_host
 from ottla.ports.recurring import every
 from ottla.wire.message import Message
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -36,8 +38,11 @@ from ottla.wire.records.metadata import AbortTransactionRecord, NoOpRecord
 
 if TYPE_CHECKING:
     from ottla.controller.tokens import TokenPolicy
+    from ottla.security.quotas import Charge
+    from ottla.wire.envelope import Origin
     from ottla.wire.messages import (
         allocate_producer_ids,
+        alter_client_quotas,
         alter_configs,
         alter_partition,
         alter_partition_reassignments,
@@ -83,6 +88,7 @@ class Controller:
         now: Callable[[], float],
         now_ms: Callable[[], int],
         chance: Chance,
+        is_known_host: Callable[[str], Awaitable[bool]] = is_known_host,
     ) -> None:
         """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock, and
         `now_ms` the time of the day."""
@@ -95,6 +101,8 @@ class Controller:
         self._now = now
         self._now_ms = now_ms
         self._chance = chance
+        self._is_known_host = is_known_host
+        self._mutation_quotas = MutationQuotas(settings, now)
         self._writer = RecordWriter(quorum)
         self._sessions = BrokerSessions((), 0.0, 0.0)
         self._woken = 0.0
@@ -104,6 +112,7 @@ class Controller:
         self._tokens: TokenPolicy | None = None
         publisher.subscribe_leader(self._leader_changed)
         publisher.subscribe(self._image_changed)
+        publisher.subscribe(self._mutation_quotas.image_changed)
 
     @property
     def active(self) -> bool:
@@ -147,12 +156,18 @@ class Controller:
         since = self._now() - LATELY_S
         return {broker_id: at for broker_id, at in self._came.items() if at > since}
 
-    async def ask(self, request: Message, response: type[M], requester: str = "") -> M:
+    async def ask(self, request: Message, response: type[M], origin: "Origin | None" = None) -> M:
         """Any request that the controller answers: the method below that is named after its API.
-        The requester is a principal, for what hangs on whose it is."""
+        With an origin it is a client's: what hangs on whose it is, and counts for its quota."""
         name = type(request).__module__.rpartition(".")[2]
         decide = getattr(self, name)
-        answer: M = await (decide(request, requester) if name in OWNED else decide(request))
+        if name in OWNED:
+            return await decide(request, "" if origin is None else origin.principal)  # type: ignore[no-any-return]
+        charge = self._mutation_quotas.charge(name, origin)
+        if charge is None:
+            return await decide(request)  # type: ignore[no-any-return]
+        answer: M = await decide(request, charge)
+        answer.throttle_time_ms = charge.throttle_ms  # type: ignore[attr-defined]
         return answer
 
     # Brokers and controllers ---------------------------------------------------------------
@@ -230,29 +245,31 @@ class Controller:
     # Topics and partitions -----------------------------------------------------------------
 
     async def create_topics(
-        self, ask: "create_topics.CreateTopicsRequest"
+        self, ask: "create_topics.CreateTopicsRequest", charge: "Charge | None" = None
     ) -> "create_topics.CreateTopicsResponse":
         from ottla.controller.topics import create_topics
 
         return await self._writer.decide(
-            lambda image: create_topics(image, self.settings, ask, self._chance)
+            lambda image: create_topics(image, self.settings, ask, self._chance, charge)
         )
 
     async def create_partitions(
-        self, ask: "create_partitions.CreatePartitionsRequest"
+        self, ask: "create_partitions.CreatePartitionsRequest", charge: "Charge | None" = None
     ) -> "create_partitions.CreatePartitionsResponse":
         from ottla.controller.partitions import create_partitions
 
         return await self._writer.decide(
-            lambda image: create_partitions(image, self.settings, ask, self._chance)
+            lambda image: create_partitions(image, self.settings, ask, self._chance, charge)
         )
 
     async def delete_topics(
-        self, ask: "delete_topics.DeleteTopicsRequest"
+        self, ask: "delete_topics.DeleteTopicsRequest", charge: "Charge | None" = None
     ) -> "delete_topics.DeleteTopicsResponse":
         from ottla.controller.topics import delete_topics
 
-        return await self._writer.decide(lambda image: delete_topics(image, self.settings, ask))
+        return await self._writer.decide(
+            lambda image: delete_topics(image, self.settings, ask, charge)
+        )
 
     async def elect_leaders(
         self, ask: "elect_leaders.ElectLeadersRequest"
@@ -350,6 +367,14 @@ class Controller:
         from ottla.controller.users import alter_credentials
 
         return await self._writer.decide(lambda image: alter_credentials(image, ask))
+
+    async def alter_client_quotas(
+        self, ask: "alter_client_quotas.AlterClientQuotasRequest"
+    ) -> "alter_client_quotas.AlterClientQuotasResponse":
+        from ottla.controller.client_quotas import alter_client_quotas, named_hosts
+
+        known = {host for host in named_hosts(ask) if await self._is_known_host(host)}
+        return await self._writer.decide(lambda image: alter_client_quotas(image, ask, known))
 
     # Delegation tokens -----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import RECORDS_MAX, ControllerResult, refuse_excess
+from ottla.controller.mutation_quotas import take
 from ottla.controller.placement import Placer
 from ottla.controller.rules import Rules
 from ottla.errors import ErrorCode, KafkaError
@@ -12,6 +13,7 @@ from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.metadata.records import Record
 from ottla.ports.chance import Chance
+from ottla.security.quotas import Charge
 from ottla.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -86,7 +88,11 @@ def bad_assignment(why: str) -> KafkaError:
 
 
 def create_partitions(
-    image: Image, settings: Settings, ask: CreatePartitionsRequest, chance: Chance
+    image: Image,
+    settings: Settings,
+    ask: CreatePartitionsRequest,
+    chance: Chance,
+    charge: Charge | None = None,
 ) -> ControllerResult[CreatePartitionsResponse]:
     rules = Rules(image, settings)
     placer = Placer(image, chance)
@@ -98,7 +104,7 @@ def create_partitions(
         results.append(result)
         try:
             refuse_repetition(named, topic.name)
-            records += _more_partitions(rules, placer, topic)
+            records += _more_partitions(rules, placer, topic, charge)
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
     refuse_excess(records)
@@ -107,7 +113,9 @@ def create_partitions(
     )
 
 
-def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -> list[Record]:
+def _more_partitions(
+    rules: Rules, placer: Placer, ask: CreatePartitionsTopic, charge: Charge | None
+) -> list[Record]:
     topic = rules.image.topics_by_name.get(ask.name)
     if topic is None:
         raise unknown_topic(ask.name)
@@ -119,15 +127,16 @@ def _more_partitions(rules: Rules, placer: Placer, ask: CreatePartitionsTopic) -
         )
     added = ask.count - present
     refuse_too_many(added)
+    if ask.assignments is not None and len(ask.assignments) != added:
+        raise bad_assignment(
+            f"{added} partition(s) are to be added, but {len(ask.assignments)} assigned."
+        )
+    take(charge, added)
     factor = len(topic.partitions[0].replicas)
     assignments: Sequence[Assignment]
     if ask.assignments is None:
         assignments = placer.place(added, factor)
     else:
-        if len(ask.assignments) != added:
-            raise bad_assignment(
-                f"{added} partition(s) are to be added, but {len(ask.assignments)} assigned."
-            )
         assignments = [one.broker_ids for one in ask.assignments]
         for index, brokers in enumerate(assignments, present):
             check_assignment(rules, index, brokers, factor)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ottla.config.settings import Settings
 from ottla.controller.decision import ControllerResult, refuse_excess
+from ottla.controller.mutation_quotas import take
 from ottla.controller.naming import check_topic_name, collision_key, may_collide
 from ottla.controller.partitions import (
     Assignment,
@@ -23,6 +24,7 @@ from ottla.ids import ZERO_UUID, Uuid
 from ottla.metadata.image import Image, Topic
 from ottla.metadata.records import Record
 from ottla.ports.chance import Chance, new_uuid
+from ottla.security.quotas import Charge
 from ottla.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -41,10 +43,14 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 def create_topics(
-    image: Image, settings: Settings, ask: CreateTopicsRequest, chance: Chance
+    image: Image,
+    settings: Settings,
+    ask: CreateTopicsRequest,
+    chance: Chance,
+    charge: Charge | None = None,
 ) -> ControllerResult[CreateTopicsResponse]:
     refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
-    creation = _Creation(image, settings, chance)
+    creation = _Creation(image, settings, chance, charge)
     named = Counter(topic.name for topic in ask.topics)
     results = []
     for topic in {topic.name: topic for topic in ask.topics}.values():
@@ -64,9 +70,12 @@ def create_topics(
 class _Creation:
     """The topics of one request; each sees the ones before it."""
 
-    def __init__(self, image: Image, settings: Settings, chance: Chance) -> None:
+    def __init__(
+        self, image: Image, settings: Settings, chance: Chance, charge: Charge | None
+    ) -> None:
         self.image = image
         self.chance = chance
+        self.charge = charge
         self.rules = Rules(image, settings)
         self.placer = Placer(image, chance)
         self.records: list[Record] = []
@@ -78,6 +87,7 @@ class _Creation:
         configs = _given_configs(topic)
         config_records = created_topic_records(self.image, topic.name, configs)
         assignments = self._assign(topic)
+        take(self.charge, len(assignments))
         topic_id = new_uuid(self.chance)
         self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
         self.records += config_records
@@ -187,7 +197,7 @@ def _given_configs(topic: CreatableTopic) -> dict[str, str]:
 
 
 def delete_topics(
-    image: Image, settings: Settings, ask: DeleteTopicsRequest
+    image: Image, settings: Settings, ask: DeleteTopicsRequest, charge: Charge | None = None
 ) -> ControllerResult[DeleteTopicsResponse]:
     """By name or by id; the newer versions of the request carry either in `topics`."""
     if not settings.flag("delete.topic.enable"):
@@ -212,6 +222,7 @@ def delete_topics(
             if topic.id in gone:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "The topic is given by name and by id.")
             gone.add(topic.id)
+            take(charge, len(topic.partitions))
             records.append(RemoveTopicRecord(topic_id=topic.id))
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message

@@ -5,6 +5,7 @@ the same image, so a record that does not fit (a partition of an unknown topic) 
 """
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -259,11 +260,13 @@ def _producer_ids(image: Image, record: wire.ProducerIdsRecord, _: Delta) -> Non
     image.next_producer_id = record.next_producer_id
 
 
-# Security and quotas: not served here yet, but never lost --------------------------------------
+# Security and quotas --------------------------------------------------------------------------
 
 
-def _quota(image: Image, record: wire.ClientQuotaRecord, _: Delta) -> None:
-    entity: QuotaEntity = tuple((one.entity_type, one.entity_name) for one in record.entity)
+def _quota(image: Image, record: wire.ClientQuotaRecord, delta: Delta) -> None:
+    delta.quotas = True
+    named = ((one.entity_type, one.entity_name) for one in record.entity)
+    entity: QuotaEntity = tuple(sorted(named, key=itemgetter(0)))
     quotas = dict(image.client_quotas.get(entity, {}))
     if record.remove:
         quotas.pop(record.key, None)

@@ -28,4 +28,5 @@ def difference(before: Image, after: Image) -> Delta:
         or before.scram_credentials != after.scram_credentials
         or before.delegation_tokens != after.delegation_tokens
     )
+    delta.quotas = before.client_quotas != after.client_quotas
     return delta

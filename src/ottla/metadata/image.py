@@ -165,7 +165,7 @@ class DelegationToken(Struct, frozen=True):
 
 
 QuotaEntity = tuple[tuple[str, str | None], ...]
-"""Types and names as the record has them: a user, a client id, an address; None: the default."""
+"""Types, in their order, with names: a user, a client id, an address; None: the default."""
 
 
 class Image:
@@ -201,8 +201,8 @@ class Image:
         self.next_producer_id = 0
         self.acls: dict[Uuid, Acl] = {}
         self.scram_credentials: dict[tuple[str, int], ScramCredential] = {}  # by user, mechanism
-        # Not served yet, and never lost:
         self.client_quotas: dict[QuotaEntity, Mapping[str, float]] = {}
+        # Not served yet, and never lost:
         self.delegation_tokens: dict[str, DelegationToken] = {}
         self.zk_migration_state: int | None = None
         self.unknown: list[Record] = []
@@ -262,6 +262,7 @@ class Delta:
         "configs",
         "features",
         "partitions",
+        "quotas",
         "topics_added",
         "topics_removed",
     )
@@ -276,6 +277,7 @@ class Delta:
         self.brokers: dict[int, BrokerRegistration | None] = {}
         self.features = False
         self.access = False  # access rules, users' credentials, tokens
+        self.quotas = False
 
     def __bool__(self) -> bool:
         return bool(
@@ -286,4 +288,5 @@ class Delta:
             or self.brokers
             or self.features
             or self.access
+            or self.quotas
         )

@@ -76,8 +76,7 @@ class ActiveController:
 
     async def _ask_once(self, request: Message, response: type[M], origin: "Origin | None") -> M:
         if self._local.active:
-            requester = "" if origin is None else origin.principal
-            return await self._local.ask(request, response, requester)
+            return await self._local.ask(request, response, origin)
         leader_id = self._quorum.leader_id
         if leader_id is None or leader_id == self._quorum.node_id:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.broker.accounting import Unlimited
 from ottla.broker.api import Listeners
 from ottla.broker.background import Background
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.dispatch import Dispatcher
 from ottla.broker.forwarding import OwnController
+from ottla.broker.quotas import ClientQuotas
 from ottla.broker.services import Areas, ControllerServices
 from ottla.broker.transport.server import Server, SharedByListeners
 from ottla.config import Settings
@@ -107,7 +107,7 @@ class Node:
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
-        self.accountant = Unlimited()
+        self.accountant = ClientQuotas(settings, clock.monotonic)
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []  # as clients are told
         self.broker: BrokerRole | None = None  # on a node that is one, from its start
@@ -271,6 +271,7 @@ class Node:
 
     async def _start_metadata(self, identity: Identity, controllers: list[Listener]) -> None:
         publisher, quorum, controller, active_controller, liveness = self.metadata
+        publisher.subscribe(self.accountant.image_changed)
         # Of a new leader the controller on this node hears first, since it was made: it is active
         # when brokers are looked for, and then links to the one before are given up.
         publisher.subscribe_leader(liveness.leader_changed)

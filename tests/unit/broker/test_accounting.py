@@ -14,6 +14,7 @@ from ottla.broker.transport.context import Peer
 from ottla.broker.transport.pending_reply import PendingReply
 from ottla.broker.transport.server import Server, SharedByListeners
 from ottla.ports.clock import SYSTEM_CLOCK
+from ottla.wire.codec import encode
 from ottla.wire.message import Message
 from ottla.wire.messages.describe_cluster import DescribeClusterRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -37,6 +38,9 @@ class Quotas:
     def account(self, usage: Usage) -> int:
         self.heard.append(usage)
         return self.throttle_ms
+
+    def fetch_bytes_max(self, principal: str, client_id: str | None) -> int | None:
+        return None
 
 
 class Client:
@@ -97,7 +101,7 @@ def test_an_answer_tells_for_how_long_its_client_is_throttled_and_mutes_it() -> 
         "User:ANONYMOUS",
         None,
     )
-    assert usage.bytes_in == len(frame_of(DescribeClusterRequest(), 2))
+    assert usage.bytes_in == len(encode(DescribeClusterRequest(), 2))
     assert usage.bytes_out > 0
 
 

@@ -36,6 +36,7 @@ def test_the_controller_has_a_method_for_each_api_that_it_answers() -> None:
 def test_what_brokers_pass_on_is_what_apache_kafka_forwards_of_it() -> None:
     assert {row.name for row in ROWS if row.is_passed_on} == {
         "add_raft_voter",
+        "alter_client_quotas",
         "alter_configs",
         "alter_partition_reassignments",
         "alter_user_scram_credentials",

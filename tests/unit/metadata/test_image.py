@@ -121,10 +121,17 @@ def test_a_directory_with_access_rules_is_refused() -> None:
 
 def quota(key: str, value: float = 0.0, *, remove: bool = False) -> ClientQuotaRecord:
     entity = [
-        EntityData(entity_type="user", entity_name="bob"),
         EntityData(entity_type="client-id", entity_name=None),
+        EntityData(entity_type="user", entity_name="bob"),
     ]
     return ClientQuotaRecord(entity=entity, key=key, value=value, remove=remove)
+
+
+def test_an_entity_is_one_however_its_parts_are_ordered() -> None:
+    image, turned = Image(), quota("producer_byte_rate", remove=True)
+    turned.entity.reverse()
+    apply_all(image, [quota("producer_byte_rate", 1.0), turned])
+    assert image.client_quotas == {}
 
 
 SECURITY: list[Record] = [

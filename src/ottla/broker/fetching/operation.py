@@ -40,6 +40,7 @@ class FetchOperation(ABC):
     is_replica: ClassVar[bool]
 
     __slots__ = (
+        "bytes_max",
         "context",
         "fetching",
         "is_committed",
@@ -65,7 +66,11 @@ class FetchOperation(ABC):
         self.context = context
         self.services = services
         self.version = context.api_version
-        self.min_bytes = min(request.min_bytes, request.max_bytes)
+        self.bytes_max = request.max_bytes
+        cost = context.cost
+        if cost is not None and cost.fetch_bytes_max is not None and not self.is_replica:
+            self.bytes_max = min(self.bytes_max, cost.fetch_bytes_max)
+        self.min_bytes = min(request.min_bytes, self.bytes_max)
         self.is_committed = request.isolation_level == READ_COMMITTED
         self.later: PendingReply | None = None
         self.size_then = 0  # of the partitions, when it began to wait
@@ -175,7 +180,7 @@ class FetchOperation(ABC):
         stalled = self.services.unread_replies.stalled_bytes > STALLED_BYTES_MAX
         reads = self.reads = Reads(
             min(
-                self.request.max_bytes,
+                self.bytes_max,
                 self.services.fetch_bytes_max,
                 STALLED_RESPONSE_BYTES if stalled else RESPONSE_BYTES_MAX,
             )

@@ -3,6 +3,7 @@
 from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
+from ottla.security.quotas import EntityType
 from ottla.wire.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
@@ -13,7 +14,6 @@ from ottla.wire.messages.describe_client_quotas import (
 )
 
 EXACT, DEFAULT, ANY = 0, 1, 2
-IP = "ip"
 Wanted = dict[str, tuple[bool, str | None]]
 """By type of entity: whether its name counts, and the name (None: the default)."""
 
@@ -37,6 +37,8 @@ def _wanted(components: list[ComponentData]) -> Wanted:
     wanted: Wanted = {}
     for component in components:
         kind, name = component.entity_type, component.match
+        if kind and kind not in tuple(EntityType):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"There are no quotas for a {kind!r}.")
         if not kind or kind in wanted:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Each type of entity is named once.")
         if component.match_type not in (EXACT, DEFAULT, ANY):
@@ -48,7 +50,7 @@ def _wanted(components: list[ComponentData]) -> Wanted:
                 ErrorCode.INVALID_REQUEST, "A name is given for an exact match, and for no other."
             )
         wanted[kind] = component.match_type != ANY, name
-    if IP in wanted and len(wanted) > 1:
+    if EntityType.IP in wanted and len(wanted) > 1:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, "An address is not asked for together with others."
         )

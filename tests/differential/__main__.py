@@ -15,20 +15,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from random import Random
 
 from differential.areas import NAMES, area
 from differential.brokers import restartable, serving
-from differential.campaign import run_slice, show, totals
+from differential.campaign import run_slice, shortest, show, totals
 from differential.comparing import NOTHING, Difference, Sides, compare, sides
 from differential.nodes import COUNT, clustered
 from differential.recording import record
 from differential.report import report
 from differential.running import Broker
-from differential.shrinking import shrink
 from differential.steps import Area, Kill, Restart, Sequence
+from differential.waiting import drive
 from support.brokers import Kind
 
 ROUND = 1000
@@ -152,14 +151,14 @@ def judge_seed(
         sequence = one.sequence(seed)
         if asked.restarts or asked.nodes > 1:
             sequence = interrupted(sequence, Restart() if asked.restarts else Kill())
-        found = compare(both, sequence, mode, asked.past)
+        found = drive(compare(both, sequence, mode, asked.past))
         if found is None or not findings.add(found):
             continue
         print(f"{one.name}, seed {seed}, {mode}: {found.kind}", flush=True)
         if not found.repeated:
             continue
         if not asked.whole:
-            found = shrink(found, partial(compare, both, mode=mode, past=asked.past, again=1))
+            found = shortest(both, found, asked.past)
         print(report(found) + "\n", flush=True)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from differential.link import Link
 from differential.running import Broker, is_retriable
+from differential.waiting import drive
 from ottla.wire.message import Message
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -153,7 +154,7 @@ def warm_up(bootstrap: str, node_of: Callable[[Message], str] | None = None) -> 
     ]
     for request, version, response in asked:
         link = Link(bootstrap if node_of is None else node_of(request), "warm-up")
-        while is_retriable(link.ask(request, version, response, READY_S)):
+        while is_retriable(drive(link.ask(request, version, response, READY_S))):
             assert time.monotonic() < deadline, f"{type(request).__name__} is never answered"
             time.sleep(0.02)
         link.close()

@@ -1,31 +1,27 @@
 """Thousands of sequences of an area, a slice of time after another: each goes on where the last
 stopped.
 
-Several processes ask at once. A sequence that is answered otherwise is only noted; when the slice
-is over those are judged again, a few at a time, as `compare` does: Kafka nine times, Ottla five.
+Many are asked at once, by one thread. A sequence that is answered otherwise is only noted; when the
+slice is over those are judged again, a few at a time, as `compare` does: Kafka nine times, Ottla
+five.
 Every slice appends one line to a file, and `totals` adds them up.
 """
 
 import json
-import multiprocessing
 import os
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from multiprocessing.queues import SimpleQueue
-from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
-from differential.areas import area
 from differential.brokers import serving
 from differential.comparing import (
     MODES,
+    NOTHING,
     Difference,
     Sides,
     compare,
@@ -37,16 +33,13 @@ from differential.report import report
 from differential.running import Broker
 from differential.shrinking import shrink
 from differential.steps import Area
-from support.brokers import die_with_parent
+from differential.waiting import Run, drive, drive_all
 
 FIRST_SEED = 10_000
 """Nobody has looked at what these draw."""
 SEEDS_MAX = 2000
 """Per pair of brokers: then new ones, without the past of all those before."""
-PROCESSES = 3
 CONFIRMING = 4
-SWITCH_S = 0.0005
-"""Threads that wait for answers are quickly served when they have come."""
 
 
 @dataclass(frozen=True)
@@ -70,17 +63,6 @@ class Slice:
     not_every_time: list[Suspect] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What a process needs to know."""
-
-    area: str
-    kafka: str
-    ottla: str
-    end: int
-    deadline: float
-
-
 def run_slice(one: Area, log: Path, seconds: float, seeds_max: int) -> Slice:
     """Of an area, with brokers of its own."""
     first = next_seed(log, one.name)
@@ -96,11 +78,11 @@ def ask_slice(
 ) -> Slice:
     """As many seeds as the time allows, then what was noted, judged again."""
     first, began = next_seed(log, one.name), time.monotonic()
-    plan = Plan(one.name, kafka.bootstrap, ottla.bootstrap, end, began + seconds)
-    reached, suspects = ask_all(plan, first)
+    both = sides(one, kafka, ottla)
+    reached, suspects = ask_all(one, both, range(first, end), began + seconds)
     spent = time.monotonic() - began
     done = Slice(one.name, first, reached, round(spent), today(), len(suspects))
-    confirm(one, sides(one, kafka, ottla), suspects, done)
+    confirm(one, both, suspects, done)
     keep(log, done)
     return done
 
@@ -114,69 +96,39 @@ def next_seed(log: Path, name: str) -> int:
     return max((line["end"] for line in lines(log, name)), default=FIRST_SEED)
 
 
-def ask_all(plan: Plan, first: int) -> tuple[int, list[Suspect]]:
+def ask_all(one: Area, both: Sides, seeds: range, deadline: float) -> tuple[int, list[Suspect]]:
     """The seed that comes next, and what was answered otherwise."""
-    seed: Any = multiprocessing.Value("l", first)
-    found: SimpleQueue[Suspect | str | None] = multiprocessing.SimpleQueue()
-    workers = [
-        multiprocessing.Process(target=work, args=(plan, seed, found), daemon=True)
-        for _ in range(PROCESSES)
-    ]
-    for worker in workers:
-        worker.start()
     suspects: list[Suspect] = []
-    for _ in workers:
-        while (told := found.get()) is not None:
-            if isinstance(told, str):
-                raise SystemExit(told)
-            suspects.append(told)
-            print(f"  {told.seed} {told.mode}: {told.kind}", flush=True)
-    for worker in workers:
-        worker.join()
-    return seed.value, suspects
+    reached = seeds.start
 
-
-def work(plan: Plan, seed: "Synchronized[int]", found: "SimpleQueue[Suspect | str | None]") -> None:
-    """One process: its threads take seed after seed."""
-    die_with_parent()
-    sys.setswitchinterval(SWITCH_S)
-    one = area(plan.area)
-    both = sides(one, Broker(plan.kafka), Broker(plan.ottla))
-    threads = one.at_once // PROCESSES
-    try:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda _: ask_some(one, both, plan, seed, found), range(threads)))
-    except BaseException:  # whatever it was, the slice must not count
-        found.put(traceback.format_exc())
-    found.put(None)
-
-
-def ask_some(
-    one: Area,
-    both: Sides,
-    plan: Plan,
-    seed: "Synchronized[int]",
-    found: "SimpleQueue[Suspect | str | None]",
-) -> None:
-    while time.monotonic() < plan.deadline:
-        with seed.get_lock():
-            mine = seed.value
-            if mine >= plan.end:
+    def runs() -> Iterator[Run[None]]:
+        nonlocal reached
+        for seed in seeds:
+            if time.monotonic() >= deadline:
                 return
-            seed.value = mine + 1
-        sequence = one.sequence(mine)
-        for mode in one.modes:
-            kafka, ottla = both.kafka(sequence, MODES[mode]), both.ottla(sequence, MODES[mode])
-            difference = first_difference(sequence, mode, kafka, ottla, in_a_crowd=True)
-            if difference is not None and not is_only_hurry(both, difference):
-                found.put(Suspect(mine, mode, difference.kind))
+            reached = seed + 1
+            yield ask(one, both, seed, suspects)
+
+    drive_all(runs(), one.at_once)
+    return reached, suspects
+
+
+async def ask(one: Area, both: Sides, seed: int, suspects: list[Suspect]) -> None:
+    sequence = one.sequence(seed)
+    for mode in one.modes:
+        kafka = await both.kafka(sequence, MODES[mode])
+        ottla = await both.ottla(sequence, MODES[mode])
+        found = first_difference(sequence, mode, kafka, ottla, in_a_crowd=True)
+        if found is not None and not await is_only_hurry(both, found):
+            suspects.append(Suspect(seed, mode, found.kind))
+            print(f"  {seed} {mode}: {found.kind}", flush=True)
 
 
 def confirm(one: Area, both: Sides, suspects: Iterable[Suspect], done: Slice) -> None:
     lock = threading.Lock()
 
     def judge(suspect: Suspect) -> None:
-        found = compare(both, one.sequence(suspect.seed), suspect.mode)
+        found = drive(compare(both, one.sequence(suspect.seed), suspect.mode))
         if found is None:
             return
         with lock:
@@ -190,8 +142,8 @@ def confirm(one: Area, both: Sides, suspects: Iterable[Suspect], done: Slice) ->
         list(pool.map(judge, suspects))
 
 
-def shortest(both: Sides, found: Difference) -> Difference:
-    return shrink(found, lambda tried: compare(both, tried, found.mode, again=1))
+def shortest(both: Sides, found: Difference, past: str = NOTHING) -> Difference:
+    return shrink(found, lambda tried: drive(compare(both, tried, found.mode, past, again=1)))
 
 
 def lines(log: Path, name: str | None = None) -> Iterator[dict[str, Any]]:

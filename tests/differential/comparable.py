@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.json import Encoder
 
 from differential.steps import Area
-from differential.symbols import INVENTED_ID, NOT_TOLD
+from differential.symbols import INVENTED_ID, NOT_TOLD, leaves
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.message import Message
 from ottla.wire.record_batch import iterate_batches, iterate_records
@@ -252,15 +252,6 @@ class Comparer:
         except KafkaError as error:
             told.append({"unreadable": name_of(error.code)})
         return told
-
-
-def leaves(value: Any) -> list[Any]:
-    """Every plain value inside a message."""
-    if isinstance(value, Message):
-        return [leaf for name in value.__struct_fields__ for leaf in leaves(getattr(value, name))]
-    if isinstance(value, list):
-        return [leaf for each in value for leaf in leaves(each)]
-    return [] if isinstance(value, memoryview | bytearray) else [value]
 
 
 def name_of(code: int) -> str:

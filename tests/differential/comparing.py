@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from differential import waiting
 from differential.allowed import is_allowed, line_of
 from differential.comparable import Comparable, Leaf, differences, text
 from differential.running import NOT_ASKED, Broker, Patience, impatient, patient, run
 from differential.steps import RETRIABLE, Area, Sequence, Step
 
-Runner = Callable[[Sequence, Patience], list[Comparable]]
+Runner = Callable[[Sequence, Patience], waiting.Run[list[Comparable]]]
 MODES: dict[str, Patience] = {"patient": patient, "impatient": impatient}
 NOTHING = "$^"
 KAFKA_AGAIN = 8
@@ -58,18 +59,18 @@ def sides(area: Area, kafka: Broker, ottla: Broker) -> Sides:
     )
 
 
-def compare(
+async def compare(
     both: Sides, sequence: Sequence, mode: str, past: str = NOTHING, again: int = KAFKA_AGAIN
 ) -> Difference | None:
     """The first step that is answered otherwise than by Kafka, but for the kinds to go past."""
     patience = MODES[mode]
-    kafka, ottla = both.kafka(sequence, patience), both.ottla(sequence, patience)
+    kafka, ottla = await both.kafka(sequence, patience), await both.ottla(sequence, patience)
     found = first_difference(sequence, mode, kafka, ottla, past)
-    if found is None or is_only_hurry(both, found):
+    if found is None or await is_only_hurry(both, found):
         return None
     seen = [found]
     for _ in range(again):
-        kafka = both.kafka(sequence, patience)
+        kafka = await both.kafka(sequence, patience)
         if mode == "impatient" and not is_alike(kafka, found):
             return None  # where nobody waits it has gone another way from there on
         other = first_difference(sequence, mode, kafka, ottla, past)
@@ -77,10 +78,10 @@ def compare(
             return None
         seen.append(other)
     furthest = most_alike(seen)
-    if furthest is None or (is_racing(furthest) and is_explained_by_patience(both, furthest)):
+    if furthest is None or (is_racing(furthest) and await is_explained_by_patience(both, furthest)):
         return None
     for _ in range(again // 2 or 1):
-        ottla = both.ottla(sequence, patience)
+        ottla = await both.ottla(sequence, patience)
         repeated = first_difference(sequence, mode, furthest.kafka, ottla, past)
         if repeated is None or repeated.at != furthest.at:
             return replace(furthest, repeated=False)
@@ -146,21 +147,21 @@ def says_wait(answer: Comparable) -> bool:
     return any(code in text(answer) for code in _WAITED_OUT)
 
 
-def is_only_hurry(both: Sides, found: Difference) -> bool:
+async def is_only_hurry(both: Sides, found: Difference) -> bool:
     """Where nobody waits, most differences are this; and one run more tells."""
     is_hurried = found.mode == "impatient" and is_racing(found)
-    return is_hurried and is_explained_by_patience(both, found)
+    return is_hurried and await is_explained_by_patience(both, found)
 
 
 def is_racing(found: Difference) -> bool:
     return says_wait(found.kafka[found.at]) != says_wait(found.ottla[found.at])
 
 
-def is_explained_by_patience(both: Sides, found: Difference) -> bool:
+async def is_explained_by_patience(both: Sides, found: Difference) -> bool:
     """Whether the slower side comes to the quicker one's answer."""
     slower = both.kafka if says_wait(found.kafka[found.at]) else both.ottla
     quicker = found.ottla if slower is both.kafka else found.kafka
-    waited = slower(found.sequence, lambda number: number == found.at)
+    waited = await slower(found.sequence, lambda number: number == found.at)
     leaves = differences(waited[found.at], quicker[found.at])
     step = found.sequence.moves[found.at]
     assert isinstance(step, Step)

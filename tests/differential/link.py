@@ -1,15 +1,15 @@
-"""One connection of a run: `wire` speaks, a blocking socket carries, and silence has an end."""
+"""One connection of a run: `wire` speaks, a socket carries, and silence has an end."""
 
 import contextlib
-import select
 import socket
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
+from differential.waiting import readable
 from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
@@ -69,15 +69,15 @@ class Link:
         with contextlib.suppress(OSError):  # closed: told when the answer is collected
             self.socket.sendall(SIZE.pack(len(frame)) + frame)
 
-    def collect(self, seconds: float) -> Answer | None:
+    async def collect(self, seconds: float) -> Answer | None:
         """The outstanding answer; None when it has not come by then, and is still outstanding."""
         asked = self.outstanding
         assert asked is not None
         if asked.nothing_comes:
             self.outstanding = None
-            return self._closed_or_silent()
+            return await self._closed_or_silent()
         try:
-            frame = self._frame(time.monotonic() + seconds)
+            frame = await self._frame(time.monotonic() + seconds)
         except OSError:
             self.reopen()
             return CLOSED
@@ -89,13 +89,13 @@ class Link:
         except MalformedMessage as error:
             return f"{MALFORMED}: {error}"
 
-    def _closed_or_silent(self) -> Answer:
+    async def _closed_or_silent(self) -> Answer:
         """The only answer to acks=0 is that the connection is closed when something was wrong. A
         broker reads the next request when it is done with this one: who answers that one has
         nothing to say to this one."""
         try:
             self.send(ApiVersionsRequest(), 0, ApiVersionsResponse)
-            if self._frame(time.monotonic() + UNANSWERED_S) is not None:
+            if await self._frame(time.monotonic() + UNANSWERED_S) is not None:
                 self.outstanding = None
                 return SILENT
         except OSError:
@@ -103,17 +103,17 @@ class Link:
         self.reopen()
         return CLOSED
 
-    def ask(
+    async def ask(
         self, request: Message, version: int, response: type[Message], seconds: float
     ) -> Answer:
         self.send(request, version, response)
-        answer = self.collect(seconds)
+        answer = await self.collect(seconds)
         if answer is None:
             self.reopen()
             return SILENT
         return answer
 
-    def _frame(self, deadline: float) -> bytes | None:
+    async def _frame(self, deadline: float) -> bytes | None:
         while True:
             if len(self.received) >= 4:
                 (size,) = SIZE.unpack_from(self.received)
@@ -121,15 +121,12 @@ class Link:
                     frame = bytes(self.received[4 : 4 + size])
                     del self.received[: 4 + size]
                     return frame
-            if not self._readable(deadline - time.monotonic()):
+            if not await readable(self.socket, deadline):
                 return None
             chunk = self.socket.recv(1 << 20)
             if not chunk:
                 raise ConnectionResetError
             self.received += chunk
-
-    def _readable(self, seconds: float) -> bool:
-        return bool(select.select([self.socket], [], [], max(seconds, 0))[0])
 
 
 class Links:
@@ -160,21 +157,27 @@ class Links:
 def codes(value: Any) -> Iterator[int]:
     """Every error code in an answer."""
     if isinstance(value, Message):
-        for name, is_code in fields(type(value)):
-            inside = getattr(value, name)
-            if is_code:
-                yield inside
-            elif isinstance(inside, list | Message):
-                yield from codes(inside)
-    elif isinstance(value, list) and value and isinstance(value[0], Message):
+        own, inner = fields(type(value))
+        for name in own:
+            yield getattr(value, name)
+        for name in inner:
+            yield from codes(getattr(value, name))
+    elif isinstance(value, list):
         for each in value:
             yield from codes(each)
 
 
 @cache
-def fields(kind: type[Message]) -> tuple[tuple[str, bool], ...]:
-    """And whether they hold an error code."""
-    return tuple((name, name.endswith("error_code")) for name in kind.__struct_fields__)
+def fields(kind: type[Message]) -> tuple[list[str], list[str]]:
+    """Those that hold an error code, and those that hold messages."""
+    hints = get_type_hints(kind)
+    own = [name for name in kind.__struct_fields__ if name.endswith("error_code")]
+    return own, [name for name in kind.__struct_fields__ if holds_messages(hints[name])]
+
+
+def holds_messages(hint: Any) -> bool:
+    is_one = isinstance(hint, type) and issubclass(hint, Message)
+    return is_one or any(map(holds_messages, get_args(hint)))
 
 
 def any_error(answer: Answer) -> bool:

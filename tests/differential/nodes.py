@@ -18,6 +18,7 @@ from differential.brokers import IN_MEMORY, READY_S, SETTINGS, Rendezvous, warm_
 from differential.link import Answer, Link
 from differential.running import Broker
 from differential.steps import Area
+from differential.waiting import drive
 from ottla.wire.message import Message
 from ottla.wire.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -104,7 +105,7 @@ class Addresses:
         """Who coordinates, as this node knows; -1 where it knows of nobody."""
         link = Link(self.address(node), "finder")
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["warm-up"])
-        answer = link.ask(request, 4, FindCoordinatorResponse, READY_S)
+        answer = drive(link.ask(request, 4, FindCoordinatorResponse, READY_S))
         link.close()
         assert isinstance(answer, FindCoordinatorResponse), answer
         return -1 if answer.coordinators[0].error_code else answer.coordinators[0].node_id
@@ -121,7 +122,7 @@ class Addresses:
         link = Link(self.address(self.leader), "healer")
         places = [TopicPartitions(topic=TOPICS[self.killed], partitions=[0])]
         request = ElectLeadersRequest(election_type=PREFERRED, topic_partitions=places)
-        link.ask(request, 2, ElectLeadersResponse, READY_S)
+        drive(link.ask(request, 2, ElectLeadersResponse, READY_S))
         link.close()
         self.find()
         assert self.coordinators[self.killed] == self.victim
@@ -143,9 +144,9 @@ class ClusterLink(Link):
         self.used = self.links[address]
         self.used.send(request, version, response)
 
-    def collect(self, seconds: float) -> Answer | None:
+    async def collect(self, seconds: float) -> Answer | None:
         assert self.used is not None
-        return self.used.collect(seconds)
+        return await self.used.collect(seconds)
 
     def reopen(self) -> None:
         self.close()

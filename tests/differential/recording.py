@@ -17,6 +17,7 @@ from differential.comparable import Comparable, text
 from differential.comparing import KAFKA_AGAIN, Difference, Runner, Sides, first_difference, steady
 from differential.running import patient
 from differential.steps import Area, Sequence, Step
+from differential.waiting import drive
 
 FOLDER = Path(__file__).with_name("recorded")
 BYTES_MAX = 220_000
@@ -81,7 +82,7 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     opened = size = 0
     with ThreadPoolExecutor(workers) as pool:
         drawn = [area.sequence(seed) for seed in (*area.also, *range(area.seeds_in_tests))]
-        for one in pool.map(lambda sequence: look(area, both, sequence), drawn):
+        for one in pool.map(lambda sequence: drive(look(area, both, sequence)), drawn):
             known = len(values.lines)
             row = [None if answer is None else values.number(answer) for answer in one.answers]
             line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
@@ -99,39 +100,40 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     return len(seeds), opened
 
 
-def look(area: Area, both: Sides, sequence: Sequence) -> Recorded:
+async def look(area: Area, both: Sides, sequence: Sequence) -> Recorded:
     """Where Ottla differs Kafka is asked more often: its answer may be one of several."""
-    answers = asked_again(area, both, sequence, both.kafka(sequence, patient), 1)
+    answers = await asked_again(area, both, sequence, await both.kafka(sequence, patient), 1)
     if area.kafka_varies:
-        answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN // 2)
-    found = differs(area, sequence, answers, both.ottla)
+        answers = await asked_again(area, both, sequence, answers, KAFKA_AGAIN // 2)
+    found = await differs(area, sequence, answers, both.ottla)
     if found is not None:
-        answers = asked_again(area, both, sequence, answers, KAFKA_AGAIN)
-        found = differs(area, sequence, answers, both.ottla)
+        answers = await asked_again(area, both, sequence, answers, KAFKA_AGAIN)
+        found = await differs(area, sequence, answers, both.ottla)
     kept = answers if found is None else answers[: found.at]
     said = None if found is None else found.kind
     return Recorded(sequence.seed, fingerprint(sequence), kept, said)
 
 
-def asked_again(
+async def asked_again(
     area: Area, both: Sides, sequence: Sequence, answers: list[Comparable], times: int
 ) -> list[Comparable]:
     """What stays the same; only the beginning of it where all that follows may hang on a coin."""
     for _ in range(times):
-        answers = steady(answers, both.kafka(sequence, patient)[: len(answers)])
+        again = await both.kafka(sequence, patient)
+        answers = steady(answers, again[: len(answers)])
     steps = enumerate(zip(sequence.moves, answers, strict=False))
     varied = (n for n, (move, said) in steps if isinstance(move, Step) and said is None)
     return answers[: next(varied, len(answers))] if area.kafka_varies else answers
 
 
-def differs(
+async def differs(
     area: Area, sequence: Sequence, kafka: list[Comparable], ottla: Runner
 ) -> Difference | None:
     """The first difference that is there three times, since a busy machine delays who is asked;
     six times where it may be one side of a coin."""
     asked = replace(sequence, moves=sequence.moves[: len(kafka)])
     for _ in range(6 if area.kafka_varies else 3):
-        found = first_difference(asked, "patient", kafka, ottla(asked, patient))
+        found = first_difference(asked, "patient", kafka, await ottla(asked, patient))
         if found is None:
             return None
     return found

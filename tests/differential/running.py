@@ -2,14 +2,15 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Protocol
 
-from differential.comparable import Comparable, Comparer, leaves, text
+from differential.comparable import Comparable, Comparer, text
 from differential.link import SILENT, Answer, Link, Links, codes
-from differential.steps import RETRIABLE, Area, Kill, Pause, Restart, Sequence, Step, Topic
-from differential.symbols import Bindings, Name
+from differential.steps import RETRIABLE, Area, Kill, Pause, Restart, Sequence, Step
+from differential.symbols import Bindings
+from differential.waiting import sleep
 from differential.worlds import Worlds, effects, is_led
 from ottla.wire.message import Message
 
@@ -67,26 +68,16 @@ class Broker:
         self.links = Links(connect or partial(Link, bootstrap))
         self.worlds = Worlds(bootstrap, replicas)
 
-    @contextlib.contextmanager
-    def world(self, area: Area, sequence: Sequence) -> Iterator[Bindings]:
+    @contextlib.asynccontextmanager
+    async def world(self, area: Area, sequence: Sequence) -> AsyncIterator[Bindings]:
         if area.shares_topics:
-            yield self.worlds.of_all(sequence.topics)
+            yield await self.worlds.of_all(sequence.topics)
         else:
-            with self.worlds.own(needed(sequence)) as bindings:
+            async with self.worlds.own(sequence.needed) as bindings:
                 yield bindings
 
 
-def needed(sequence: Sequence) -> tuple[Topic, ...]:
-    """The topics of a sequence but for the rare ones that it does not speak of."""
-    rare = [topic for topic in sequence.topics if topic.is_rare]
-    if not rare:
-        return sequence.topics
-    steps = [move for move in sequence.moves if isinstance(move, Step)]
-    spoken_of = {leaf.of for s in steps for leaf in leaves(s.request) if isinstance(leaf, Name)}
-    return tuple(t for t in sequence.topics if not t.is_rare or t.name in spoken_of)
-
-
-def run(
+async def run(
     area: Area,
     sequence: Sequence,
     broker: Broker,
@@ -94,16 +85,17 @@ def run(
 ) -> list[Comparable]:
     """One comparable answer per move."""
     restarting = broker.restarting or contextlib.nullcontext()
-    with restarting, broker.world(area, sequence) as bindings:
-        links: dict[str, Link] = {}
-        try:
-            return Run(area, sequence, broker, patience, bindings, links).answers()
-        finally:
-            for link in links.values():
-                if area.keeps_connections and broker.restarting is None:
-                    broker.links.give_back(link)
-                else:
-                    link.close()
+    with restarting:
+        async with broker.world(area, sequence) as bindings:
+            links: dict[str, Link] = {}
+            try:
+                return await Run(area, sequence, broker, patience, bindings, links).answers()
+            finally:
+                for link in links.values():
+                    if area.keeps_connections and broker.restarting is None:
+                        broker.links.give_back(link)
+                    else:
+                        link.close()
 
 
 class Run:
@@ -130,28 +122,28 @@ class Run:
         self.blocked: dict[str, tuple[int, Step, Message]] = {}
         self.told: list[Comparable] = [None] * len(sequence.moves)
 
-    def answers(self) -> list[Comparable]:
+    async def answers(self) -> list[Comparable]:
         moves = self.sequence.moves
         acting = [n for n, m in enumerate(moves) if isinstance(m, Step) and not m.observes]
         last = acting[-1] if acting else -1
         for number, move in enumerate(moves):
             if isinstance(move, Pause):
-                time.sleep(move.milliseconds / 1000)
+                await sleep(move.milliseconds / 1000)
                 self.lasting = True
             elif isinstance(move, Restart | Kill):
-                self.start_anew()
+                await self.start_anew()
             elif move.observes and number < last and not self.patience(number):
                 self.told[number] = NOT_ASKED
             else:
-                self.take(number, move)
+                await self.take(number, move)
         for connection in list(self.blocked):
-            self.release(connection)
+            await self.release(connection)
         return self.told
 
-    def start_anew(self) -> None:
+    async def start_anew(self) -> None:
         """What was still waited for is answered by nobody."""
         for connection, (number, step, request) in self.blocked.items():
-            answer = self.link(connection).collect(LAST_CHANCE_S)
+            answer = await self.link(connection).collect(LAST_CHANCE_S)
             if answer is None:
                 self.told[number] = CUT_OFF
             else:
@@ -163,71 +155,76 @@ class Run:
             link.reopen()
         self.lasting = True
 
-    def take(self, number: int, step: Step) -> None:
-        self.release(step.connection)
+    async def take(self, number: int, step: Step) -> None:
+        await self.release(step.connection)
         self.lasting |= step.api in self.area.lasting
         link = self.link(step.connection)
         request = step.filled(self.bindings)
         if step.blocks:
             link.send(request, step.version, step.response)
             self.blocked[step.connection] = (number, step, request)
-            answer = link.collect(BLOCKED_S)
+            answer = await link.collect(BLOCKED_S)
             if answer is not None:
                 del self.blocked[step.connection]
                 self.note(number, step, request, answer)
         elif step.observes:
-            self.note(number, step, request, self.settled(number, link, step, request))
+            self.note(number, step, request, await self.settled(number, link, step, request))
         elif self.patience(number):
-            answer = self.persist(link, step, request)
+            answer = await self.persist(link, step, request)
             self.note(number, step, request, answer)
-            self.await_effect(request, answer)
+            await self.await_effect(request, answer)
         else:
-            answer = link.ask(request, step.version, step.response, ANSWER_S)
+            answer = await link.ask(request, step.version, step.response, ANSWER_S)
             self.note(number, step, request, answer)
 
-    def release(self, connection: str) -> None:
+    async def release(self, connection: str) -> None:
         """The answer that this connection still waits for."""
         if connection not in self.blocked:
             return
         number, step, request = self.blocked.pop(connection)
         link = self.link(connection)
-        answer = link.collect(ANSWER_S)
+        answer = await link.collect(ANSWER_S)
         if answer is None:
             link.reopen()
         self.note(number, step, request, SILENT if answer is None else answer)
 
-    def persist(self, link: Link, step: Step, request: Message) -> Answer:
+    async def persist(self, link: Link, step: Step, request: Message) -> Answer:
         deadline = time.monotonic() + self.area.patience_s
         wait = RETRY_S
         while True:
-            answer = link.ask(request, step.version, step.response, ANSWER_S)
+            answer = await link.ask(request, step.version, step.response, ANSWER_S)
             if time.monotonic() > deadline or not is_retriable(answer):
                 return answer
-            time.sleep(wait)
+            await sleep(wait)
             wait = min(wait * 2, RETRY_S_MAX)
 
-    def settled(self, number: int, link: Link, step: Step, request: Message) -> Answer:
+    async def settled(self, number: int, link: Link, step: Step, request: Message) -> Answer:
         if not self.lasting:
-            return self.persist(link, step, request)
+            return await self.persist(link, step, request)
         deadline = time.monotonic() + self.area.patience_s
-        same, before = 0, ""
+        same, before = 0, None
         while True:
-            answer = link.ask(request, step.version, step.response, ANSWER_S)
-            now = self.spelled(number, request, answer)
-            same = same + 1 if now == before else 1
+            answer = await link.ask(request, step.version, step.response, ANSWER_S)
+            same = same + 1 if self.is_same(number, request, answer, before) else 1
             if (same >= SETTLED_TIMES and not is_retriable(answer)) or time.monotonic() > deadline:
                 self.lasting = False
                 return answer
-            before = now
-            time.sleep(SETTLED_S)
+            before = answer
+            await sleep(SETTLED_S)
 
-    def await_effect(self, request: Message, answer: Answer) -> None:
+    def is_same(self, number: int, request: Message, one: Answer, other: Answer | None) -> bool:
+        """Also where what is not compared differs."""
+        if one == other or other is None:
+            return other is not None
+        return self.spelled(number, request, one) == self.spelled(number, request, other)
+
+    async def await_effect(self, request: Message, answer: Answer) -> None:
         """A controller answers before the broker that is asked next knows of it."""
         for name, index, exists in effects(request, answer):
             deadline = time.monotonic() + EFFECT_S
-            while is_led(self.link("effect"), name, index) != exists:
+            while await is_led(self.link("effect"), name, index) != exists:
                 assert time.monotonic() < deadline, f"{name}-{index} is not as it was answered"
-                time.sleep(RETRY_S)
+                await sleep(RETRY_S)
 
     def spelled(self, number: int, request: Message, answer: Answer) -> str:
         """A look at an answer that binds nothing."""

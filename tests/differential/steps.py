@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
-from differential.symbols import Bindings, Filling, filling, told
+from differential.symbols import Bindings, Filling, Name, filling, leaves, told
 from ottla.errors import ErrorCode
 from ottla.wire.message import Message
 
@@ -39,7 +39,7 @@ class Step:
     """Changes nothing, and shows what other steps set going: asked until the answer stays the same.
     Impatient runs ask it only after everything else."""
 
-    @property
+    @cached_property
     def api(self) -> str:
         return type(self.request).__name__.removesuffix("Request")
 
@@ -52,7 +52,7 @@ class Step:
     def fill(self) -> Filling | None:
         return filling(self.request)
 
-    @property
+    @cached_property
     def response(self) -> type[Message]:
         module = sys.modules[type(self.request).__module__]
         answer: type[Message] = getattr(module, f"{self.api}Response")
@@ -113,6 +113,15 @@ class Sequence:
     seed: int
     moves: tuple[Move, ...]
     topics: tuple[Topic, ...] = ()
+
+    @cached_property
+    def needed(self) -> tuple[Topic, ...]:
+        """The topics but for the rare ones that it does not speak of."""
+        if not any(topic.is_rare for topic in self.topics):
+            return self.topics
+        steps = [move for move in self.moves if isinstance(move, Step)]
+        spoken_of = {each.of for s in steps for each in leaves(s.request) if isinstance(each, Name)}
+        return tuple(t for t in self.topics if not t.is_rare or t.name in spoken_of)
 
 
 @dataclass(frozen=True, kw_only=True)

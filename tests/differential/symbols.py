@@ -93,9 +93,6 @@ class Made:
     make: Callable[..., Any]
     given: tuple[tuple[str, Any], ...]
 
-    def value(self, bindings: Bindings) -> Any:
-        return self.make(**{name: resolve(value, bindings) for name, value in self.given})
-
     def __repr__(self) -> str:
         return f"{self.make.__name__}({', '.join(f'{n}={v!r}' for n, v in self.given)})"
 
@@ -117,8 +114,10 @@ def resolve(value: Any, bindings: Bindings) -> Any:
 
 def filling(value: Any) -> Filling | None:
     """What puts one side's values into a drawn one; None where there is no symbol inside."""
-    if isinstance(value, Name | Ref | Made):
+    if isinstance(value, Name | Ref):
         return value.value
+    if isinstance(value, Made):
+        return partial(filled_made, value.make, [(n, v, filling(v)) for n, v in value.given])
     if isinstance(value, Message):
         named = [(name, filling(getattr(value, name))) for name in value.__struct_fields__]
         fields = [(name, fill) for name, fill in named if fill is not None]
@@ -127,6 +126,12 @@ def filling(value: Any) -> Filling | None:
         fills = [filling(each) for each in value]
         return partial(filled_list, value, fills) if any(fills) else None
     return None
+
+
+def filled_made(
+    make: Callable[..., Any], given: list[tuple[str, Any, Filling | None]], bindings: Bindings
+) -> Any:
+    return make(**{name: value if fill is None else fill(bindings) for name, value, fill in given})
 
 
 def filled_message(
@@ -141,6 +146,15 @@ def filled_message(
 def filled_list(drawn: list[Any], fills: list[Filling | None], bindings: Bindings) -> list[Any]:
     pairs = zip(drawn, fills, strict=True)
     return [each if fill is None else fill(bindings) for each, fill in pairs]
+
+
+def leaves(value: Any) -> list[Any]:
+    """Every plain value inside a message."""
+    if isinstance(value, Message):
+        return [leaf for name in value.__struct_fields__ for leaf in leaves(getattr(value, name))]
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [] if isinstance(value, memoryview | bytearray) else [value]
 
 
 def told(value: Any) -> str:

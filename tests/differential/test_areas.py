@@ -10,6 +10,7 @@ from differential.comparing import Difference
 from differential.recording import Recorded, differs, fingerprint, path_of, recorded
 from differential.report import report
 from differential.running import run
+from differential.waiting import drive
 
 WORKERS = 6
 RECORDED = [name for name in NAMES if path_of(area(name)).exists()]
@@ -26,7 +27,7 @@ def test_every_answer_is_the_one_kafka_gave(name: str) -> None:
                 f' --area {name}"'
             )
             sequence = one.sequence(kept.seed, len(kept.answers))
-            return differs(one, sequence, kept.answers, lambda s, p: run(one, s, broker, p))
+            return drive(differs(one, sequence, kept.answers, lambda s, p: run(one, s, broker, p)))
 
         with ThreadPoolExecutor(WORKERS) as pool:
             found = [each for each in pool.map(judge, recorded(one)) if each is not None]

@@ -1,18 +1,21 @@
 """What counts as a difference, and what is left of a sequence that has one."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from socket import socketpair
 
 from differential.allowed import line_of
 from differential.brokers import Rendezvous
 from differential.campaign import FIRST_SEED, Slice, Suspect, keep, next_seed, totals
 from differential.comparable import Comparable, Comparer, differences
-from differential.comparing import Sides, compare
+from differential.comparing import Runner, Sides, compare
 from differential.running import Patience
 from differential.shrinking import shrink
 from differential.steps import Area, Move, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
+from differential.waiting import Run, drive, drive_all, readable, sleep
 from ottla.errors import ErrorCode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -38,11 +41,11 @@ def generation(move: Move) -> int:
     return move.request.generation_id
 
 
-def answering(answer: Callable[[list[int], int], Comparable]) -> Callable[..., list[Comparable]]:
+def answering(answer: Callable[[list[int], int], Comparable]) -> Runner:
     """A broker whose answer depends on the generations it was told, and on how often it ran."""
     ran = 0
 
-    def run(asked: Sequence, patience: Patience) -> list[Comparable]:
+    async def run(asked: Sequence, patience: Patience) -> list[Comparable]:
         nonlocal ran
         ran += 1
         told = [generation(move) for move in asked.moves]
@@ -53,12 +56,14 @@ def answering(answer: Callable[[list[int], int], Comparable]) -> Callable[..., l
 
 def test_the_same_answers_are_no_difference() -> None:
     always = answering(lambda told, ran: NONE)
-    assert compare(Sides(always, always), sequence(1, 2), "patient") is None
+    assert drive(compare(Sides(always, always), sequence(1, 2), "patient")) is None
 
 
 def test_the_first_step_that_differs_is_told() -> None:
     kafka = answering(lambda told, ran: FENCED if told[-1] == 3 else NONE)
-    found = compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1, 3, 3), "patient")
+    found = drive(
+        compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1, 3, 3), "patient")
+    )
     assert found is not None
     assert (found.at, found.repeated) == (1, True)
     assert found.kind == 'Heartbeat error_code: "PRODUCER_FENCED" / "NONE"'
@@ -66,7 +71,10 @@ def test_the_first_step_that_differs_is_told() -> None:
 
 def test_a_step_where_kafka_varies_does_not_count() -> None:
     kafka = answering(lambda told, ran: FENCED if ran == 1 else NONE)
-    assert compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1), "patient") is None
+    assert (
+        drive(compare(Sides(kafka, answering(lambda told, ran: NONE)), sequence(1), "patient"))
+        is None
+    )
 
 
 def test_a_step_where_kafka_varies_does_not_hide_those_after_it() -> None:
@@ -74,35 +82,35 @@ def test_a_step_where_kafka_varies_does_not_hide_those_after_it() -> None:
         return (FENCED if ran == 1 else NONE) if told[-1] == 1 else FENCED
 
     both = Sides(answering(kafka), answering(lambda told, ran: NONE))
-    found = compare(both, sequence(1, 2), "patient")
+    found = drive(compare(both, sequence(1, 2), "patient"))
     assert found is not None
     assert (found.at, found.repeated) == (1, True)
 
 
 def test_a_difference_that_does_not_come_again_is_marked() -> None:
     ottla = answering(lambda told, ran: FENCED if ran == 1 else NONE)
-    found = compare(Sides(answering(lambda told, ran: NONE), ottla), sequence(1), "patient")
+    found = drive(compare(Sides(answering(lambda told, ran: NONE), ottla), sequence(1), "patient"))
     assert found is not None
     assert not found.repeated
 
 
 def test_who_is_slower_must_come_to_the_quicker_ones_answer() -> None:
-    def hurried(asked: Sequence, patience: Patience) -> list[Comparable]:
+    async def hurried(asked: Sequence, patience: Patience) -> list[Comparable]:
         return [NONE if patience(n) else WAIT for n in range(len(asked.moves))]
 
     quick = answering(lambda told, ran: NONE)
     wrong = answering(lambda told, ran: FENCED)
-    assert compare(Sides(hurried, quick), sequence(1), "impatient") is None
-    assert compare(Sides(quick, hurried), sequence(1), "impatient") is None
-    assert compare(Sides(hurried, wrong), sequence(1), "impatient") is not None
+    assert drive(compare(Sides(hurried, quick), sequence(1), "impatient")) is None
+    assert drive(compare(Sides(quick, hurried), sequence(1), "impatient")) is None
+    assert drive(compare(Sides(hurried, wrong), sequence(1), "impatient")) is not None
 
 
 def test_what_a_difference_does_not_need_is_dropped() -> None:
     kafka = answering(lambda told, ran: FENCED if {2, 5, 7} <= set(told) else NONE)
     both = Sides(kafka, answering(lambda told, ran: NONE))
-    found = compare(both, sequence(*range(12)), "patient")
+    found = drive(compare(both, sequence(*range(12)), "patient"))
     assert found is not None
-    least = shrink(found, lambda tried: compare(both, tried, "patient"))
+    least = shrink(found, lambda tried: drive(compare(both, tried, "patient")))
     assert [generation(step) for step in least.sequence.moves] == [2, 5, 7]
 
 
@@ -207,3 +215,28 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
         f"topics: 100 seeds in 20 s, 5.0/s; 1 differences ({FIRST_SEED + 80} patient),"
         " 0 not every time"
     )
+
+
+def test_runs_that_wait_are_driven_together() -> None:
+    told: list[str] = []
+    now = most = 0
+
+    async def wait(name: str, seconds: float) -> None:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await sleep(seconds)
+        told.append(name)
+        now -= 1
+
+    async def read(name: str) -> None:
+        one, other = socketpair()
+        with one, other:
+            assert not await readable(one, time.monotonic() + 0.01)
+            other.send(b"x")
+            assert await readable(one, time.monotonic() + 60)
+        told.append(name)
+
+    runs: list[Run[None]] = [wait("long", 0.3), wait("short", 0.02), read("read"), wait("last", 0)]
+    drive_all(iter(runs), 2)
+    assert (told, most) == (["short", "read", "last", "long"], 2)

@@ -10,6 +10,7 @@ from differential.mutants import MUTANTS, patched, source_of
 from differential.recording import path_of, recorded
 from differential.running import Broker, patient, run
 from differential.steps import Area, Sequence
+from differential.waiting import drive
 
 TRIES = 6
 
@@ -18,7 +19,7 @@ def is_found(one: Area, drawn: Sequence, kafka: list[Comparable], broker: Broker
     """The same difference at least twice: some depend on who is quicker."""
 
     def kind() -> str | None:
-        found = first_difference(drawn, "patient", kafka, run(one, drawn, broker, patient))
+        found = first_difference(drawn, "patient", kafka, drive(run(one, drawn, broker, patient)))
         return None if found is None else found.kind
 
     first = kind()

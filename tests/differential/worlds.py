@@ -9,12 +9,13 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 from differential.link import Answer, Link, any_error
 from differential.steps import Topic
 from differential.symbols import Bindings
+from differential.waiting import sleep
 from ottla.errors import ErrorCode
 from ottla.wire.message import Message
 from ottla.wire.messages.create_partitions import (
@@ -65,37 +66,52 @@ class Worlds:
         self.ready: dict[Topics, list[Bindings]] = {}
         self.done: list[str] = []
         self.shared: dict[Topics, Bindings] = {}
+        self.making: set[Topics] = set()
 
-    @contextmanager
-    def own(self, topics: Topics) -> Iterator[Bindings]:
+    @asynccontextmanager
+    async def own(self, topics: Topics) -> AsyncIterator[Bindings]:
         """Topics of one sequence's own."""
         if not topics:
             yield Bindings(new_prefix())
             return
-        bindings = self.take(topics)
+        bindings = await self.take(topics)
         try:
             yield bindings
         finally:
-            self.leave([bindings.prefix + topic.name for topic in topics])
+            await self.leave([bindings.prefix + topic.name for topic in topics])
 
-    def of_all(self, topics: Topics) -> Bindings:
+    async def of_all(self, topics: Topics) -> Bindings:
         """Names of its own, but everybody's topics."""
-        with self.lock:
-            if topics not in self.shared:
-                [self.shared[topics]] = self.made(topics, 1)
-            shared = self.shared[topics]
+        while (shared := self.shared.get(topics)) is None:
+            for made in await self.made_by_one(topics, 1):
+                self.shared[topics] = made
         told = {key: list(values) for key, values in shared.told.items()}
         names = {topic.name: shared.prefix + topic.name for topic in topics}
         return Bindings(new_prefix(), told, names, shared.prefix)
 
-    def take(self, topics: Topics) -> Bindings:
-        with self.lock:
-            ready = self.ready.setdefault(topics, [])
-            if not ready:
-                ready += self.made(topics, AHEAD)
-            return ready.pop()
+    async def take(self, topics: Topics) -> Bindings:
+        while True:
+            with self.lock:
+                if ready := self.ready.setdefault(topics, []):
+                    return ready.pop()
+            made = await self.made_by_one(topics, AHEAD)
+            with self.lock:
+                ready += made
 
-    def leave(self, names: list[str]) -> None:
+    async def made_by_one(self, topics: Topics, count: int) -> list[Bindings]:
+        """New worlds; none for those who come while another makes them."""
+        with self.lock:
+            is_first = topics not in self.making
+            self.making.add(topics)
+        if not is_first:
+            await sleep(LOOK_AGAIN_S)
+            return []
+        try:
+            return await self.made(topics, count)
+        finally:
+            self.making.discard(topics)
+
+    async def leave(self, names: list[str]) -> None:
         with self.lock:
             self.done += names
             if len(self.done) < AHEAD * len(names):
@@ -104,7 +120,7 @@ class Worlds:
             self.done = []
         link = Link(self.bootstrap, "world")
         request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
-        link.ask(request, 6, DeleteTopicsResponse, WORLD_S)
+        await link.ask(request, 6, DeleteTopicsResponse, WORLD_S)
         link.close()
 
     def creatable(self, prefix: str, topic: Topic) -> CreatableTopic:
@@ -120,12 +136,12 @@ class Worlds:
             configs=[CreatableTopicConfig(name=n, value=v) for n, v in topic.configs.items()],
         )
 
-    def made(self, topics: Topics, count: int) -> list[Bindings]:
+    async def made(self, topics: Topics, count: int) -> list[Bindings]:
         worlds = {(one := Bindings(new_prefix())).prefix: one for _ in range(count)}
         link = Link(self.bootstrap, "world")
         wanted = [self.creatable(prefix, topic) for prefix in worlds for topic in topics]
         request = CreateTopicsRequest(topics=wanted, timeout_ms=10_000)
-        reply = link.ask(request, 7, CreateTopicsResponse, WORLD_S)
+        reply = await link.ask(request, 7, CreateTopicsResponse, WORLD_S)
         assert isinstance(reply, CreateTopicsResponse), reply
         for topic in reply.topics:
             code = topic.error_code
@@ -133,12 +149,12 @@ class Worlds:
             for prefix, bindings in worlds.items():
                 if topic.name.startswith(prefix):
                     bindings.bind(f"topic.{topic.name.removeprefix(prefix)}", topic.topic_id)
-        wait_until_led(link, topics, list(worlds))
+        await wait_until_led(link, topics, list(worlds))
         link.close()
         return list(worlds.values())
 
 
-def wait_until_led(link: Link, topics: Topics, prefixes: list[str]) -> None:
+async def wait_until_led(link: Link, topics: Topics, prefixes: list[str]) -> None:
     places = [
         ListOffsetsTopic(
             name=prefix + topic.name,
@@ -152,15 +168,15 @@ def wait_until_led(link: Link, topics: Topics, prefixes: list[str]) -> None:
     ]
     request = ListOffsetsRequest(topics=places)
     deadline = time.monotonic() + WORLD_S
-    while any_error(link.ask(request, 5, ListOffsetsResponse, WORLD_S)):
+    while any_error(await link.ask(request, 5, ListOffsetsResponse, WORLD_S)):
         assert time.monotonic() < deadline, "the world's topics are not led"
-        time.sleep(LOOK_AGAIN_S)
+        await sleep(LOOK_AGAIN_S)
 
 
-def is_led(link: Link, topic: str, index: int) -> bool:
+async def is_led(link: Link, topic: str, index: int) -> bool:
     place = ListOffsetsPartition(partition_index=index, timestamp=-1)
     request = ListOffsetsRequest(topics=[ListOffsetsTopic(name=topic, partitions=[place])])
-    return not any_error(link.ask(request, 5, ListOffsetsResponse, WORLD_S))
+    return not any_error(await link.ask(request, 5, ListOffsetsResponse, WORLD_S))
 
 
 def effects(request: Message, answer: Answer) -> Iterator[tuple[str, int, bool]]:

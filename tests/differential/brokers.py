@@ -42,7 +42,10 @@ DEFAULT = "default"
 """What an area says of a setting above that it must not have."""
 DEFAULTS_OF_TOPICS = {"log.index.size.max.bytes": DEFAULT, "log.retention.ms": DEFAULT}
 """For areas whose answers tell of every setting."""
-SMALL_JAVA = ("java", "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+SMALL_JAVA = (
+    *("java", "-Xms256m", "-Xmx512m", "-Xmn160m"),  # young, as nearly all of it dies young
+    *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+)
 READY_S = 60
 IN_MEMORY = Path("/dev/shm")
 """Where there is one: thousands of topics are made and deleted, and nobody tests disks here."""

@@ -40,6 +40,16 @@ FIRST_SEED = 10_000
 SEEDS_MAX = 2000
 """Per pair of brokers: then new ones, without the past of all those before."""
 CONFIRMING = 4
+SETTINGS = {
+    "transactional.id.expiration.ms": "180000",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "10000",
+    "offsets.retention.minutes": "3",
+    "offsets.retention.check.interval.ms": "10000",
+    "num.network.threads": "1",
+    "num.io.threads": "3",
+}
+"""Lists of all groups and transactions would grow with every sequence before, and what they cost
+with them: what nobody has used for minutes is forgotten, long after its sequence."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,8 @@ def run_slice(one: Area, log: Path, seconds: float, seeds_max: int) -> Slice:
     end = min(first + SEEDS_MAX, FIRST_SEED + seeds_max)
     if first >= end:
         return Slice(one.name, first, first, 0, today())
-    with serving("kafka", one.settings) as kafka, serving("ottla", one.settings) as ottla:
+    settings = {**SETTINGS, **one.settings}
+    with serving("kafka", settings) as kafka, serving("ottla", settings) as ottla:
         return ask_slice(one, kafka, ottla, log, seconds, end)
 
 

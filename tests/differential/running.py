@@ -6,20 +6,25 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Protocol
 
-from differential.comparable import Comparable, Comparer, text
+from differential.comparable import Comparable, Comparer
 from differential.link import SILENT, Answer, Link, Links, codes
 from differential.steps import RETRIABLE, Area, Kill, Pause, Restart, Sequence, Step
 from differential.symbols import Bindings
 from differential.waiting import sleep
 from differential.worlds import Worlds, effects, is_led
 from ottla.wire.message import Message
+from ottla.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.sync_group import SyncGroupRequest
 
 ANSWER_S = 15.0
 """An answer that has not come by then is none; every wait a step may ask of a broker is shorter."""
 BLOCKED_S = 0.02
 """For a step that others have to release: long enough that the broker has it before they ask."""
+LOOKS = 2
+"""… besides, for the answers that come without anybody's help."""
 LAST_CHANCE_S = 0.3
-"""… and before nobody will answer any more."""
+"""The same before nobody will answer any more."""
 RETRY_S, RETRY_S_MAX = 0.01, 0.1
 EFFECT_S = 10.0
 SETTLED_S = 0.02
@@ -120,7 +125,8 @@ class Run:
             for value in values:
                 self.comparer.know("topic_id", value, f"<{key}>")
         self.blocked: dict[str, tuple[int, Step, Message]] = {}
-        self.told: list[Comparable] = [None] * len(sequence.moves)
+        self.said: dict[int, tuple[Message, Answer]] = {}
+        """By the step's number: requests as they were asked, and what they were answered."""
 
     async def answers(self) -> list[Comparable]:
         moves = self.sequence.moves
@@ -132,22 +138,29 @@ class Run:
                 self.lasting = True
             elif isinstance(move, Restart | Kill):
                 await self.start_anew()
-            elif move.observes and number < last and not self.patience(number):
-                self.told[number] = NOT_ASKED
-            else:
+            elif not (move.observes and number < last and not self.patience(number)):
                 await self.take(number, move)
         for connection in list(self.blocked):
             await self.release(connection)
-        return self.told
+        return [
+            self.told(number) if isinstance(move, Step) else None
+            for number, move in enumerate(moves)
+        ]
+
+    def told(self, number: int) -> Comparable:
+        """In the order of the steps, so that an id has the name of the first step that told it,
+        though others may have been answered before that one."""
+        if number not in self.said:
+            return NOT_ASKED
+        request, answer = self.said[number]
+        self.comparer.begin(number, request)
+        return self.comparer.compare(answer)
 
     async def start_anew(self) -> None:
         """What was still waited for is answered by nobody."""
         for connection, (number, step, request) in self.blocked.items():
             answer = await self.link(connection).collect(LAST_CHANCE_S)
-            if answer is None:
-                self.told[number] = CUT_OFF
-            else:
-                self.note(number, step, request, answer)
+            self.note(number, step, request, CUT_OFF if answer is None else answer)
         self.blocked.clear()
         assert self.broker.restarting is not None, "others use these brokers too"
         self.broker.restarting.wait()
@@ -163,7 +176,7 @@ class Run:
         if step.blocks:
             link.send(request, step.version, step.response)
             self.blocked[step.connection] = (number, step, request)
-            answer = await link.collect(BLOCKED_S)
+            answer = await self.soon(link, request)
             if answer is not None:
                 del self.blocked[step.connection]
                 self.note(number, step, request, answer)
@@ -176,6 +189,18 @@ class Run:
         else:
             answer = await link.ask(request, step.version, step.response, ANSWER_S)
             self.note(number, step, request, answer)
+
+    async def soon(self, link: Link, request: Message) -> Answer | None:
+        """What needs nobody else. Where nothing has come by then, the group's coordinator is asked
+        what it answers after that: on a busy machine it may only be slow."""
+        answer = await link.collect(BLOCKED_S)
+        assert isinstance(request, JoinGroupRequest | SyncGroupRequest), "that is no step of groups"
+        after = DescribeGroupsRequest(groups=[request.group_id])
+        for _ in range(LOOKS):
+            if answer is None:
+                await self.link("after").ask(after, 5, DescribeGroupsResponse, ANSWER_S)
+                answer = await link.collect(0)
+        return answer
 
     async def release(self, connection: str) -> None:
         """The answer that this connection still waits for."""
@@ -216,7 +241,9 @@ class Run:
         """Also where what is not compared differs."""
         if one == other or other is None:
             return other is not None
-        return self.spelled(number, request, one) == self.spelled(number, request, other)
+        comparer = Comparer(self.area, *self.comparer.prefixes)
+        comparer.begin(number, request)
+        return bool(comparer.compare(one) == comparer.compare(other))
 
     async def await_effect(self, request: Message, answer: Answer) -> None:
         """A controller answers before the broker that is asked next knows of it."""
@@ -226,14 +253,8 @@ class Run:
                 assert time.monotonic() < deadline, f"{name}-{index} is not as it was answered"
                 await sleep(RETRY_S)
 
-    def spelled(self, number: int, request: Message, answer: Answer) -> str:
-        """A look at an answer that binds nothing."""
-        self.comparer.begin(number, request)
-        return text(self.comparer.look(answer, ""))
-
     def note(self, number: int, step: Step, request: Message, answer: Answer) -> None:
-        self.comparer.begin(number, request)
-        self.told[number] = self.comparer.compare(answer)
+        self.said[number] = (request, answer)
         if not isinstance(answer, str):
             for key, path in step.bind.items():
                 value = at(answer, path.removesuffix("!"))

@@ -11,11 +11,11 @@ from differential.brokers import Rendezvous
 from differential.campaign import FIRST_SEED, Slice, Suspect, keep, next_seed, totals
 from differential.comparable import Comparable, Comparer, differences
 from differential.comparing import Runner, Sides, compare
-from differential.running import Patience
+from differential.running import Broker, Patience, Run, patient
 from differential.shrinking import shrink
 from differential.steps import Area, Move, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
-from differential.waiting import Run, drive, drive_all, readable, sleep
+from differential.waiting import drive, drive_all, readable, sleep
 from ottla.errors import ErrorCode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -144,6 +144,15 @@ def test_ids_are_compared_by_the_step_that_told_them() -> None:
     assert said(5, 5) != said(5, 6)
 
 
+def test_an_id_is_named_after_the_first_step_that_told_it_whichever_was_answered_first() -> None:
+    step = Step(request=InitProducerIdRequest(), version=4)
+    asked = Sequence(area="made-up", seed=0, moves=(step, step))
+    run = Run(AREA, asked, Broker("nobody:1"), patient, Bindings("d1-"), {})
+    for number in (1, 0):
+        run.note(number, step, step.request, InitProducerIdResponse(producer_id=5))
+    assert [run.told(0), run.told(1)] == [{"producer_id": "<producer_id of 0>"}] * 2
+
+
 def test_groups_of_other_sequences_are_not_seen() -> None:
     groups = [ListedGroup(group_id="d1-g"), ListedGroup(group_id="d2-g")]
     comparer = Comparer(AREA, "d1-")
@@ -219,24 +228,21 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 def test_runs_that_wait_are_driven_together() -> None:
     told: list[str] = []
-    now = most = 0
+    one, other = socketpair()
 
-    async def wait(name: str, seconds: float) -> None:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
-        await sleep(seconds)
-        told.append(name)
-        now -= 1
+    async def read() -> None:
+        assert not await readable(one, time.monotonic())
+        assert await readable(one, time.monotonic() + 60)
+        told.append("read")
 
-    async def read(name: str) -> None:
-        one, other = socketpair()
-        with one, other:
-            assert not await readable(one, time.monotonic() + 0.01)
-            other.send(b"x")
-            assert await readable(one, time.monotonic() + 60)
+    async def rest(name: str) -> None:
+        await sleep(0.001)
         told.append(name)
 
-    runs: list[Run[None]] = [wait("long", 0.3), wait("short", 0.02), read("read"), wait("last", 0)]
-    drive_all(iter(runs), 2)
-    assert (told, most) == (["short", "read", "last", "long"], 2)
+    async def write() -> None:
+        assert told == ["a", "b"], "two at a time"
+        other.send(b"x")
+
+    with one, other:
+        drive_all(iter([read(), rest("a"), rest("b"), write()]), 2)
+    assert told == ["a", "b", "read"]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from differential.comparable import Comparable, Comparer
 from differential.link import Answer, Link, any_error
 from differential.steps import Area
+from differential.waiting import drive
 from ottla.security import plain
 from ottla.wire.message import Message
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -96,7 +97,7 @@ def running_with_people(
 def asked(link: Link, request: Message, version: int, response: type[Message]) -> Answer:
     """Until it is no error: a broker that has just begun is still making its coordinators."""
     deadline = time.monotonic() + PATIENCE_S
-    while any_error(answer := link.ask(request, version, response, PATIENCE_S)):
+    while any_error(answer := drive(link.ask(request, version, response, PATIENCE_S))):
         assert time.monotonic() < deadline, f"{request}: {answer}"
         time.sleep(AGAIN_S)
     return answer
@@ -170,7 +171,7 @@ def sign_in(link: Link, person: Person) -> None:
 
 def versions_of(place: Place) -> Mapping[int, range]:
     with closing(Link(place.open, "versions")) as link:
-        answer = link.ask(ApiVersionsRequest(), 0, ApiVersionsResponse, PATIENCE_S)
+        answer = drive(link.ask(ApiVersionsRequest(), 0, ApiVersionsResponse, PATIENCE_S))
     assert isinstance(answer, ApiVersionsResponse), answer
     return {one.api_key: range(one.min_version, one.max_version + 1) for one in answer.api_keys}
 
@@ -211,7 +212,7 @@ def wait_for_rules(place: Place) -> None:
 
 
 def answer(link: Link, person: Person, request: Message, ids: Ids, version: int) -> Comparable:
-    came = link.ask(request, version, response_of(type(request)), PATIENCE_S)
+    came = drive(link.ask(request, version, response_of(type(request)), PATIENCE_S))
     if isinstance(came, str):
         sign_in(link, person)
         return came

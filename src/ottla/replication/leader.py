@@ -138,7 +138,8 @@ class Leader:
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Whoever names an epoch must mean this leadership (KIP-320)."""
-        check_epoch(current_leader_epoch, self.epoch, self.topic_partition)
+        if current_leader_epoch != self.epoch:
+            check_epoch(current_leader_epoch, self.epoch, self.topic_partition)
 
 
 NO_EPOCH = -1

@@ -3,7 +3,7 @@
 Pure: bytes in, frames out. Sockets are `broker.transport`'s affair, bodies are `wire.codec`'s.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from mmap import mmap
 from struct import Struct
 from struct import error as StructError
@@ -73,14 +73,19 @@ class FrameAssembler:
             return self._own[self._filled : self._wanted]
         return self._scratch
 
-    def received(self, count: int) -> Iterator[memoryview]:
+    def received(self, count: int) -> Iterable[memoryview]:
         """The frames that `count` more bytes complete, valid until the next call of `space`.
 
         FrameTooLong comes after the frames before it."""
-        if not self._wanted:
-            self.taken = 0
-            yield from self._cut(self._scratch[:count])
-            return
+        if self._wanted:
+            return self._received_rest(count)
+        self.taken = 0
+        scratch = self._scratch
+        if 4 <= count <= self.frame_bytes_max and SIZE.unpack_from(scratch)[0] == count - 4:
+            return (scratch[4:count],)  # just one, as it mostly is
+        return self._cut(scratch[:count])
+
+    def _received_rest(self, count: int) -> Iterator[memoryview]:
         self._filled += count
         if self._filled < self._wanted:
             return

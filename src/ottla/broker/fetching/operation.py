@@ -10,7 +10,6 @@ from ottla.broker.fetching.sessions import NO_SESSION, Asked, Fetching
 from ottla.broker.transport.pending_reply import Body, Buffer, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.reading import Damage, Read
-from ottla.replication.leader import NO_EPOCH
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest
 
 if TYPE_CHECKING:
@@ -195,7 +194,8 @@ class FetchOperation(ABC):
             if self.rights is not None:
                 self.rights.check(asked.key)
             source = self.source(asked)
-            source.check_epoch(max(asked.wanted.current_leader_epoch, NO_EPOCH))
+            if asked.wanted.current_leader_epoch >= 0:
+                source.check_epoch(asked.wanted.current_leader_epoch)
             self.read_from(source, asked, fetched)
         except Damage:  # clients look for another leader, and there will be one
             self._refused(asked, fetched, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR))

@@ -22,11 +22,12 @@ Transactions = list[tuple[int, int]]
 
 
 class Reads:
-    __slots__ = ("bytes_left", "bytes_max", "cold", "fetched", "must_answer", "sources")
+    __slots__ = ("bytes_left", "bytes_max", "cold", "fetched", "must_answer", "size", "sources")
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.bytes_left = bytes_max
+        self.size = 0  # of what was read at once
         self.fetched: list[tuple[Asked, Fetched]] = []
         self.cold: list[tuple[Fetched, Read]] = []  # of these, what a thread has to read
         self.sources: list[Source] = []  # a request that waits watches them
@@ -50,6 +51,7 @@ class Reads:
         else:
             fetched.data = read.data
             size = len(read.data)
+            self.size += size
             # Kafka's answers end in mid-batch where more was there: that part counts as well
             self.bytes_left -= max(size, bytes_max) if size and read.more else size
         return read
@@ -60,7 +62,7 @@ class Reads:
         return min(wanted.partition_max_bytes, self.bytes_left)
 
     def bytes_found(self, enough: int) -> int:
-        found = sum(len(fetched.data) for _, fetched in self.fetched)
+        found = self.size
         for _, read in self.cold:
             if read.bytes_expected is None:  # how much is not known yet, but it is something
                 return max(found, enough)

@@ -74,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = closed
         self._transport: asyncio.Transport | None = None
         self._out: Body = []
+        self._out_bytes = 0
         self._rest: deque[memoryview] = deque()  # of long replies, behind what was written
         self._is_sending = False  # a thread, the first of them: nobody else may write
         self._closes_when_sent = False
@@ -253,7 +254,9 @@ class Connection(asyncio.BufferedProtocol):
     def _reply(self, body: Body) -> None:
         """Short ones are gathered; behind a long one nothing is taken up before it is out."""
         self._out += body
-        if sum(map(len, body)) > PIECE_BYTES:
+        size = sum(map(len, body))
+        self._out_bytes += size
+        if size > PIECE_BYTES:
             self._write()
 
     def _mute(self, seconds: float) -> None:
@@ -296,7 +299,7 @@ class Connection(asyncio.BufferedProtocol):
     def _write(self) -> None:
         if self._out and self._transport is not None:
             out, self._out = self._out, []
-            size = len(out[0]) if len(out) == 1 else sum(map(len, out))
+            size, self._out_bytes = self._out_bytes, 0
             if self._rest or size > PIECE_BYTES:
                 is_first = not self._rest
                 self._rest.extend(memoryview(part) for part in out if len(part))

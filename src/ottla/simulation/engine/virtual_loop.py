@@ -1,55 +1,134 @@
-"""An event loop of asyncio in virtual time: drivers run as they are, and waiting takes no time."""
+"""An event loop of asyncio in virtual time: drivers run as they are, and waiting takes no time.
+
+Of asyncio's own loop it has what tasks, timers and futures ask for: there are neither sockets nor
+other threads. `engine.host_loop` is the one for whole nodes.
+"""
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+ExceptionHandler = Callable[[Any, dict[str, Any]], object]
+
+_log = logging.getLogger(__name__)
+
 
 class Stuck(AssertionError):
     """Everybody waits, and nothing is left that could wake anyone."""
 
 
-class VirtualLoop(asyncio.BaseEventLoop):
-    """There are no sockets: to wait is to move the clock."""
+class Planned(list[Any]):
+    """What is to be done: when, in which order among those of a moment, in which context, what,
+    with what. A list, because it is made and compared ten thousand times in a run."""
 
-    _ready: "deque[asyncio.Handle]"
+    __slots__ = ()
+
+    def cancel(self) -> None:
+        self[3] = None
+
+    def cancelled(self) -> bool:
+        return self[3] is None
+
+    def when(self) -> float:
+        when: float = self[0]
+        return when
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """To wait is to move the clock."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.now = 0.0
-        self._agenda: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._ready: deque[Planned] = deque()
+        self._agenda: list[Planned] = []
         self._order = count()  # of two things at the same moment the first planned comes first
+        self._handler: ExceptionHandler | None = None
+        self._closed = False
 
     def time(self) -> float:
         return self.now
 
-    def call_at(  # type: ignore[override]
-        self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
-    ) -> asyncio.TimerHandle:
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heappush(self._agenda, (when, next(self._order), timer))
-        return timer
+    # --- the course of time
+
+    def run_until_complete(self, future: Any) -> Any:
+        ended: list[object] = []
+        work = asyncio.ensure_future(future, loop=self)
+        work.add_done_callback(ended.append)
+        asyncio._set_running_loop(self)
+        try:
+            while not ended:
+                self._run_once()
+        finally:
+            asyncio._set_running_loop(None)
+        return work.result()
 
     def _run_once(self) -> None:
-        """As asyncio's own, without the sockets, which are most of its cost."""
+        """Whatever is to be done now, or at the next moment at which something is."""
         ready, agenda = self._ready, self._agenda
-        while agenda and agenda[0][2].cancelled():
+        while agenda and agenda[0][3] is None:
             heappop(agenda)
         if not ready:
             if not agenda:
                 raise Stuck("nothing is left to wait for")
             self.now = max(self.now, agenda[0][0])
-        while agenda and agenda[0][0] <= self.now:
-            ready.append(heappop(agenda)[2])
+        now = self.now
+        while agenda and agenda[0][0] <= now:
+            ready.append(heappop(agenda))
         for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle.cancelled():
-                handle._run()
+            _, _, context, callback, args = ready.popleft()
+            if callback is None:
+                continue
+            try:
+                context.run(callback, *args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                message = f"{callback} failed"
+                self.call_exception_handler({"message": message, "exception": error})
+
+    # --- what asyncio needs of a loop
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Planned:
+        planned = Planned((self.now, 0, context or copy_context(), callback, args))
+        self._ready.append(planned)
+        return planned
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> Planned:
+        return self.call_at(self.now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> Planned:
+        planned = Planned((when, next(self._order), context or copy_context(), callback, args))
+        heappush(self._agenda, planned)
+        return planned
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(
+        self, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
+    ) -> "asyncio.Task[T]":
+        return asyncio.Task(coro, loop=self, **options)
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Any, *args: Any
@@ -62,16 +141,37 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
-    def _write_to_self(self) -> None:
-        """No other thread ever wakes this loop."""
+    def set_exception_handler(self, handler: ExceptionHandler | None) -> None:
+        self._handler = handler
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if self._handler is not None:
+            self._handler(self, context)
+        else:
+            _log.error(context["message"], exc_info=context.get("exception"))
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        self._closed = True
+        self._ready.clear()
+        self._agenda.clear()
 
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     """Run to the end; what is still running then is cancelled."""
-    loop = VirtualLoop()
+    loop = VirtualLoop()  # type: ignore[abstract]  # it has what drivers use
     asyncio.set_event_loop(loop)
     try:
-        return loop.run_until_complete(main)
+        result: T = loop.run_until_complete(main)
+        return result
     finally:
         while left := asyncio.all_tasks(loop):
             for task in left:

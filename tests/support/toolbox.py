@@ -9,7 +9,7 @@ from typing import Any
 from support.brokers import die_with_parent
 from support.jars import PROJECT, class_path
 
-SOURCES = PROJECT / "tests" / "interop" / "java"
+SOURCES = PROJECT / "tests" / "system" / "interop" / "java"
 
 
 @dataclass(frozen=True)

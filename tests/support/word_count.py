@@ -16,7 +16,7 @@ SOURCE, TARGET = "lines", "counts"
 PARTITIONS = 2
 WORDS = ("tea", "coffee", "milk", "water", "juice")
 LINES_PER_ROUND = 200
-WORD_COUNT = PROJECT / "tests" / "interop" / "java" / "streams" / "WordCount.java"
+WORD_COUNT = PROJECT / "tests" / "system" / "interop" / "java" / "streams" / "WordCount.java"
 
 
 def compile_into(folder: Path) -> Path:

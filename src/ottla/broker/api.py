@@ -156,7 +156,8 @@ _TABLE = """
 57 update_features                0-2   cluster      both       controller alter            request
 58 envelope                       0-0   cluster      controller node       cluster_action   exempt
 59 fetch_snapshot                 0-1   cluster      controller quorum     cluster_action   exempt
-60 describe_cluster               0-2   cluster      both       node       -                request
+60 describe_cluster               0-2   cluster      broker     node       -                request
+60 describe_cluster               0-2   cluster      controller node       alter            request
 61 describe_producers             0-0   records      broker     node       resources        request
 62 broker_registration            0-4   cluster      controller controller cluster_action   request
 63 broker_heartbeat               0-2   cluster      controller controller cluster_action   request
@@ -225,7 +226,7 @@ def load(api: Api) -> Handler:
         from ottla.broker.forwarding import forwarder
 
         forwarded = forwarder(api.answered_by, response)
-    if forwarded is None or (api.answered_by is AnsweredBy.CONTROLLER and find_spec(path)):
+    if forwarded is None or find_spec(path):
         own = import_module(path)
     return Handler(
         api,

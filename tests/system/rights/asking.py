@@ -60,9 +60,14 @@ Told = dict[str, dict[str, dict[int, Comparable]]]
 """By question, person and version."""
 
 
+SELF = "self"
+"""Who the broker is to its controller."""
+
+
 class Place(NamedTuple):
     open: str  # everybody is a super user here
     secured: str
+    controller: str
 
 
 @contextmanager
@@ -79,19 +84,25 @@ def running_with_people(
         "listeners": f"PLAINTEXT://{home.bootstrap},SECURE://{secured},CONTROLLER://{controller}",
         "advertised.listeners": f"PLAINTEXT://{home.bootstrap},SECURE://{secured}",
         "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_PLAINTEXT"
+            "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_PLAINTEXT"
         ),
         "inter.broker.listener.name": "PLAINTEXT",
         "listener.name.secure.sasl.enabled.mechanisms": "PLAIN",
         "listener.name.secure.plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": (
+            f'{PLAIN_MODULE} required username="{SELF}" password="{SELF}" '
+            f'user_{SELF}="{SELF}" {users};'
+        ),
+        "sasl.mechanism.controller.protocol": "PLAIN",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
+        "super.users": f"User:ANONYMOUS;User:{SELF}",
         "auto.create.topics.enable": "false",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
     }
     with running(kind, home, program=program):
-        yield Place(home.bootstrap, secured)
+        yield Place(home.bootstrap, secured, controller)
 
 
 def asked(link: Link, request: Message, version: int, response: type[Message]) -> Answer:
@@ -156,8 +167,8 @@ def commit_of(group: str) -> tuple[Message, int, type[Message]]:
 
 
 @contextmanager
-def signed_in(place: Place, person: Person) -> Iterator[Link]:
-    with closing(Link(place.secured, person.name)) as link:
+def signed_in(address: str, person: Person) -> Iterator[Link]:
+    with closing(Link(address, person.name)) as link:
         sign_in(link, person)
         yield link
 
@@ -169,8 +180,8 @@ def sign_in(link: Link, person: Person) -> None:
     asked(link, SaslAuthenticateRequest(auth_bytes=proof), 2, SaslAuthenticateResponse)
 
 
-def versions_of(place: Place) -> Mapping[int, range]:
-    with closing(Link(place.open, "versions")) as link:
+def versions_of(address: str) -> Mapping[int, range]:
+    with closing(Link(address, "versions")) as link:
         answer = drive(link.ask(ApiVersionsRequest(), 0, ApiVersionsResponse, PATIENCE_S))
     assert isinstance(answer, ApiVersionsResponse), answer
     return {one.api_key: range(one.min_version, one.max_version + 1) for one in answer.api_keys}
@@ -187,27 +198,29 @@ def answers(
     """`only_ends`: of the versions, the oldest and the newest."""
     told: Told = {one.name: {} for one in questions}
     requests = {one.name: request_of(one, ids) for one in questions}
-    served = versions_of(place)
     wait_for_rules(place)
-    for person in people:
-        with signed_in(place, person) as link:
-            for one in questions:
-                versions = [
-                    version
-                    for version in served.get(messages(one.api)[0].API_KEY, ())
-                    if one.versions is None or version in one.versions
-                ]
-                told[one.name][person.name] = {
-                    version: answer(link, person, requests[one.name], ids, version)
-                    for version in ({*versions[:1], *versions[-1:]} if only_ends else versions)
-                }
+    for address, at_controller in ((place.secured, False), (place.controller, True)):
+        served = versions_of(address)
+        concerned = [one for one in questions if one.at_controller is at_controller]
+        for person in people if concerned else ():
+            with signed_in(address, person) as link:
+                for one in concerned:
+                    versions = [
+                        version
+                        for version in served.get(messages(one.api)[0].API_KEY, ())
+                        if one.versions is None or version in one.versions
+                    ]
+                    told[one.name][person.name] = {
+                        version: answer(link, person, requests[one.name], ids, version)
+                        for version in ({*versions[:1], *versions[-1:]} if only_ends else versions)
+                    }
     return told
 
 
 def wait_for_rules(place: Place) -> None:
     """All of them were made by one request: who is allowed everything knows when they hold."""
     everybody = next(one for one in PEOPLE if one.name == "all")
-    with signed_in(place, everybody) as link:
+    with signed_in(place.secured, everybody) as link:
         asked(link, *question_named("describe_acls"))
 
 

@@ -38,6 +38,8 @@ class Question(NamedTuple):
     fields: Callable[[Ids], dict[str, Any]]
     versions: range | None = None
     """Those that can say it; None: all."""
+    at_controller: bool = False
+    """Asked at a controller's listener, where brokers ask."""
 
 
 def question(api: str, variant: str = "", versions: range | None = None, **fields: Any) -> Question:
@@ -109,7 +111,7 @@ NO_RULE: dict[str, Any] = {
 }
 LEAVING: dict[str, Any] = {"member_id": "rt-member", "member_epoch": -1}
 
-QUESTIONS = (
+OF_BROKERS = (
     question(
         "produce",
         acks=1,
@@ -391,6 +393,70 @@ QUESTIONS = (
         ],
     ),
     question("delete_share_group_offsets", group_id=NOBODY, topics=named(*TOPICS)),
+)
+
+
+BOTH = frozenset(
+    {
+        "create_topics",
+        "delete_topics",
+        "describe_acls",
+        "create_acls",
+        "delete_acls",
+        "describe_configs",
+        "alter_configs",
+        "create_partitions",
+        "elect_leaders",
+        "incremental_alter_configs",
+        "alter_partition_reassignments",
+        "list_partition_reassignments",
+        "alter_client_quotas",
+        "alter_user_scram_credentials",
+        "describe_quorum",
+        "update_features",
+        "describe_cluster",
+        "unregister_broker",
+        "add_raft_voter",
+        "remove_raft_voter",
+    }
+)
+"""What controllers are asked, too."""
+ANOTHER = "rt-another-cluster"
+QUORUM = "__cluster_metadata"
+OF_CONTROLLERS = (
+    question(
+        "fetch",
+        "of the quorum",
+        range(12, 100),
+        cluster_id=ANOTHER,
+        replica_id=7,
+        max_bytes=1000,
+        topics=[{"topic": QUORUM, "topic_id": NO_SUCH_ID, "partitions": [{"partition": 0}]}],
+    ),
+    *(
+        question(
+            api,
+            cluster_id=ANOTHER,
+            topics=[{"topic_name": QUORUM, "name": QUORUM, "partitions": [{}]}],
+        )
+        for api in ("vote", "begin_quorum_epoch", "end_quorum_epoch", "fetch_snapshot")
+    ),
+    question("update_raft_voter", cluster_id=None, current_leader_epoch=0, voter_id=9),
+    question("broker_registration", broker_id=99, cluster_id=ANOTHER),
+    *(
+        question(api, broker_id=99, broker_epoch=1)
+        for api in (
+            "broker_heartbeat",
+            "alter_partition",
+            "allocate_producer_ids",
+            "assign_replicas_to_dirs",
+        )
+    ),
+    question("envelope"),
+)
+QUESTIONS = OF_BROKERS + tuple(
+    one._replace(name=f"{one.name}, of a controller", at_controller=True)
+    for one in (*(one for one in OF_BROKERS if one.api in BOTH), *OF_CONTROLLERS)
 )
 
 

@@ -1,4 +1,4 @@
-"""DescribeCluster: the brokers, or (from version 1) the controllers, of this cluster."""
+"""DescribeCluster: the brokers, or (from version 1, KIP-919) the controllers, of this cluster."""
 
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.api import Listeners
@@ -24,8 +24,10 @@ def handle(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"There is no endpoint {request.endpoint_type}."
         )
     if request.endpoint_type != served:
+        is_told_kinds = context.api_version >= 1
         raise KafkaError(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE, "The other kind of listener answers that."
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE if is_told_kinds else ErrorCode.INVALID_REQUEST,
+            "The other kind of listener answers that.",
         )
     response = DescribeClusterResponse(
         endpoint_type=request.endpoint_type, cluster_id=services.cluster.cluster_id

@@ -40,6 +40,10 @@ async def handle(
 def _open(
     envelope: EnvelopeRequest, context: RequestContext
 ) -> tuple[Api, Message, RequestContext]:
+    try:
+        who = read_principal(envelope.request_principal)
+    except MalformedMessage as error:
+        raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(error)) from None
     frame = memoryview(envelope.request_data)
     try:
         key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -54,16 +58,13 @@ def _open(
         if version >= message.FLEXIBLE_SINCE:
             position = skip_header_tags(frame, position)
         asked, _ = decode(message, version, frame, position)
-        client = _client(envelope, context.peer)
+        client = Peer(
+            context.listener_name,
+            context.peer.listener_kind,
+            read_host(envelope.client_host_address),
+        )
     except MalformedMessage as error:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
-    return api, asked, RequestContext(api, version, correlation_id, client_id, client)
-
-
-def _client(envelope: EnvelopeRequest, broker: Peer) -> Peer:
-    client = Peer(
-        broker.listener_name, broker.listener_kind, read_host(envelope.client_host_address)
-    )
     client.is_passed_on = True
-    client.principal, client.is_by_token = read_principal(envelope.request_principal)
-    return client
+    client.principal, client.is_by_token = who
+    return api, asked, RequestContext(api, version, correlation_id, client_id, client)

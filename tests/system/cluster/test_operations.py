@@ -1,15 +1,13 @@
 """`ottla cluster …` and `ottla start --workers` as a user types them."""
 
-import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,41 +15,12 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from support.confluent import wait_until
+from support.supervised import Supervised, running
 
 SECONDS_MAX = 60
 RECORDS = 300
 
 pytestmark = pytest.mark.timeout(180)
-
-
-class Supervised:
-    """The foreground command, from its `ready` line to its end."""
-
-    def __init__(self, *arguments: str) -> None:
-        command = [sys.executable, "-m", "ottla", *arguments]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout is not None
-        readable, _, _ = select.select([self.process.stdout], [], [], SECONDS_MAX)
-        line = self.process.stdout.readline() if readable else ""
-        assert line.startswith("ready "), self.end(signal.SIGKILL)
-        self.addresses = line.split()[1].split(",")
-        self.bootstrap = ",".join(self.addresses)
-
-    def child(self, mark: str) -> int | None:
-        """The process id of the node whose command line has `mark` in it."""
-        own = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        for pid in map(int, own.split()):
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just died
-                if mark in Path(f"/proc/{pid}/cmdline").read_text():
-                    return pid
-        return None
-
-    def end(self, number: int = signal.SIGTERM) -> str:
-        """What it said on standard error."""
-        self.process.send_signal(number)
-        return self.process.communicate(timeout=SECONDS_MAX)[1]
 
 
 def ottla(*arguments: str, bootstrap: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -95,16 +64,6 @@ def count(bootstrap: str, topic: str) -> int:
         return sum(end for _, end in ends)
     finally:
         consumer.close()
-
-
-@contextlib.contextmanager
-def running(*arguments: str) -> Iterator[Supervised]:
-    supervised = Supervised(*arguments)
-    try:
-        yield supervised
-    finally:
-        if supervised.process.poll() is None:
-            supervised.end()
 
 
 def test_a_cluster_heals_is_evened_out_and_emptied_and_goes_on_after_a_stop(tmp_path: Path) -> None:

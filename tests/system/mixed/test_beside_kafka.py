@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from support.brokers import BrokerProcess, Kind, format_with_kafka
 from support.confluent import wait_until
 from support.homes import CLUSTER_ID, Home, free_port
 from support.ids import new_uuid
+from support.secured import PLAIN_MODULE, issue_stores
 from support.wire import Connection
 
 SECONDS_MAX = 60
@@ -24,17 +25,45 @@ RECORDS = 200
 pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
 
 
-def homes(path: Path) -> tuple[Home, Home]:
+def homes(path: Path, secured: Mapping[str, str]) -> tuple[Home, Home]:
     """Node 1 is controller and broker, node 2 a broker only."""
-    first = Home(path=path / "first")
+    port, controller_port = free_port(), free_port()
+    first = Home(
+        path=path / "first",
+        port=port,
+        controller_port=controller_port,
+        settings=listening(port, secured, f",CONTROLLER://127.0.0.1:{controller_port}"),
+    )
     port = free_port()
     settings = {
         "process.roles": "broker",
         "node.id": "2",
         "controller.quorum.voters": f"1@127.0.0.1:{first.controller_port}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        **listening(port, secured, ""),
     }
     return first, Home(path=path / "second", port=port, settings=settings)
+
+
+def listening(port: int, secured: Mapping[str, str], more: str) -> dict[str, str]:
+    own = f"PLAINTEXT://127.0.0.1:{port}"
+    if secured:
+        own += f",INTERNAL://127.0.0.1:{free_port()}"
+    return {"listeners": own + more, "advertised.listeners": own, **secured}
+
+
+NODE = f'{PLAIN_MODULE} required username="node" password="secret" user_node="secret";'
+SECURED = {
+    "listener.security.protocol.map": "CONTROLLER:SSL,INTERNAL:SASL_SSL,PLAINTEXT:PLAINTEXT",
+    "inter.broker.listener.name": "INTERNAL",
+    "listener.name.internal.sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.internal.plain.sasl.jaas.config": NODE,
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.controller.ssl.client.auth": "required",
+    "ssl.principal.mapping.rules": "RULE:^CN=broker.*$/node/",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS;User:node",
+}
+"""Towards controllers nodes are known by certificates, among brokers by passwords over TLS."""
 
 
 def formatted(kind: Kind, home: Home, node_id: int) -> None:
@@ -48,9 +77,12 @@ def formatted(kind: Kind, home: Home, node_id: int) -> None:
 
 
 @contextlib.contextmanager
-def cluster(controlling: Kind, joining: Kind, path: Path) -> Iterator[list[BrokerProcess]]:
+def cluster(
+    controlling: Kind, joining: Kind, path: Path, secured: Mapping[str, str]
+) -> Iterator[list[BrokerProcess]]:
     kinds = (controlling, joining)
-    nodes = [BrokerProcess(kind, home) for kind, home in zip(kinds, homes(path), strict=True)]
+    both = homes(path, secured)
+    nodes = [BrokerProcess(kind, home) for kind, home in zip(kinds, both, strict=True)]
     try:
         for node_id, node in enumerate(nodes, 1):
             formatted(node.kind, node.home, node_id)
@@ -119,11 +151,27 @@ def read(bootstrap: str, topic: str, count: int) -> set[int]:
     return set(seen)
 
 
-@pytest.mark.parametrize(("controlling", "joining"), [("ottla", "kafka"), ("kafka", "ottla")])
+EITHER = [("ottla", "kafka"), ("kafka", "ottla")]
+
+
+@pytest.mark.parametrize(("controlling", "joining"), EITHER)
 def test_replicas_on_both_fail_over_and_lose_nothing(
     controlling: Kind, joining: Kind, tmp_path: Path
 ) -> None:
-    with cluster(controlling, joining, tmp_path) as (first, second):
+    fail_over(controlling, joining, tmp_path, {})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("controlling", "joining"), EITHER)
+def test_nodes_that_prove_who_they_are_fail_over_and_lose_nothing(
+    controlling: Kind, joining: Kind, tmp_path: Path
+) -> None:
+    _, stores = issue_stores(tmp_path)
+    fail_over(controlling, joining, tmp_path, {**SECURED, **stores})
+
+
+def fail_over(controlling: Kind, joining: Kind, path: Path, secured: Mapping[str, str]) -> None:
+    with cluster(controlling, joining, path, secured) as (first, second):
         admins = [AdminClient({"bootstrap.servers": node.bootstrap}) for node in (first, second)]
         wait_until(
             lambda: all(len(one.list_topics(timeout=SECONDS_MAX).brokers) == 2 for one in admins)

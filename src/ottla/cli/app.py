@@ -18,6 +18,7 @@ from ottla.cli import (
     produce,
     registry,
     schema,
+    secure,
     simulate,
     table,
     topic,
@@ -48,6 +49,7 @@ app.command()(simulate.simulate)
 app.command("run")(run_application)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(table.app, name="table")
+app.add_typer(secure.app, name="secure")
 app.add_typer(registry.app, name="registry")
 app.add_typer(schema.app, name="schema")
 

@@ -52,6 +52,8 @@ SINGLE_NODE: Mapping[str, str] = {
 _PREFIXES = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
 _OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
 """Kafka's authorizer reads them; the broker itself does not know them."""
+OUR_OWN = ("ottla.require.encrypted.log.dirs",)
+"""Options that Kafka does not have, and does not mind: it warns of names that it does not know."""
 
 
 class Loaded(NamedTuple):
@@ -148,7 +150,7 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
         option = BROKER_OPTIONS.get(name)
         _refuse_foreign_class(where, name, value)
         if option is None:
-            if not name.startswith(_PREFIXES) and name not in _OF_THE_AUTHORIZER:
+            if not name.startswith(_PREFIXES) and name not in (*_OF_THE_AUTHORIZER, *OUR_OWN):
                 warnings.append(f"{where} is not an option and is ignored.")
         else:
             try:

@@ -58,7 +58,7 @@ class Topology(NamedTuple):
         """Listeners that other hosts can reach, though nobody has to say there who it is."""
         bound = (*self.listeners, *self.controller_listeners)
         return tuple(
-            each for each in bound if each.protocol == "PLAINTEXT" and not _is_loopback(each.host)
+            each for each in bound if each.protocol == "PLAINTEXT" and not is_loopback(each.host)
         )
 
 
@@ -141,7 +141,7 @@ def host_and_port(option: str, address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PLAINTEXT, SASL, TLS = "PLAINTEXT", "SASL_", "SSL"
 BROKERS_MECHANISM = "sasl.mechanism.inter.broker.protocol"
 CONTROLLERS_MECHANISM = "sasl.mechanism.controller.protocol"
+ENCRYPTED_DISKS = "ottla.require.encrypted.log.dirs"
 
 
 def access_of(settings: Settings, publisher: Publisher, is_ready: Callable[[], bool]) -> Access:
@@ -164,6 +165,7 @@ def _network_to(
 
 def check_options(settings: Settings, chance: Chance) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
+    _refuse_open_disks(settings)
     network_to_brokers(settings, TcpNetwork(), chance)
     _refuse_unknowable_voters(settings)
     network_to_controllers(settings, TcpNetwork(), chance)
@@ -179,6 +181,21 @@ def check_options(settings: Settings, chance: Chance) -> None:
             from ottla.security.listener_options import read_sasl
 
             read_sasl(settings, each.name)
+
+
+def _refuse_open_disks(settings: Settings) -> None:
+    """Records stay Kafka's bytes: what encrypts them is the disk, if the file asks for that."""
+    if settings.static.get(ENCRYPTED_DISKS, "").strip().lower() != "true":
+        return
+    from ottla.ports.encrypted_disks import is_encrypted
+
+    topology = settings.topology
+    for path in dict.fromkeys((*topology.log_dirs, topology.metadata_dir)):
+        if not is_encrypted(path):
+            raise OttlaError(
+                f"{path} is not on a disk of which it is known that it is encrypted (dm-crypt), "
+                f"and {ENCRYPTED_DISKS}=true."
+            )
 
 
 def _refuse_unknowable_voters(settings: Settings) -> None:

@@ -313,3 +313,20 @@ def _pem(kind: str, data: bytes) -> str:
     text = b64encode(data).decode()
     lines = [text[at : at + 64] for at in range(0, len(text), 64)]
     return "\n".join((f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""))
+
+
+# For those who look them over -------------------------------------------------------------------
+
+
+def certificate_chain(options: TlsOptions) -> str:
+    """Of the listener, in PEM, without its key."""
+    text = _key_and_chain(options)
+    if text is None:
+        raise options.fault("ssl.keystore.location", "it is missing.")
+    found = text.partition("-----BEGIN CERTIFICATE-----")
+    return "".join(found[1:])
+
+
+def trusted_certificates(options: TlsOptions) -> str:
+    """Of those who are believed, in PEM."""
+    return _authorities(options)

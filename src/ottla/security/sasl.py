@@ -80,11 +80,13 @@ class SaslServer:
         """Whether what the client proved would still do."""
         return self._proof is None or self._proof.is_good()
 
-    def ask_versions(self) -> bool:
-        """Whether ApiVersions may be asked now."""
+    def ask_versions(self, *, is_understood: bool = True) -> bool:
+        """Whether ApiVersions may be asked now. Who asked in a version that nobody knows here may
+        ask again, in one that it is told of."""
         if self.state is not State.INITIAL:
             return self.is_complete
-        self.state = State.HANDSHAKE
+        if is_understood:
+            self.state = State.HANDSHAKE
         return True
 
     def handshake(self, mechanism: str, version: int) -> Handshake:

@@ -10,10 +10,10 @@ from ottla.node.security import check_options
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.encrypted_disks import is_encrypted
 
+Devices = dict[str, list[str] | str]
 
-def system(
-    folder: Path, mounts: list[tuple[Path, str]], devices: dict[str, list[str] | str]
-) -> None:
+
+def system(folder: Path, mounts: list[tuple[Path, str]], devices: Devices) -> None:
     """Devices are what dm-crypt says of them, or those that they lie on."""
     lines = [f"1 0 {number} / {point} rw - ext4 /dev/x rw" for point, number in mounts]
     (folder / "mounts").write_text("\n".join(lines))

@@ -72,6 +72,13 @@ def test_versions_may_be_asked_once_before_the_handshake() -> None:
     assert not sasl.ask_versions()
 
 
+def test_who_asked_for_versions_in_one_that_is_not_known_asks_again() -> None:
+    sasl = machine(Time())
+    assert sasl.ask_versions(is_understood=False)
+    assert sasl.ask_versions()
+    assert not sasl.ask_versions()
+
+
 def test_an_old_handshake_is_followed_by_bare_tokens() -> None:
     sasl = machine(Time())
     sasl.handshake("PLAIN", 0)

@@ -24,6 +24,7 @@ from ottla.wire.framing import (
     skip_header_tags,
 )
 from ottla.wire.message import Message
+from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -76,7 +77,8 @@ class Authentication:
             return self._exchange(bytes(frame), peer, _bare)
         header = read_request_header(frame)
         if header.api_key == API_VERSIONS:
-            if not self.sasl.ask_versions():
+            is_understood = header.api_version in ApiVersionsRequest.VERSIONS
+            if not self.sasl.ask_versions(is_understood=is_understood):
                 raise Refused("ApiVersions in the middle of an authentication")
             return ask_versions()
         if header.api_key == HANDSHAKE:

@@ -26,6 +26,18 @@ class Allowed(NamedTuple):
     """What comes after it happens in another state: the sequence ends there for the judge."""
     in_a_crowd: bool = False
     """Only where others ask at the same time, as in a campaign."""
+    after_a_restart: bool = False
+    """Only where the broker was started anew, or killed, before."""
+
+
+class Place(NamedTuple):
+    """Where in a run a step is asked."""
+
+    in_a_crowd: bool = False
+    after_a_restart: bool = False
+
+
+ANYWHERE = Place()
 
 
 UNFORESEEN = "UNKNOWN_SERVER_ERROR"
@@ -103,6 +115,14 @@ ALLOWED = (
         EITHER,
         in_a_crowd=True,
     ),
+    Allowed(
+        "Kafka reads what was acquired before for longer than the first fetch may wait",
+        "ShareFetch",
+        "responses",
+        "null",
+        after_a_restart=True,
+        ends=True,
+    ),
 )
 
 
@@ -110,13 +130,14 @@ def is_allowed(step: Step, leaf: Leaf, answer: Comparable) -> bool:
     return line_of(step, leaf, answer) is not None
 
 
-def line_of(step: Step, leaf: Leaf, answer: Comparable, in_a_crowd: bool = False) -> Allowed | None:
+def line_of(step: Step, leaf: Leaf, answer: Comparable, place: Place = ANYWHERE) -> Allowed | None:
     """The first line that allows it; `answer` is Kafka's whole one."""
     path, kafka, ottla = leaf
     whole = text(answer)
     for line in ALLOWED:
         if (
-            (in_a_crowd or not line.in_a_crowd)
+            (place.in_a_crowd or not line.in_a_crowd)
+            and (place.after_a_restart or not line.after_a_restart)
             and re.fullmatch(line.api, step.api)
             and re.fullmatch(line.path, path)
             and re.fullmatch(line.kafka, text(kafka))

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from differential import waiting
-from differential.allowed import is_allowed, line_of
+from differential.allowed import Place, is_allowed, line_of
 from differential.comparable import Comparable, Leaf, differences, text
 from differential.running import NOT_ASKED, Broker, Patience, impatient, patient, run
-from differential.steps import RETRIABLE, Area, Sequence, Step
+from differential.steps import RETRIABLE, Area, Kill, Restart, Sequence, Step
 
 Runner = Callable[[Sequence, Patience], waiting.Run[list[Comparable]]]
 MODES: dict[str, Patience] = {"patient": patient, "impatient": impatient}
@@ -111,7 +111,10 @@ def first_difference(
     in_a_crowd: bool = False,
 ) -> Difference | None:
     """A step of which Kafka's answer is None, because it varies, does not count."""
+    place = Place(in_a_crowd)
     for number, step in enumerate(sequence.moves):
+        if isinstance(step, Restart | Kill):
+            place = place._replace(after_a_restart=True)
         if not isinstance(step, Step) or kafka[number] in (None, NOT_ASKED):
             continue
         leaves = [
@@ -119,7 +122,7 @@ def first_difference(
             for leaf in differences(kafka[number], ottla[number])
             if mode == "patient" or not is_a_matter_of_time(leaf)
         ]
-        lines = [(leaf, line_of(step, leaf, kafka[number], in_a_crowd)) for leaf in leaves]
+        lines = [(leaf, line_of(step, leaf, kafka[number], place)) for leaf in leaves]
         if left := tuple(leaf for leaf, line in lines if line is None):
             found = Difference(sequence, mode, number, left, kafka, ottla)
             if not re.search(past, found.kind):

@@ -3,17 +3,18 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from socket import socketpair
 
-from differential.allowed import line_of
+from differential.allowed import Place, line_of
 from differential.brokers import Rendezvous
 from differential.campaign import FIRST_SEED, Slice, Suspect, keep, next_seed, totals
 from differential.comparable import Comparable, Comparer, differences
 from differential.comparing import Runner, Sides, compare
 from differential.running import Broker, Patience, Run, patient
 from differential.shrinking import shrink
-from differential.steps import Area, Move, Sequence, Step
+from differential.steps import Area, Move, Pause, Restart, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
 from differential.waiting import drive, drive_all, readable, sleep
 from ottla.errors import ErrorCode
@@ -21,6 +22,7 @@ from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.messages.share_fetch import ShareFetchRequest
 
 AREA = Area(name="made-up", draw=lambda random: [])
 NONE = {"error_code": "NONE"}
@@ -50,6 +52,15 @@ def answering(answer: Callable[[list[int], int], Comparable]) -> Runner:
         ran += 1
         told = [generation(move) for move in asked.moves]
         return [answer(told[: n + 1], ran) for n in range(len(told))]
+
+    return run
+
+
+def saying(*answers: Comparable) -> Runner:
+    """A broker that always says this."""
+
+    async def run(asked: Sequence, patience: Patience) -> list[Comparable]:
+        return list(answers)
 
     return run
 
@@ -207,8 +218,17 @@ def test_what_was_killed_comes_back_before_others_begin() -> None:
 def test_where_all_ask_at_once_an_answer_may_be_meant_for_another() -> None:
     asked = Step(request=ProduceRequest(), version=9)
     leaf = ("error_code", "TRANSACTION_ABORTABLE", "INVALID_TXN_STATE")
-    assert line_of(asked, leaf, {}, in_a_crowd=True) is not None
+    assert line_of(asked, leaf, {}, Place(in_a_crowd=True)) is not None
     assert line_of(asked, leaf, {}) is None
+
+
+def test_after_a_restart_and_only_then_kafka_may_not_yet_have_what_was_acquired() -> None:
+    fetch = Step(request=ShareFetchRequest(), version=1)
+    both = Sides(saying(None, {}), saying(None, {"responses": []}))
+    moves: tuple[Move, ...] = (Restart(), fetch)
+    anew = Sequence(area="made-up", seed=0, moves=moves)
+    assert drive(compare(both, anew, "patient")) is None
+    assert drive(compare(both, replace(anew, moves=(Pause(milliseconds=1), fetch)), "patient"))
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:

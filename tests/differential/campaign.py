@@ -44,7 +44,7 @@ SETTINGS = {
     "transactional.id.expiration.ms": "180000",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "10000",
     "offsets.retention.minutes": "3",
-    "offsets.retention.check.interval.ms": "10000",
+    "offsets.retention.check.interval.ms": "60000",
     "num.network.threads": "1",
     "num.io.threads": "3",
 }

@@ -4,13 +4,15 @@ It travels with the client's principal and address: the controller decides about
 rights. On the controllers' listener nothing is passed on: two that disagree would do so forever.
 """
 
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ottla.broker.api import AnsweredBy, Handle
 from ottla.broker.services import ActiveController, ClusterServices
 from ottla.broker.transport.context import RequestContext
-from ottla.wire.envelope import Origin
 from ottla.wire.message import Message
+
+if TYPE_CHECKING:
+    from ottla.wire.envelope import Origin
 
 M = TypeVar("M", bound=Message)
 
@@ -28,7 +30,9 @@ class Authority(Protocol):
 
 
 class Controller(Protocol):
-    async def ask(self, request: Message, response: type[M], origin: Origin | None = None) -> M: ...
+    async def ask(
+        self, request: Message, response: type[M], origin: "Origin | None" = None
+    ) -> M: ...
 
 
 class Quorum(Protocol):
@@ -93,7 +97,9 @@ def forwarder(answered_by: AnsweredBy, response: type[Message]) -> Handle:
     return handle
 
 
-def origin_of(context: RequestContext) -> Origin:
+def origin_of(context: RequestContext) -> "Origin":
+    from ottla.wire.envelope import Origin  # a start passes nothing on
+
     return Origin(
         context.principal,
         context.client_host,

@@ -13,7 +13,6 @@ from ottla.errors import ErrorCode, OttlaError
 from ottla.ports.network import LinkLost, Network
 from ottla.wire.client import Client
 from ottla.wire.codec import MalformedMessage
-from ottla.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +47,11 @@ async def ask_cluster_id(network: Network, controllers: Sequence[tuple[str, int]
 
 
 async def _ask(network: Network, host: str, port: int) -> str:
+    from ottla.wire.messages.describe_cluster import (
+        DescribeClusterRequest,
+        DescribeClusterResponse,
+    )
+
     link = await network.connect(host, port, lambda: None)
     try:
         request = DescribeClusterRequest(endpoint_type=CONTROLLERS)

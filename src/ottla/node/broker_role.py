@@ -42,7 +42,7 @@ from ottla.quorum.driver import Quorum
 from ottla.replication.assignments import Assignments
 from ottla.replication.directories import Directories
 from ottla.replication.directory_moves import DirectoryMoves
-from ottla.replication.fetcher import FetchingBroker, FetchLimits
+from ottla.replication.fetcher_means import FetchingBroker, FetchLimits
 from ottla.replication.fetchers import Fetchers
 from ottla.replication.followers import Followers
 from ottla.replication.peers import Peers

@@ -11,16 +11,21 @@ other waits for the disk.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
-from ottla.log.partition_log import PartitionLog
 from ottla.ports.clock import Clock
 from ottla.ports.network import Link, LinkLost, Network
 from ottla.replication.fetch_session import FetchSession
 from ottla.replication.fetch_states import FetchState, FetchStates
+from ottla.replication.fetcher_means import (
+    Address,
+    FailureDetector,
+    FetchingBroker,
+    FetchLimits,
+    Flushed,
+)
 from ottla.replication.follower import PATIENT, FollowedPartition, Verdict
 from ottla.replication.throttles import Throttle
 from ottla.wire.client import Client
@@ -46,34 +51,7 @@ SESSION_ERRORS = {
     ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
 }
 
-Address = Callable[[int], tuple[str, int] | None]
-Flushed = Callable[[PartitionLog, int], Awaitable[None]]
-"""Waits until everything below an offset is on the disk."""
 M = TypeVar("M", bound=Message)
-
-
-class FailureDetector(Protocol):
-    """Whom to tell that a leader seems to have died, or that it answers."""
-
-    def lost(self, broker_id: int) -> None: ...
-    def found(self, broker_id: int) -> None: ...
-
-
-class FetchLimits(NamedTuple):
-    """Options `replica.fetch.*`."""
-
-    wait_ms: int = 500
-    min_bytes: int = 1
-    response_bytes: int = 10 * 1024 * 1024
-    partition_bytes: int = 1024 * 1024
-    backoff_s: float = 0.1
-
-
-class FetchingBroker(NamedTuple):
-    """Who fetches: a leader counts nobody else's word, nor that of an earlier life (KIP-903)."""
-
-    node_id: int
-    epoch: Callable[[], int]
 
 
 class Fetcher:

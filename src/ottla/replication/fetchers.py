@@ -3,21 +3,24 @@ partitions of it that wait for the disk."""
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ottla.ids import TopicPartition
 from ottla.log.config import NEVER_MS
 from ottla.ports.clock import Clock
 from ottla.ports.network import Network
-from ottla.replication.fetcher import (
+from ottla.replication.fetcher_means import (
     Address,
     FailureDetector,
-    Fetcher,
     FetchingBroker,
     FetchLimits,
     Flushed,
 )
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.throttles import Throttle
+
+if TYPE_CHECKING:
+    from ottla.replication.fetcher import Fetcher
 
 
 class Fetchers:
@@ -32,7 +35,9 @@ class Fetchers:
         throttle: Throttle,
         clock: Clock,
     ) -> None:
-        def new_fetcher(leader_id: int) -> Fetcher:
+        def new_fetcher(leader_id: int) -> "Fetcher":
+            from ottla.replication.fetcher import Fetcher
+
             return Fetcher(
                 leader_id, broker, address, network, limits, suspects, flushed, throttle, clock
             )

@@ -19,7 +19,8 @@ from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.ports.network import Frame, LinkLost
-from ottla.replication.fetcher import Fetcher, FetchingBroker, FetchLimits, Flushed
+from ottla.replication.fetcher import Fetcher
+from ottla.replication.fetcher_means import FetchingBroker, FetchLimits, Flushed
 from ottla.replication.fetchers import Fetchers
 from ottla.replication.follower import FollowedPartition
 from ottla.replication.throttles import Throttle

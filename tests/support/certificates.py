@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from ottla.security.authority import KeyPair
+
 KINDS = {
     "CN": NameOID.COMMON_NAME,
     "C": NameOID.COUNTRY_NAME,
@@ -137,3 +139,10 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+
+
+def loaded(pair: KeyPair) -> Issued:
+    """An authority that was made elsewhere, to issue others by."""
+    key = serialization.load_pem_private_key(pair.key.encode(), None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return Issued(x509.load_pem_x509_certificate(pair.certificate.encode()), key)

@@ -247,6 +247,10 @@ def asked(
 
     if handler.operation is not None:
         check_cluster(access, context, handler.operation)
+    if handler.operation is Operation.CLUSTER_ACTION and context.peer.certificate is not None:
+        from ottla.broker.rights.nodes import check_claims
+
+        check_claims(context, request)
     return guarded(handler, request, context, services, access)
 
 

@@ -6,6 +6,7 @@ super users in the files and the metadata of existing clusters have them in that
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ottla.errors import OttlaError
@@ -29,6 +30,7 @@ _KEYWORDS = {
 _TEXT_TAGS = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E))
 _SPECIAL = frozenset(',=+<>#;"\\')
 _WITHOUT_RULE = "DEFAULT"
+_OF_A_NODE = re.compile(r"CN=node-([0-9]{1,10}),O=Ottla")  # as `security.authority` names them
 _NAMED_GROUP = re.compile(r"\(\?<([A-Za-z])")  # as Java writes it
 
 
@@ -62,6 +64,16 @@ def certificate_name(certificate: bytes) -> str:
     """The subject of a certificate (DER) in Java's form of RFC 2253: the last part first."""
     parts = list(der.children(der.subject_of(certificate), der.SEQUENCE))
     return ",".join(_relative_name(part) for part in reversed(parts))
+
+
+@lru_cache(maxsize=256)
+def node_of(certificate: bytes) -> int | None:
+    """The node that a certificate of `ottla secure` is for; None for all others."""
+    try:
+        named = _OF_A_NODE.fullmatch(certificate_name(certificate))
+    except ValueError:
+        return None
+    return int(named[1]) if named is not None else None
 
 
 def _relative_name(part: der.Value) -> str:

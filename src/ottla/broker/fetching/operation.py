@@ -77,7 +77,7 @@ class FetchOperation(ABC):
         if services.cluster.access.restricts:
             from ottla.broker.rights.hot import fetch_rights
 
-            self.rights = fetch_rights(context, services.cluster, is_replica=self.is_replica)
+            self.rights = fetch_rights(context, services.cluster, request, self.is_replica)
 
     # Where consumers and replicas differ -------------------------------------------------------
 

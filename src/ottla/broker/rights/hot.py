@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.access import CLUSTER, Operation, Resource
+from ottla.broker.rights.nodes import fetching_replica, may_speak_as
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.codec import decode, encode
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ottla.broker.cluster_view import ClusterView
     from ottla.broker.fetching.sessions import Key
     from ottla.broker.transport.context import RequestContext
+    from ottla.wire.messages.fetch import FetchRequest
 
 Refused = list[TopicProduceResponse]
 
@@ -86,19 +88,19 @@ def completed(body: Body, refused: Refused, version: int) -> Body:
 class FetchRights:
     """Of one request: consumers need READ on each topic, replicas CLUSTER_ACTION for all."""
 
-    __slots__ = ("_cluster", "_context", "_is_replica")
+    __slots__ = ("_cluster", "_context", "_replica_id")
 
     def __init__(
-        self, context: "RequestContext", cluster: "ClusterView", *, is_replica: bool
+        self, context: "RequestContext", cluster: "ClusterView", replica_id: int | None
     ) -> None:
         self._context = context
         self._cluster = cluster
-        self._is_replica = is_replica
+        self._replica_id = replica_id  # None: a consumer
 
     def check(self, key: "Key") -> None:
         name, topic_id, _ = key
-        if self._is_replica:
-            allowed = self._cluster.access.allows(
+        if self._replica_id is not None:
+            allowed = may_speak_as(self._context, self._replica_id) and self._cluster.access.allows(
                 self._context, Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER
             )
         else:
@@ -115,6 +117,6 @@ class FetchRights:
 
 
 def fetch_rights(
-    context: "RequestContext", cluster: "ClusterView", *, is_replica: bool
+    context: "RequestContext", cluster: "ClusterView", request: "FetchRequest", is_replica: bool
 ) -> FetchRights:
-    return FetchRights(context, cluster, is_replica=is_replica)
+    return FetchRights(context, cluster, fetching_replica(request) if is_replica else None)

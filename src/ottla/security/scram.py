@@ -188,7 +188,9 @@ class ScramServer:
             raise InvalidCredentials("the final message is not SCRAM's")
         without_proof, nonce, _, proof = parsed.groups()
         if nonce != self._nonce:
-            raise InvalidCredentials("the nonce is not the one that was given")
+            raise InvalidCredentials(
+                "the nonce is not the one that was given: librdkafka before 2.6.1 errs so"
+            )
         assert self._known is not None
         keys = self._known.credential
         signed = self._first + b"," + without_proof.encode()

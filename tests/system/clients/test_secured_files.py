@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import re
 import shutil
 import ssl
 import stat
@@ -86,6 +87,11 @@ def test_kcat(files: Path) -> None:
     kcat = shutil.which("kcat")
     if kcat is None:
         pytest.skip("kcat is not installed")
+    told = subprocess.run([kcat, "-V"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"librdkafka (\d+)\.(\d+)\.(\d+)", told)
+    assert found is not None
+    if tuple(map(int, found.groups())) < (2, 6, 1):
+        pytest.skip("its librdkafka sends a wrong nonce, which Apache Kafka 4 refuses as well")
     command = [kcat, "-F", str(files / LIBRDKAFKA), "-t", "by-kcat"]
     subprocess.run([*command, "-P"], input=b"hello\n", check=True, timeout=SECONDS)
     ran = subprocess.run([*command, "-C", "-e"], capture_output=True, check=True, timeout=SECONDS)

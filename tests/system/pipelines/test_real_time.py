@@ -17,6 +17,7 @@ from ottla.pipelines import App, expr, hopping, tumbling
 from ottla.pipelines import json as json_format
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.lifecycle import phases
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.lifecycle.running import Runner
 from ottla.pipelines.lifecycle.views import Lines
@@ -70,11 +71,12 @@ class World:
         plan = make_plan(self.app.definition())
         assert {stage.mode for stage in plan.stages if not stage.only_dead} == {"real-time"}
         options = RunOptions(state=folder, ui=False, archive=False)
-        runner = Runner(plan, options, Lines(io.StringIO()))
+        self.said = io.StringIO()
+        runner = Runner(plan, options, Lines(self.said))
         with live(runner):
             yield runner
-        for view in self._views.values():
-            view.close()
+        while self._views:
+            self._views.popitem()[1].close()
 
 
 def test_rows_are_filtered_split_merged_counted_and_windowed(driven: str, tmp_path: Path) -> None:
@@ -201,3 +203,29 @@ def test_rows_say_their_topic_and_topics_are_found_while_it_runs(
         starts = {row["window_start"] for row in world.rows("days").values()}
         assert starts == {"2025-12-31T15:00:00.000Z"}
         assert {row["n"] for row in world.rows("days").values()} == {1}
+
+
+def test_a_backlog_is_taken_in_micro_batches_and_what_comes_later_in_real_time(
+    driven: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phases, "CATCH_UP_FROM", 100)
+    world = World(driven)
+    clicks = world.app.stream(world.topic("clicks"), value=json_format("n INT"))
+    clicks.group_by_key().agg(total="sum(n)", n="count(*)").to(world.topic("totals"))
+    create(world.app.definition(), [NewTopic(world.topic("clicks"), 1, {"retention.ms": "-1"})])
+
+    def counted(times: int) -> bool:
+        return world.rows("totals") == {"a": {"key": "a", "total": 2 * times, "n": times}}
+
+    for _ in range(150):
+        world.send("clicks", "a", {"n": 2})
+    with world.running(tmp_path):
+        eventually(lambda: counted(150))
+        eventually(lambda: "totals has caught up" in world.said.getvalue())
+        assert "totals is 150 records behind: micro-batches first." in world.said.getvalue()
+        world.send("clicks", "a", {"n": 2})
+        eventually(lambda: counted(151))
+    with world.running(tmp_path):  # what it has read is no backlog any more
+        world.send("clicks", "a", {"n": 2})
+        eventually(lambda: counted(152))
+        assert "behind" not in world.said.getvalue()

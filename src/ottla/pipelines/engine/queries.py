@@ -59,12 +59,11 @@ class Reading:
         return self.spark.read.format("kafka").options(**options).load()
 
     def _options(self, source: Source) -> dict[str, str]:
-        from_start = source.internal is not None or source.is_table
         return self.connection() | {
             "subscribePattern" if source.is_pattern else "subscribe": self.names.get(
                 source.topic, source.topic
             ),
-            "startingOffsets": "earliest" if from_start else self.application.start,
+            "startingOffsets": "earliest" if is_read_whole(source) else self.application.start,
         }
 
     def connection(self) -> dict[str, str]:
@@ -183,6 +182,11 @@ def marker_topic(stage: Stage) -> str:
     if stage.sink.route is None:
         return stage.sink.topic
     return stage.letters[0].dead_letters or ""
+
+
+def is_read_whole(source: Source) -> bool:
+    """Whether it is read from its beginning, wherever the application's streams begin."""
+    return source.internal is not None or source.is_table
 
 
 def held_topics(stage: Stage) -> frozenset[str]:

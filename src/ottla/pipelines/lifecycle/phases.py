@@ -1,7 +1,8 @@
 """Taking the stages of a plan through their phases, mending and stopping them.
 
 A stage passes through up to three phases. Load: tables are read before the streams that meet them.
-Catch up: all that is there, at full speed (replays, and runs until done). Live: as planned.
+Catch up: all that is there, at full speed (replays, runs until done, and a backlog that real time
+would take long for). Live: as planned.
 """
 
 import contextlib
@@ -15,12 +16,14 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from ottla.errors import OttlaError
 from ottla.pipelines.engine.options import RunOptions
-from ottla.pipelines.engine.queries import Phase, Starter, loads_tables
+from ottla.pipelines.engine.queries import Phase, Starter, is_read_whole, loads_tables
 from ottla.pipelines.engine.sinks import wait_until_committed
+from ottla.pipelines.lifecycle.backlog import CATCH_UP_FROM, may_catch_up, records_behind
 from ottla.pipelines.lifecycle.brokers import wait_until_stable
 from ottla.pipelines.lifecycle.membership import Membership
 from ottla.pipelines.lifecycle.progress import Group, Recorder, lag
 from ottla.pipelines.lifecycle.restarts import BackOff
+from ottla.pipelines.lifecycle.state import State
 from ottla.pipelines.lifecycle.status import Status, View
 from ottla.pipelines.lifecycle.watching import Watcher
 from ottla.pipelines.planning.plan import Plan, written_topics
@@ -58,6 +61,8 @@ class Phases:
         self._looked = 0.0
         self._topics: list[str] = []
         self._checkpoints: Mapping[str, str] = {}
+        self._catching_up: set[str] = set()  # stages that do not run as planned yet
+        self.state: State | None = None
 
     def stop(self) -> None:
         self._stopping.set()
@@ -134,7 +139,7 @@ class Phases:
             return  # a stage whose load was cut short must not start without its tables
         self.status.phase = "live"
         for stage in self.plan.stages:
-            self._queries[stage.name] = starter.start(stage)
+            self._start(starter, stage)
             self._back_off[stage.name] = BackOff()
         self.view.say(f"Running {len(self._queries)} queries.")
         self.ready.set()
@@ -151,6 +156,37 @@ class Phases:
                 self.status.dead = watcher.dead_letters()
                 self._turn()
 
+    def _start(self, starter: Starter, stage: Stage) -> None:
+        """Live, or first with what there is already, where that goes faster in micro-batches."""
+        self._catching_up.discard(stage.name)
+        phase: Phase = "live"
+        behind = self._behind(stage) if may_catch_up(stage) else 0
+        if behind >= CATCH_UP_FROM:
+            self.view.say(f"{stage.name} is {behind:,} records behind: micro-batches first.")
+            self._catching_up.add(stage.name)
+            phase = "catch-up"
+        self._queries[stage.name] = starter.start(stage, phase)
+
+    def _behind(self, stage: Stage) -> int:
+        """Records that wait for the stage; none as long as nobody can tell."""
+        from confluent_kafka import KafkaException
+
+        if self.state is None:
+            return 0
+        reached = self.state.last_batch(self._checkpoints.get(stage.name, stage.name))
+        names = self.status.names
+        from_start = {names.get(s.topic, s.topic) for s in stage.sources if is_read_whole(s)}
+        earliest = self.plan.application.start == "earliest"
+
+        def begins(topic: str, partition: int) -> int | None:
+            known = earliest or topic in from_start
+            return self.group.begins(topic, partition) if known else None
+
+        try:
+            return records_behind(reached, self.group.ends(self._partitions(stage)), begins)
+        except (KafkaException, RuntimeError):
+            return 0
+
     def _watcher(self) -> Watcher:
         names = self.status.names
         written = {names[topic] for topic in written_topics(self.plan)}
@@ -162,7 +198,7 @@ class Phases:
         return Watcher(self.plan.application, self.cluster.partitions, written, letters)
 
     def _mend(self, starter: Starter, stage: Stage) -> None:
-        """Restart a stage that failed, after a while that grows."""
+        """Restart a stage that failed, after a while that grows, or one that has caught up."""
         query = self._queries[stage.name]
         back_off = self._back_off[stage.name]
         if query.isActive:
@@ -170,19 +206,20 @@ class Phases:
                 self.status.failures.pop(stage.name, None)
             return
         now = time.monotonic()
-        if back_off.due is None:
+        caught_up = stage.name in self._catching_up and query.exception() is None
+        if not caught_up and back_off.due is None:
             error = query.exception()
             wait = back_off.failed(now)
             said = cause(error) if error is not None else "it stopped by itself"
             self.status.failures[stage.name] = said
             self.view.say(f"{stage.name} failed and starts again in {wait:g} s: {said}")
-        elif now >= back_off.due:
+        elif caught_up or now >= (back_off.due or 0.0):
             back_off.due = None
             back_off.started = now
             try:
-                self._queries[stage.name] = starter.start(stage)
+                self._start(starter, stage)
                 self.status.failures.pop(stage.name, None)
-                self.view.say(f"{stage.name} runs again.")
+                self.view.say(f"{stage.name} {'has caught up' if caught_up else 'runs again'}.")
             except PySparkException as error:
                 back_off.failed(now)
                 self.status.failures[stage.name] = cause(error)

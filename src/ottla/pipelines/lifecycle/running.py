@@ -111,6 +111,7 @@ class Runner(Rebuilding):
             if not self.member.wait_until_held(self._stopping):
                 return
             state.save(change.manifest)
+            self.state = state
             self._prepare(starter)
             if history:
                 self._catch_up(starter)

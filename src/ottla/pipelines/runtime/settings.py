@@ -37,6 +37,8 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.streaming.stopTimeout": "5s",
     "spark.sql.streaming.pollingDelay": "10ms",
     "spark.sql.streaming.numRecentProgressUpdates": "10",
+    # Every step of every batch would be a closure, which Spark reads, cleans and serialises anew.
+    "spark.sql.execution.usePartitionEvaluator": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
@@ -88,6 +90,9 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         "spark.default.parallelism": str(settings.parallelism),
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.ui.showConsoleProgress": "false",
+        # Spark takes a buffer of this size for each of a batch's broadcasts, of which few need more
+        # than a tenth of it. Its 4 MiB are humongous for the collector, each a reason to collect.
+        "spark.broadcast.blockSize": "256k",
         # A row waits for so long for others to pass the shuffle with it; 50 ms if nothing is said.
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "ottla-warehouse"),

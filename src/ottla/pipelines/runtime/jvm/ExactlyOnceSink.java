@@ -28,7 +28,6 @@ import org.apache.spark.SparkThrowable;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskKilledException;
 import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.api.java.function.VoidFunction2;
 import org.apache.spark.api.python.PythonException;
 import org.apache.spark.rdd.RDD;
@@ -47,8 +46,11 @@ import org.apache.spark.sql.kafka010.KafkaOffsetRange;
 import org.apache.spark.sql.kafka010.KafkaSourceRDDPartition;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.reflect.ClassTag$;
+import scala.runtime.AbstractFunction2;
 
 /**
  * What foreachBatch calls: every task writes its rows and the batch's number, or neither.
@@ -110,7 +112,21 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
     private List write(RDD rows, String query, long batchId, Map letters) {
         TaskWriter task = new TaskWriter(
             this.settings, this.marker, query, batchId, origins(rows), letters, this.separator != null);
-        return rows.toJavaRDD().mapPartitions(task).collect();
+        return run(rows, task);
+    }
+
+    /**
+     * What each task has to tell. A job of Spark's own plain kind: those of mapPartitions and collect
+     * are closures, which Spark reads, cleans and serialises anew for every batch.
+     */
+    static List run(RDD rows, AbstractFunction2 task) {
+        Object[] told = (Object[]) rows.sparkContext().runJob(
+            rows, task, ClassTag$.MODULE$.apply(Object.class));
+        List all = new ArrayList();
+        for (int at = 0; at < told.length; at++) {
+            all.addAll((List) told[at]);
+        }
+        return all;
     }
 
     /** What each task reads, as a name that is the same whenever the batch is replayed. */
@@ -278,7 +294,7 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
         }
 
         private List probe(RDD rows) {
-            return rows.toJavaRDD().mapPartitions(new Probe()).collect();
+            return run(rows, new Probe());
         }
 
         public List pick(List rows, List places) {
@@ -330,27 +346,27 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
     }
 
     /** Takes all rows of a partition and tells what the user's code fails with, if it does. */
-    public static final class Probe implements FlatMapFunction, Serializable {
-        public Iterator call(Object partition) throws Exception {
-            Iterator rows = (Iterator) partition;
+    public static final class Probe extends AbstractFunction2 implements Serializable {
+        public Object apply(Object task, Object partition) {
+            scala.collection.Iterator rows = (scala.collection.Iterator) partition;
             try {
                 while (rows.hasNext()) {
                     rows.next();
                 }
-            } catch (Exception error) {
+            } catch (Exception error) { // of any kind: what is Scala's declares none
                 if (!isUsers(error)) {
-                    throw error;
+                    Platform.throwException(error);
                 }
-                Integer index = Integer.valueOf(TaskContext.getPartitionId());
+                Integer index = Integer.valueOf(((TaskContext) task).partitionId());
                 List failure = Arrays.asList(new Object[] {index, told(error)});
-                return Collections.singletonList(failure).iterator();
+                return Collections.singletonList(failure);
             }
-            return Collections.emptyList().iterator();
+            return Collections.emptyList();
         }
     }
 
     /** Runs in the executors, once for each partition; those without rows have nothing to do. */
-    public static final class TaskWriter implements FlatMapFunction, Serializable {
+    public static final class TaskWriter extends AbstractFunction2 implements Serializable {
         private final Map settings;
         private final String marker;
         private final String query;
@@ -371,20 +387,20 @@ public final class ExactlyOnceSink implements VoidFunction2, Serializable {
             this.tells = tells;
         }
 
-        public Iterator call(Object partition) throws Exception {
+        public Object apply(Object task, Object partition) {
             try {
-                this.write((Iterator) partition);
+                Iterator rows = CollectionConverters.asJava((scala.collection.Iterator) partition);
+                this.write((TaskContext) task, rows);
             } catch (Exception error) {
                 if (!this.tells || !isUsers(error)) {
-                    throw error;
+                    Platform.throwException(error);
                 }
-                return Collections.singletonList(told(error)).iterator();
+                return Collections.singletonList(told(error));
             }
-            return Collections.emptyList().iterator();
+            return Collections.emptyList();
         }
 
-        private void write(Iterator rows) {
-            TaskContext task = TaskContext.get();
+        private void write(TaskContext task, Iterator rows) {
             String origin = this.origins[task.partitionId()];
             List letters = (List) this.letters.get(origin);
             if (!rows.hasNext() && letters == null) {

@@ -7,6 +7,7 @@ import shutil
 import ssl
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,25 @@ def test_nobody_comes_in_without_a_password_or_without_tls(node: Node, files: Pa
     for changes in ({"sasl.password": "wrong"}, {"security.protocol": "SASL_PLAINTEXT"}):
         with pytest.raises(KafkaException):
             AdminClient({**config, **changes}).list_topics(timeout=2)
+
+
+def test_the_page_s_snippet_runs_as_it_stands() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text()
+    (snippet,) = re.findall(r"```python\n(.*?secure=True.*?)```", page, re.DOTALL)
+    subprocess.run([sys.executable, "-c", snippet], check=True, timeout=2 * SECONDS)
+
+
+def test_a_check_says_what_the_ports_speak(node: Node) -> None:
+    text = (node.data / "node1" / "server.properties").read_text()
+    found = re.search(r"NODES://(127\.0\.0\.1:\d+)", text)
+    assert found is not None
+    where = f"{node.bootstrap_servers},{found[1]},127.0.0.1:1"
+    told = CliRunner().invoke(app, ["secure", "check", "--bootstrap", where])
+    assert told.exit_code == 1
+    assert f"{node.bootstrap_servers} speaks SASL_SSL" in told.output
+    assert "offers SCRAM-SHA-512" in told.output
+    assert f"{found[1]} speaks SSL" in told.output
+    assert "127.0.0.1:1 does not answer" in told.output
 
 
 def test_a_second_start_takes_what_is_there(tmp_path: Path) -> None:

@@ -11,6 +11,13 @@ from confluent_kafka.admin import AdminClient
 def test_a_topic_may_be_deleted_by_the_test(ottla_node, ottla_topic):
     admin = AdminClient({"bootstrap.servers": ottla_node.bootstrap_servers})
     admin.delete_topics([ottla_topic])[ottla_topic].result(10)
+
+
+def test_a_secured_node_has_users(ottla_secure_node):
+    alice = ottla_secure_node.client_config("alice")
+    assert AdminClient(alice).list_topics(timeout=10).topics == {}
+    told = ottla_secure_node.client_config("alice", for_="aiokafka")
+    assert told["sasl_plain_username"] == "alice"
 """
 
 

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from ottla.broker.access import CLUSTER, ByRules, Operation, Resource
+from ottla.broker.api import Listeners, apis
+from ottla.broker.transport.context import Peer, RequestContext
 from ottla.config import Settings
 from ottla.errors import OttlaError
 from ottla.node.security import check_options
@@ -13,6 +16,7 @@ from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import Link, LinkUntrusted
 from ottla.security.links import ComplainingNetwork
 from ottla.security.listener_options import STANDARD_AUTHORIZER
+from ottla.security.rules import Rules
 
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
@@ -69,3 +73,20 @@ def test_a_peer_that_is_not_believed_is_complained_of_once(
     assert [record.getMessage() for record in caplog.records] == [
         "no link by CONTROLLER: h:1: its certificate is not believed"
     ]
+
+
+def test_before_the_rules_are_read_only_super_users_are_let_through() -> None:
+    """Even where everybody may do what no rule speaks of: a denial may be among those to come."""
+    ready = False
+    rules = Rules(super_users=frozenset({"User:node"}), allow_if_no_acl=True)
+    access = ByRules(rules, lambda: ready)
+
+    def may(name: str) -> bool:
+        peer = Peer("CONTROLLER", Listeners.CONTROLLER, "127.0.0.1")
+        peer.principal = f"User:{name}"
+        context = RequestContext(apis(Listeners.CONTROLLER)[52], 0, 1, None, peer)
+        return access.allows(context, Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER)
+
+    assert (may("node"), may("other")) == (True, False)
+    ready = True
+    assert (may("node"), may("other")) == (True, True)

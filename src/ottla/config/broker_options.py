@@ -578,29 +578,29 @@ sasl.oauthbearer.client.credentials.client.id string null - read-only medium ign
   Client id for the OAuth grant of client credentials.
 sasl.oauthbearer.client.credentials.client.secret password null - read-only medium ignored
   Client secret for the OAuth grant of client credentials.
-sasl.oauthbearer.clock.skew.seconds int 30 - read-only low ignored
+sasl.oauthbearer.clock.skew.seconds int 30 - read-only low
   How far the identity provider's clock may differ from the broker's.
-sasl.oauthbearer.expected.audience list "" - read-only high ignored
+sasl.oauthbearer.expected.audience list "" - read-only high
   Audiences a token may be made out to.
-sasl.oauthbearer.expected.issuer string null - read-only high ignored
+sasl.oauthbearer.expected.issuer string null - read-only high
   Issuer a token must come from.
-sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - read-only low ignored
+sasl.oauthbearer.jwks.endpoint.refresh.ms long 3600000 - read-only low
   Time between refreshes of the identity provider's keys.
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - read-only low ignored
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms long 10000 - read-only low
   Longest pause between attempts to fetch the identity provider's keys.
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - read-only low ignored
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - read-only low
   First pause between attempts to fetch the identity provider's keys.
-sasl.oauthbearer.jwks.endpoint.url string null - read-only medium ignored
+sasl.oauthbearer.jwks.endpoint.url string null - read-only medium
   Where the identity provider's keys are.
 sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever - read-only medium ignored
   Java class that fetches tokens.
-sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator - read-only medium ignored
+sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator - read-only medium
   Java class that checks tokens.
 sasl.oauthbearer.scope string null - read-only medium ignored
   Scope asked for at the identity provider.
-sasl.oauthbearer.scope.claim.name string scope - read-only low ignored
+sasl.oauthbearer.scope.claim.name string scope - read-only low
   Claim of a token that holds its scope.
-sasl.oauthbearer.sub.claim.name string sub - read-only low ignored
+sasl.oauthbearer.sub.claim.name string sub - read-only low
   Claim of a token that holds its subject.
 sasl.oauthbearer.token.endpoint.url string null - read-only medium ignored
   Where the identity provider hands out tokens.

@@ -34,6 +34,18 @@ _CLASSES = frozenset(
     )
 )
 """Java classes that would decide who somebody is."""
+_OAUTH = "org.apache.kafka.common.security.oauthbearer."
+_BUILT_IN = {
+    "sasl.server.callback.handler.class": (
+        f"{_OAUTH}OAuthBearerValidatorCallbackHandler",
+        f"{_OAUTH}secured.OAuthBearerValidatorCallbackHandler",
+    ),
+    "sasl.login.callback.handler.class": (
+        f"{_OAUTH}OAuthBearerLoginCallbackHandler",
+        f"{_OAUTH}secured.OAuthBearerLoginCallbackHandler",
+    ),
+}
+"""Kafka's own, which need not be loaded: what they do is done here."""
 DEFAULT_LISTEN = ("127.0.0.1", 9092)
 SINGLE_NODE: Mapping[str, str] = {
     "node.id": "1",
@@ -52,8 +64,11 @@ SINGLE_NODE: Mapping[str, str] = {
 _PREFIXES = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
 _OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
 """Kafka's authorizer reads them; the broker itself does not know them."""
-OUR_OWN = ("ottla.require.encrypted.log.dirs",)
+OUR_OWN = ("ottla.audit.file", "ottla.require.encrypted.log.dirs")
 """Options that Kafka does not have, and does not mind: it warns of names that it does not know."""
+_OPT_OUTS = tuple(f"sasl.oauthbearer.allow.unverified.{claim}" for claim in ("issuer", "audience"))
+"""Options of Kafka that 4.3 does not have yet."""
+_KNOWN_BESIDES = frozenset((*_OF_THE_AUTHORIZER, *OUR_OWN, *_OPT_OUTS))
 
 
 class Loaded(NamedTuple):
@@ -150,7 +165,7 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
         option = BROKER_OPTIONS.get(name)
         _refuse_foreign_class(where, name, value)
         if option is None:
-            if not name.startswith(_PREFIXES) and name not in (*_OF_THE_AUTHORIZER, *OUR_OWN):
+            if not name.startswith(_PREFIXES) and name not in _KNOWN_BESIDES:
                 warnings.append(f"{where} is not an option and is ignored.")
         else:
             try:
@@ -168,7 +183,10 @@ def _refuse_foreign_class(where: str, name: str, value: str) -> None:
     base = name
     if name.startswith("listener.name."):
         base = next((one for one in _CLASSES if name.endswith(f".{one}")), name)
-    if base in _CLASSES and value.strip() not in ("", BROKER_OPTIONS[base].default):
+    allowed = (
+        ("", BROKER_OPTIONS[base].default, *_BUILT_IN.get(base, ())) if base in _CLASSES else ()
+    )
+    if base in _CLASSES and value.strip() not in allowed:
         raise OttlaError(f"{where} cannot be honoured: classes in Java cannot be loaded here.")
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from ottla.broker.transport.authentication import Authentication
+    from ottla.security.exchange import Exchange
     from ottla.security.listener_options import SaslOptions
     from ottla.security.sasl import SaslListener
     from ottla.security.tls import TlsOptions
@@ -65,7 +66,7 @@ def authentication_of(
         lambda: publisher.image,
         clock.wall_ms,
     )
-    offered = _offered(options, publisher, tokens, chance)
+    offered = _offered(options, publisher, tokens, chance, _bearers(options, clock, background))
 
     def authenticate() -> "Authentication":
         return Authentication(
@@ -80,11 +81,29 @@ def authentication_of(
     return authenticate
 
 
+def _bearers(
+    options: "SaslOptions", clock: Clock, background: Background
+) -> "Callable[[], Exchange] | None":
+    """Exchanges of OAUTHBEARER, by the keys of the listener's provider."""
+    if options.oauth is None:
+        return None
+    from ottla.security.key_sets import KeySet
+    from ottla.security.oauthbearer import OAuthServer
+
+    rules, source = options.oauth
+    keys = KeySet(source, clock.wall_ms)
+    background.spawn(keys.keep_fresh())
+    return lambda: OAuthServer(lambda token: keys.check(token, rules))
+
+
 def _offered(
-    options: "SaslOptions", publisher: Publisher, tokens: "TokenCredentials", chance: Chance
+    options: "SaslOptions",
+    publisher: Publisher,
+    tokens: "TokenCredentials",
+    chance: Chance,
+    bearers: "Callable[[], Exchange] | None",
 ) -> "SaslListener":
     from ottla.security import scram
-    from ottla.security.exchange import Exchange
     from ottla.security.listener_options import PLAIN
     from ottla.security.plain import PlainServer
     from ottla.security.sasl import SaslListener
@@ -114,13 +133,16 @@ def _offered(
             secret=secret_of(publisher.image),
         )
 
-    return SaslListener(
-        {
-            name: plain if name == PLAIN else by_scram(scram.MECHANISMS[name])
-            for name in options.mechanisms
-        },
-        options.session_ms_max,
-    )
+    offered: dict[str, Callable[[], Exchange]] = {}
+    for name in options.mechanisms:
+        if name in scram.MECHANISMS:
+            offered[name] = by_scram(scram.MECHANISMS[name])
+        elif name == PLAIN:
+            offered[name] = plain
+        else:
+            assert bearers is not None
+            offered[name] = bearers
+    return SaslListener(offered, options.session_ms_max)
 
 
 def secret_of(image: Image) -> bytes:

@@ -6,7 +6,7 @@ never be less safe than its file says.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.config import Settings
 from ottla.errors import OttlaError
@@ -14,9 +14,15 @@ from ottla.security import jaas, scram
 from ottla.security.plain import jaas_users
 from ottla.security.rules import Rules, parse_super_users
 
+if TYPE_CHECKING:
+    from ottla.security.oauth_options import OAuthOptions
+
 PLAIN = "PLAIN"
 JAAS = "sasl.jaas.config"
+OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = (PLAIN, *scram.MECHANISMS)
+"""By which nodes and our own clients come."""
+SERVED = (*MECHANISMS, OAUTHBEARER)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 FRAME_BYTES_BEFORE = 64 * 1024
 """Of one who has not said yet who it is, unless sasl.server.max.receive.size is given."""
@@ -36,6 +42,7 @@ class SaslOptions(NamedTuple):
     session_ms_max: Mapping[str, int]
     refusal_delay_s: float
     frame_bytes_max: int
+    oauth: "OAuthOptions | None"  # where OAUTHBEARER is offered
 
 
 def authorizer_rules(settings: Settings) -> Rules | None:
@@ -67,7 +74,14 @@ def read_sasl(settings: Settings, listener: str) -> SaslOptions:
         {name: _session_ms(settings, listener, name) for name in mechanisms},
         settings.int("connection.failed.authentication.delay.ms") / 1000,
         settings.int("sasl.server.max.receive.size") if own_limit else FRAME_BYTES_BEFORE,
+        _oauth(settings, listener) if OAUTHBEARER in mechanisms else None,
     )
+
+
+def _oauth(settings: Settings, listener: str) -> "OAuthOptions":
+    from ottla.security.oauth_options import read_oauth  # most nodes do without its libraries
+
+    return read_oauth(settings, listener, _login(settings, listener, OAUTHBEARER))
 
 
 def own_login(settings: Settings, listener: str, option: str) -> Login:
@@ -96,11 +110,11 @@ def _mechanisms(settings: Settings, listener: str) -> tuple[str, ...]:
     given = _given(settings, listener, "sasl.enabled.mechanisms")
     text = given if given is not None else ",".join(settings.names("sasl.enabled.mechanisms"))
     names = tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
-    unknown = [name for name in names if name not in MECHANISMS]
+    unknown = [name for name in names if name not in SERVED]
     if unknown or not names:
         raise OttlaError(
             f"sasl.enabled.mechanisms of {listener}: {', '.join(unknown) or 'nothing'} is not "
-            f"supported yet; name some of {', '.join(MECHANISMS)}."
+            f"supported yet; name some of {', '.join(SERVED)}."
         )
     return names
 

@@ -1,0 +1,134 @@
+"""What the options of a listener say about OAUTHBEARER: whose tokens are believed.
+
+`listener.name.NAME.oauthbearer.OPTION` wins over `listener.name.NAME.OPTION`, and that over
+`OPTION`. A listener starts only where keys, issuer and audience are named: Apache Kafka 4.3 takes
+tokens of anybody without them. Who really wants that says so by
+`sasl.oauthbearer.allow.unverified.issuer` and `….audience`; there is no such word for signatures.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+from ottla.config import Settings
+from ottla.config.options import BROKER_OPTIONS
+from ottla.errors import OttlaError
+from ottla.security import jaas
+from ottla.security.access_tokens import TokenRules, need_library
+from ottla.security.oauthbearer import MECHANISM
+from ottla.security.tls import TlsOptions, client_context
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+PREFIX = "sasl.oauthbearer."
+VALIDATORS = (
+    "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
+    "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
+)
+
+
+class KeySource(NamedTuple):
+    url: str  # https, http or file
+    refresh_s: float
+    retry_s: float
+    retry_s_max: float
+    encryption: "SSLContext | None" = None  # None: the system's authorities
+
+
+class OAuthOptions(NamedTuple):
+    rules: TokenRules
+    source: KeySource
+
+
+def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOptions:
+    need_library(MECHANISM)
+    options = _Options(settings, listener)
+    url = options.text("jwks.endpoint.url")
+    if not url:
+        raise options.fault(
+            "jwks.endpoint.url", "it is missing, and without keys no signature can be checked."
+        )
+    _check_url(url, options.name("jwks.endpoint.url"))
+    validator = options.text("jwt.validator.class")
+    if validator not in VALIDATORS:
+        raise options.fault("jwt.validator.class", "classes in Java cannot be loaded here.")
+    issuer = options.text("expected.issuer") or None
+    if issuer is None and not options.flag("allow.unverified.issuer"):
+        raise options.fault(
+            "expected.issuer",
+            "it is missing: tokens of any issuer would do "
+            "(sasl.oauthbearer.allow.unverified.issuer=true, if you mean it).",
+        )
+    audiences = tuple(filter(None, map(str.strip, options.text("expected.audience").split(","))))
+    if not audiences and not options.flag("allow.unverified.audience"):
+        raise options.fault(
+            "expected.audience",
+            "it is missing: tokens made for any other service would do "
+            "(sasl.oauthbearer.allow.unverified.audience=true, if you mean it).",
+        )
+    return OAuthOptions(
+        TokenRules(
+            issuer,
+            audiences,
+            options.text("sub.claim.name"),
+            options.text("scope.claim.name"),
+            options.number("clock.skew.seconds"),
+        ),
+        KeySource(
+            url,
+            options.number("jwks.endpoint.refresh.ms") / 1000,
+            options.number("jwks.endpoint.retry.backoff.ms") / 1000,
+            options.number("jwks.endpoint.retry.backoff.max.ms") / 1000,
+            None if not url.startswith("https") else _encryption(listener, login),
+        ),
+    )
+
+
+def _check_url(url: str, option: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("https", "http", "file") or not (parts.netloc or parts.path):
+        raise OttlaError(f"{option}: {url!r} is no address; https, http or file is expected.")
+
+
+def _encryption(listener: str, login: jaas.Login) -> "SSLContext":
+    """`ssl.*` in the JAAS line is for the provider, as in Kafka; else the system's authorities."""
+    values = {
+        name: login.options.get(name, option.default)
+        for name, option in BROKER_OPTIONS.items()
+        if name.startswith("ssl.")
+    }
+    return client_context(TlsOptions(f"{listener}'s JAAS line", values, are_of_a_client=True))
+
+
+class _Options:
+    def __init__(self, settings: Settings, listener: str) -> None:
+        self._static = settings.static
+        self._places = (
+            f"listener.name.{listener.lower()}.{MECHANISM.lower()}.",
+            f"listener.name.{listener.lower()}.",
+            "",
+        )
+
+    def name(self, option: str) -> str:
+        """As it stands in the file; where it does not, as it should."""
+        names = [f"{place}{PREFIX}{option}" for place in self._places]
+        return next((name for name in names if name in self._static), names[0])
+
+    def text(self, option: str) -> str:
+        given = self._static.get(self.name(option))
+        if given is None:
+            known = BROKER_OPTIONS.get(PREFIX + option)
+            given = known.default if known is not None else None
+        return (given or "").strip()
+
+    def number(self, option: str) -> int:
+        text = self.text(option)
+        if not text.isdecimal():
+            raise self.fault(option, "a whole number is expected.")
+        return int(text)
+
+    def flag(self, option: str) -> bool:
+        return self.text(option).lower() == "true"
+
+    def fault(self, option: str, sentence: str) -> OttlaError:
+        return OttlaError(f"{self.name(option)}: {sentence}")

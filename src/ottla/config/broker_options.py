@@ -654,9 +654,9 @@ socket.request.max.bytes int 104857600 1.. read-only high
   Largest request a socket takes.
 socket.send.buffer.bytes int 102400 - read-only high ignored
   Send buffer of a socket; -1 leaves it to the system.
-ssl.allow.dn.changes boolean false - read-only low ignored
+ssl.allow.dn.changes boolean false - read-only low
   Allow another distinguished name when a keystore is replaced at run time.
-ssl.allow.san.changes boolean false - read-only low ignored
+ssl.allow.san.changes boolean false - read-only low
   Allow other alternative names when a keystore is replaced at run time.
 ssl.cipher.suites list "" - per-broker medium
   Cipher suites that may be used; empty means the library's own choice.

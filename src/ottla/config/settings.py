@@ -97,6 +97,11 @@ class Settings:
         self._values: dict[str, Value] = {}
         self._topology: Topology | None = None
 
+    @property
+    def given(self) -> Mapping[str, str]:
+        """What is set at all, wherever, under its whole name."""
+        return {name: value for _, layer in reversed(self._layers) for name, value in layer.items()}
+
     def with_dynamic(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> "Settings":
         """The same file under what was set at run time, for the cluster and for this broker."""
         return Settings(self.static, cluster=cluster, broker=broker)
@@ -385,7 +390,7 @@ def validate_topic_configs(configs: Mapping[str, str]) -> None:
 
 
 def _validate(scope: str, options: Mapping[str, Option], name: str, value: str) -> Option:
-    option = options.get(name)
+    option = options.get(name) or options.get(_behind_listener(name) or "")
     if option is None:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"There is no {scope} option {name}.")
     try:

@@ -31,6 +31,7 @@ from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
 from ottla.node.active_controller import ActiveController
 from ottla.node.broker_role import BrokerRole, Foundation
+from ottla.node.certificates import Certificates
 from ottla.node.formatting import Identity, identify
 from ottla.node.intervals import USUAL, Intervals
 from ottla.node.quorum_config import (
@@ -43,7 +44,6 @@ from ottla.node.security import (
     access_of,
     authentication_of,
     check_options,
-    encryption_of,
     network_to_brokers,
     network_to_controllers,
     principals_of,
@@ -106,6 +106,7 @@ class Node:
         self.to_controllers: Network = self.network
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
+        self.certificates = Certificates(self.in_force)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
         self.accountant = ClientQuotas(settings, clock.monotonic)
         self.servers: list[Server] = []
@@ -145,7 +146,9 @@ class Node:
         """Serves when it returns."""
         asyncio.get_running_loop().set_default_executor(self.threads)
         check_options(self.settings, self.chance)
-        self.to_controllers = network_to_controllers(self.settings, self.network, self.chance)
+        self.to_controllers = network_to_controllers(
+            self.settings, self.network, self.certificates, self.chance
+        )
         self.log_directories.lock()
         bound = await self._bind_all()
         self.in_force.settle(bound.settings)
@@ -158,6 +161,7 @@ class Node:
         if self.topology.is_broker:
             self.broker = self._make_broker(identity, bound.settings)
             await self._join_cluster(self.broker)
+        self.certificates.look_after(self.background)
 
     async def _bind_all(self) -> Bound:
         topology = self.topology
@@ -175,7 +179,7 @@ class Node:
         bound = []
         for listener in wanted:
             server = Server(self.listeners, listener.name, kind)
-            encryption = encryption_of(listener, self.settings)
+            encryption = self.certificates.of_listener(listener)
             port = await server.bind(listener.host, listener.port, encryption)
             self.servers.append(server)
             bound.append(listener._replace(port=port))
@@ -317,7 +321,9 @@ class Node:
                 controller=self.metadata.active_controller,
                 log_directories=self.log_directories,
                 listeners=self.listeners,
-                network=network_to_brokers(self.settings, self.network, self.chance),
+                network=network_to_brokers(
+                    self.settings, self.network, self.certificates, self.chance
+                ),
                 background=self.background,
                 threads=self.threads,
                 chance=self.chance,

@@ -10,18 +10,16 @@ from ottla.config.topology import Listener
 from ottla.errors import OttlaError
 from ottla.metadata.image import Image, ScramCredential
 from ottla.metadata.publisher import Publisher
+from ottla.node.certificates import Certificates
 from ottla.ports.chance import Chance
 from ottla.ports.clock import Clock
 from ottla.ports.network import Network, TcpNetwork
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
     from ottla.broker.transport.authentication import Authentication
     from ottla.security.exchange import Exchange
     from ottla.security.listener_options import SaslOptions
     from ottla.security.sasl import SaslListener
-    from ottla.security.tls import TlsOptions
     from ottla.security.tokens import TokenCredentials
 
 PLAINTEXT, SASL, TLS = "PLAINTEXT", "SASL_", "SSL"
@@ -122,10 +120,10 @@ def _offered(
 
         return find
 
-    def plain() -> Exchange:
+    def plain() -> "Exchange":
         return PlainServer(options.passwords, keys, secret=secret_of(publisher.image))
 
-    def by_scram(mechanism: scram.Mechanism) -> Callable[[], Exchange]:
+    def by_scram(mechanism: scram.Mechanism) -> "Callable[[], Exchange]":
         return lambda: scram.ScramServer(
             mechanism,
             known(mechanism),
@@ -152,28 +150,36 @@ def secret_of(image: Image) -> bytes:
     return b"no users" if first is None else image.scram_credentials[first].server_key
 
 
-def network_to_brokers(settings: Settings, network: Network, chance: Chance) -> Network:
+def network_to_brokers(
+    settings: Settings, network: Network, certificates: Certificates, chance: Chance
+) -> Network:
     """How this node reaches other brokers."""
     listener = _inter_broker(settings)
     if listener is None:
         return network
-    return _network_to(listener, BROKERS_MECHANISM, settings, network, chance)
+    return _network_to(listener, BROKERS_MECHANISM, settings, network, certificates, chance)
 
 
-def network_to_controllers(settings: Settings, network: Network, chance: Chance) -> Network:
+def network_to_controllers(
+    settings: Settings, network: Network, certificates: Certificates, chance: Chance
+) -> Network:
     """How this node reaches controllers, as their first listener asks for it."""
-    return _network_to(_controllers(settings), CONTROLLERS_MECHANISM, settings, network, chance)
+    listener = _controllers(settings)
+    return _network_to(listener, CONTROLLERS_MECHANISM, settings, network, certificates, chance)
 
 
 def _network_to(
-    listener: Listener, mechanism: str, settings: Settings, network: Network, chance: Chance
+    listener: Listener,
+    mechanism: str,
+    settings: Settings,
+    network: Network,
+    certificates: Certificates,
+    chance: Chance,
 ) -> Network:
     if listener.protocol == PLAINTEXT:
         return network
     if listener.protocol.endswith(TLS):
-        from ottla.security.tls import client_context
-
-        network = TcpNetwork(encryption=client_context(_tls_options(settings, listener)))
+        network = TcpNetwork(encryption=certificates.of_links_to(listener))
     if listener.protocol.startswith(SASL):
         from ottla.security.links import AuthenticatedNetwork
         from ottla.security.listener_options import own_login
@@ -188,16 +194,17 @@ def _network_to(
 def check_options(settings: Settings, chance: Chance) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
     _refuse_open_disks(settings)
-    network_to_brokers(settings, TcpNetwork(), chance)
+    certificates = Certificates(lambda: settings)
+    network_to_brokers(settings, TcpNetwork(), certificates, chance)
     _refuse_unknowable_voters(settings)
-    network_to_controllers(settings, TcpNetwork(), chance)
+    network_to_controllers(settings, TcpNetwork(), certificates, chance)
     if settings.text("authorizer.class.name"):
         from ottla.security.listener_options import authorizer_rules
 
         authorizer_rules(settings)
     for each in (*settings.topology.listeners, *settings.topology.controller_listeners):
         if each.protocol.endswith(TLS):
-            encryption_of(each, settings)
+            certificates.of_listener(each)
             principals_of(each, settings)
         if each.protocol.startswith(SASL):
             from ottla.security.listener_options import read_sasl
@@ -238,15 +245,6 @@ def _refuse_unknowable_voters(settings: Settings) -> None:
         )
 
 
-def encryption_of(listener: Listener, settings: Settings) -> "SSLContext | None":
-    """What connections of a listener are encrypted with."""
-    if not listener.protocol.endswith(TLS):
-        return None
-    from ottla.security.tls import server_context
-
-    return server_context(_tls_options(settings, listener))
-
-
 def principals_of(listener: Listener, settings: Settings) -> Callable[[bytes], str] | None:
     """Who a certificate's bearer is; with SASL it does not count."""
     if listener.protocol != TLS:
@@ -255,13 +253,6 @@ def principals_of(listener: Listener, settings: Settings) -> Callable[[bytes], s
 
     mapping = PrincipalMapping(settings.text("ssl.principal.mapping.rules"))
     return lambda certificate: mapping.principal(certificate_name(certificate))
-
-
-def _tls_options(settings: Settings, listener: Listener) -> "TlsOptions":
-    from ottla.security.tls import tls_options
-
-    has_sasl = listener.protocol.startswith(SASL)
-    return tls_options(settings.static, listener.name, sasl=has_sasl)
 
 
 def _inter_broker(settings: Settings) -> Listener | None:

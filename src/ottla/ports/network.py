@@ -53,22 +53,24 @@ class Network(Protocol):
 
 class TcpNetwork:
     def __init__(
-        self, connect_timeout_s: float = 2.0, encryption: "SSLContext | None" = None
+        self, connect_timeout_s: float = 2.0, encryption: "Callable[[], SSLContext] | None" = None
     ) -> None:
+        """Encryption is asked for with each link: certificates may be renewed."""
         self._connect_timeout_s = connect_timeout_s
         self._encryption = encryption
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
         loop = asyncio.get_running_loop()
+        encryption = None if self._encryption is None else self._encryption()
         try:
             async with asyncio.timeout(self._connect_timeout_s):
                 _, link = await loop.create_connection(
-                    lambda: TcpLink(lost), host, port, ssl=self._encryption
+                    lambda: TcpLink(lost), host, port, ssl=encryption
                 )
         except ConnectionRefusedError:
             raise LinkRefused(f"nobody listens at {host}:{port}") from None
         except (OSError, TimeoutError) as error:
-            if self._encryption is not None and (why := _distrust(error)):
+            if encryption is not None and (why := _distrust(error)):
                 raise LinkUntrusted(f"{host}:{port}: {why}") from None
             raise LinkLost(f"{host}:{port} cannot be reached: {error or 'time-out'}") from None
         return link

@@ -21,7 +21,7 @@ def client_network(kept: Mapping[str, str], java: Mapping[str, str]) -> Network:
     stores in the latter."""
     protocol = kept.get("security.protocol", "PLAINTEXT").upper()
     encryption = client_context(_tls(java)) if protocol.endswith("SSL") else None
-    network: Network = TcpNetwork(CONNECT_S_MAX, encryption)
+    network: Network = TcpNetwork(CONNECT_S_MAX, None if encryption is None else lambda: encryption)
     return (
         AuthenticatedNetwork(network, _login(kept), SYSTEM_CHANCE)
         if "SASL" in protocol

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 SEQUENCE, SET, OBJECT_IDENTIFIER = 0x30, 0x31, 0x06
+SUBJECT_ALTERNATIVE_NAME = "2.5.29.17"
+EXTENSIONS = 0xA3
 VERSION = 0xA0  # [0], before the serial number of a certificate; missing in version 1
 
 
@@ -67,3 +69,19 @@ def subject_of(certificate: bytes) -> Value:
     if len(fields) < 5:
         raise BadEncoding("a certificate without a subject")
     return fields[4]  # serial number, algorithm, issuer, validity, subject
+
+
+def alternative_names(certificate: bytes) -> frozenset[bytes]:
+    """The hosts and addresses that a certificate is for, as they are encoded."""
+    signed = next(children(read(certificate)[0], SEQUENCE), None)
+    if signed is None:
+        raise BadEncoding("an empty certificate")
+    for field in children(signed, SEQUENCE):
+        if field.tag != EXTENSIONS:
+            continue
+        for extension in children(next(children(field, EXTENSIONS)), SEQUENCE):
+            parts = list(children(extension, SEQUENCE))
+            if len(parts) >= 2 and dotted(parts[0]) == SUBJECT_ALTERNATIVE_NAME:
+                names = read(parts[-1].content)[0]
+                return frozenset(name.whole for name in children(names, SEQUENCE))
+    return frozenset()

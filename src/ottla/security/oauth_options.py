@@ -20,7 +20,6 @@ from ottla.security.tls import TlsOptions, client_context
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-PREFIX = "sasl.oauthbearer."
 VALIDATORS = (
     "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
     "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
@@ -43,26 +42,31 @@ class OAuthOptions(NamedTuple):
 def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOptions:
     need_library(MECHANISM)
     options = _Options(settings, listener)
-    url = options.text("jwks.endpoint.url")
+    url = options.text("sasl.oauthbearer.jwks.endpoint.url")
     if not url:
         raise options.fault(
-            "jwks.endpoint.url", "it is missing, and without keys no signature can be checked."
+            "sasl.oauthbearer.jwks.endpoint.url",
+            "it is missing, and without keys no signature can be checked.",
         )
-    _check_url(url, options.name("jwks.endpoint.url"))
-    validator = options.text("jwt.validator.class")
+    _check_url(url, options.name("sasl.oauthbearer.jwks.endpoint.url"))
+    validator = options.text("sasl.oauthbearer.jwt.validator.class")
     if validator not in VALIDATORS:
-        raise options.fault("jwt.validator.class", "classes in Java cannot be loaded here.")
-    issuer = options.text("expected.issuer") or None
-    if issuer is None and not options.flag("allow.unverified.issuer"):
         raise options.fault(
-            "expected.issuer",
+            "sasl.oauthbearer.jwt.validator.class", "classes in Java cannot be loaded here."
+        )
+    issuer = options.text("sasl.oauthbearer.expected.issuer") or None
+    if issuer is None and not options.flag("sasl.oauthbearer.allow.unverified.issuer"):
+        raise options.fault(
+            "sasl.oauthbearer.expected.issuer",
             "it is missing: tokens of any issuer would do "
             "(sasl.oauthbearer.allow.unverified.issuer=true, if you mean it).",
         )
-    audiences = tuple(filter(None, map(str.strip, options.text("expected.audience").split(","))))
-    if not audiences and not options.flag("allow.unverified.audience"):
+    audiences = tuple(
+        filter(None, map(str.strip, options.text("sasl.oauthbearer.expected.audience").split(",")))
+    )
+    if not audiences and not options.flag("sasl.oauthbearer.allow.unverified.audience"):
         raise options.fault(
-            "expected.audience",
+            "sasl.oauthbearer.expected.audience",
             "it is missing: tokens made for any other service would do "
             "(sasl.oauthbearer.allow.unverified.audience=true, if you mean it).",
         )
@@ -70,15 +74,15 @@ def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOpt
         TokenRules(
             issuer,
             audiences,
-            options.text("sub.claim.name"),
-            options.text("scope.claim.name"),
-            options.number("clock.skew.seconds"),
+            options.text("sasl.oauthbearer.sub.claim.name"),
+            options.text("sasl.oauthbearer.scope.claim.name"),
+            options.number("sasl.oauthbearer.clock.skew.seconds"),
         ),
         KeySource(
             url,
-            options.number("jwks.endpoint.refresh.ms") / 1000,
-            options.number("jwks.endpoint.retry.backoff.ms") / 1000,
-            options.number("jwks.endpoint.retry.backoff.max.ms") / 1000,
+            options.number("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
+            options.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000,
+            options.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000,
             None if not url.startswith("https") else _encryption(listener, login),
         ),
     )
@@ -111,13 +115,13 @@ class _Options:
 
     def name(self, option: str) -> str:
         """As it stands in the file; where it does not, as it should."""
-        names = [f"{place}{PREFIX}{option}" for place in self._places]
+        names = [f"{place}{option}" for place in self._places]
         return next((name for name in names if name in self._static), names[0])
 
     def text(self, option: str) -> str:
         given = self._static.get(self.name(option))
         if given is None:
-            known = BROKER_OPTIONS.get(PREFIX + option)
+            known = BROKER_OPTIONS.get(option)
             given = known.default if known is not None else None
         return (given or "").strip()
 

@@ -6,6 +6,7 @@ is read. What connections are made of it is not known here.
 """
 
 import os
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
@@ -32,6 +33,7 @@ _NOT_HONOURED = (
     "ssl.secure.random.implementation",
 )
 _KEY = "-----BEGIN"
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _TLS_1_3 = "TLS_AES_", "TLS_CHACHA20_POLY1305_SHA256"
 _AEADS = {
     "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
@@ -103,6 +105,8 @@ def server_context(options: TlsOptions) -> ssl.SSLContext:
     context.verify_mode = _VERIFY[verify]
     if context.verify_mode is not ssl.CERT_NONE:
         _load_authorities(context, options)
+        context.num_tickets = 0  # a session that is resumed would outlive an authority's dismissal
+        context.options |= ssl.OP_NO_TICKET
     return context
 
 
@@ -184,6 +188,20 @@ def _through_memory(context: ssl.SSLContext, pem: str, password: str | None) -> 
         context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=password or "")
     finally:
         os.close(descriptor)
+
+
+def own_certificate(options: TlsOptions) -> bytes | None:
+    """The one that is shown to others (DER)."""
+    pem = _key_and_chain(options)
+    if pem is None:
+        return None
+    found = _CERTIFICATE.search(pem)
+    if found is None:
+        raise options.fault("ssl.keystore.location", "there is no certificate in it.")
+    try:
+        return ssl.PEM_cert_to_DER_cert(found[0])
+    except ValueError:
+        raise options.fault("ssl.keystore.location", "the certificate is broken.") from None
 
 
 def _key_and_chain(options: TlsOptions) -> str | None:

@@ -12,7 +12,7 @@ from ottla.broker.api import Listeners
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS, Settings
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
 
 GRADUAL = tuple(name for name, option in BROKER_OPTIONS.items() if option.gradual)
@@ -62,10 +62,31 @@ def _check(name: str, after: Mapping[str, str], view: ClusterView) -> None:
     cluster = view.image.config(*CLUSTER_DEFAULTS)
     own = view.image.config(ResourceType.BROKER, str(view.node_id))
     present = view.settings.with_dynamic(cluster, own)
-    if not name:
-        _check_threads(present, view.settings.with_dynamic(after, own))
-    else:
-        _check_threads(present, view.settings.with_dynamic(cluster, after))
+    then = (
+        view.settings.with_dynamic(cluster, after)
+        if name
+        else view.settings.with_dynamic(after, own)
+    )
+    _check_threads(present, then)
+    _check_certificates(present, then)
+
+
+def _check_certificates(present: Settings, after: Settings) -> None:
+    """New stores of a listener must do, as they would at a start, and be for the same name."""
+    for listener in present.topology.listeners:
+        if not listener.protocol.endswith("SSL"):
+            continue
+        from ottla.security.renewal import check_change
+        from ottla.security.tls import tls_options
+
+        sasl = listener.protocol.startswith("SASL")
+        before, then = (
+            tls_options(one.given, listener.name, sasl=sasl) for one in (present, after)
+        )
+        try:
+            check_change(before, then)
+        except OttlaError as error:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
 
 
 def _check_threads(present: Settings, after: Settings) -> None:

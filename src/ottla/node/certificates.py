@@ -2,12 +2,14 @@
 read again."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.broker.background import Background
 from ottla.config import Settings
 from ottla.config.topology import Listener
+from ottla.ports.rare_log import RareLog
 from ottla.ports.recurring import every
 
 if TYPE_CHECKING:
@@ -16,14 +18,17 @@ if TYPE_CHECKING:
     from ottla.security.renewal import RenewedEncryption
     from ottla.security.tls import TlsOptions
 
+log = logging.getLogger(__name__)
+
 LOOK_S = 3.0
 SASL, TLS = "SASL_", "SSL"
 
 
 class Certificates:
-    def __init__(self, settings: Callable[[], Settings]) -> None:
+    def __init__(self, settings: Callable[[], Settings], now: Callable[[], float]) -> None:
         """The settings are those in force: certificates can be named at run time."""
         self._settings = settings
+        self._complaints = RareLog(log, now)
         self._renewed: list[RenewedEncryption] = []
 
     def of_listener(self, listener: Listener) -> "SSLContext | None":
@@ -53,7 +58,9 @@ class Certificates:
     ) -> "RenewedEncryption":
         from ottla.security.renewal import RenewedEncryption
 
-        renewed = RenewedEncryption(lambda: tls_options_of(self._settings(), listener), make)
+        renewed = RenewedEncryption(
+            lambda: tls_options_of(self._settings(), listener), make, self._complaints
+        )
         self._renewed.append(renewed)
         return renewed
 

@@ -106,7 +106,7 @@ class Node:
         self.to_controllers: Network = self.network
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
-        self.certificates = Certificates(self.in_force)
+        self.certificates = Certificates(self.in_force, clock.monotonic)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
         self.accountant = ClientQuotas(settings, clock.monotonic)
         self.servers: list[Server] = []

@@ -194,7 +194,7 @@ def _network_to(
 def check_options(settings: Settings, chance: Chance) -> None:
     """Whatever cannot be honoured is said before anything is opened."""
     _refuse_open_disks(settings)
-    certificates = Certificates(lambda: settings)
+    certificates = Certificates(lambda: settings, lambda: 0.0)
     network_to_brokers(settings, TcpNetwork(), certificates, chance)
     _refuse_unknowable_voters(settings)
     network_to_controllers(settings, TcpNetwork(), certificates, chance)

@@ -13,11 +13,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ottla.errors import OttlaError
+from ottla.ports.rare_log import RareLog
 from ottla.security.der import BadEncoding, alternative_names
 from ottla.security.principals import certificate_name
-from ottla.security.tls import TlsOptions, own_certificate
+from ottla.security.tls import TlsOptions, own_certificate, server_context
 
 log = logging.getLogger(__name__)
+
+WITHOUT_TLS = frozenset(
+    ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
+)
+"""What OpenSSL finds where a plain request came."""
 
 
 class Looked(NamedTuple):
@@ -31,8 +37,12 @@ class RenewedEncryption:
     """`look` may block: a thread calls it, from time to time."""
 
     def __init__(
-        self, options: Callable[[], TlsOptions], make: Callable[[TlsOptions], ssl.SSLContext]
+        self,
+        options: Callable[[], TlsOptions],
+        make: Callable[[TlsOptions], ssl.SSLContext],
+        complaints: RareLog,
     ) -> None:
+        self._complaints = complaints
         self._options = options
         self._make = make
         self._looked = self._refused = look(options())
@@ -43,6 +53,7 @@ class RenewedEncryption:
         """For a listener, which has one context for its whole life: each handshake is handed to
         the current one as soon as it begins."""
         door = self.current
+        door.sslobject_class = self._told_handshake()
 
         def hand_over(handshake: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
             if self.current is not context:
@@ -50,6 +61,23 @@ class RenewedEncryption:
 
         door.sni_callback = hand_over
         return door
+
+    def _told_handshake(self) -> type[ssl.SSLObject]:
+        """One whose failures are told: the event loop keeps them to itself."""
+        listener, complaints = self._looked.options.listener, self._complaints
+
+        class ToldHandshake(ssl.SSLObject):
+            def do_handshake(self) -> None:
+                try:
+                    super().do_handshake()
+                except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLEOFError):
+                    raise  # it goes on, or was a probe
+                except ssl.SSLError as error:
+                    reason = error.reason or "?"
+                    complaints.warn(reason, f"no TLS with a client of {listener}: {why(reason)}")
+                    raise
+
+        return ToldHandshake
 
     def look(self) -> None:
         found = look(self._options())
@@ -67,6 +95,12 @@ class RenewedEncryption:
         log.info("%s has new certificates", found.options.listener)
 
 
+def why(reason: str) -> str:
+    if reason in WITHOUT_TLS:
+        return "it speaks without TLS, and the listener has it: its security.protocol is another"
+    return reason.lower().replace("_", " ")
+
+
 def look(options: TlsOptions) -> Looked:
     states: list[tuple[int, int, int] | None] = []
     for path in options.files:
@@ -76,6 +110,13 @@ def look(options: TlsOptions) -> Looked:
         except OSError:
             states.append(None)
     return Looked(options, tuple(states))
+
+
+def check_change(before: TlsOptions, after: TlsOptions) -> None:
+    """Whether a listener could go on with these options."""
+    if before != after:
+        server_context(after)
+        check_names(own_certificate(before), own_certificate(after), after)
 
 
 def check_names(before: bytes | None, after: bytes | None, options: TlsOptions) -> None:

@@ -27,6 +27,10 @@ class FrameTooLong(ValueError):
     """A size that is negative or beyond what the receiver accepts."""
 
 
+class LooksLikeTls(FrameTooLong):
+    """Somebody speaks TLS where nobody does."""
+
+
 class Room(Protocol):
     """Memory for large frames that are not whole yet."""
 
@@ -121,8 +125,9 @@ class FrameAssembler:
         while end - position >= 4:
             (size,) = SIZE.unpack_from(data, position)
             if not 0 <= size <= self.frame_bytes_max:
-                hint = ", or a client that speaks TLS" if data[position] == TLS_HANDSHAKE else ""
-                raise FrameTooLong(f"a frame of {size} bytes{hint}")
+                if data[position] == TLS_HANDSHAKE:
+                    raise LooksLikeTls(f"a frame of {size} bytes, or a client that speaks TLS")
+                raise FrameTooLong(f"a frame of {size} bytes")
             after = position + 4 + size
             if after > end:
                 self._keep(data[position:], 4 + size)

@@ -1,11 +1,13 @@
 """Certificates that are replaced under a listener that goes on: real handshakes, in memory."""
 
+import logging
 import ssl
 from pathlib import Path
 
 import pytest
 
 from ottla.errors import OttlaError
+from ottla.ports.rare_log import RareLog
 from ottla.security.principals import certificate_name
 from ottla.security.renewal import RenewedEncryption, check_names
 from ottla.security.tls import TlsOptions, server_context, tls_options
@@ -37,6 +39,9 @@ def shaken(server: ssl.SSLContext, authority: Issued, own: Issued | None = None)
     return shown
 
 
+COMPLAINTS = RareLog(logging.getLogger("test"), lambda: 0.0)
+
+
 class Files:
     def __init__(self, folder: Path, **more: str) -> None:
         self.store, self.trusted = folder / "own.pem", folder / "trusted.pem"
@@ -62,7 +67,7 @@ def test_a_new_certificate_is_shown_and_the_old_is_not(files: Files) -> None:
     first = certificates.issue(authority, "broker", "localhost")
     second = certificates.issue(authority, "broker", "localhost")
     first.write_pem(files.store)
-    renewed = RenewedEncryption(files.options, server_context)
+    renewed = RenewedEncryption(files.options, server_context, COMPLAINTS)
     door = renewed.listening()
     assert shaken(door, authority) == first.der
     second.write_pem(files.store)
@@ -75,7 +80,7 @@ def test_a_new_authority_replaces_the_old_one(files: Files) -> None:
     certificates.issue(old, "broker", "localhost").write_pem(files.store)
     files.trusted.write_text(old.certificate_pem)
     files.static["ssl.client.auth"] = "required"
-    renewed = RenewedEncryption(files.options, server_context)
+    renewed = RenewedEncryption(files.options, server_context, COMPLAINTS)
     door = renewed.listening()
     shaken(door, old, certificates.issue(old, "client"))
     files.trusted.write_text(new.certificate_pem)
@@ -91,7 +96,7 @@ def test_a_bad_file_leaves_the_old_in_use_and_is_told_once(
     authority = certificates.authority()
     first = certificates.issue(authority, "broker", "localhost")
     first.write_pem(files.store)
-    renewed = RenewedEncryption(files.options, server_context)
+    renewed = RenewedEncryption(files.options, server_context, COMPLAINTS)
     door = renewed.listening()
     files.store.write_text("half of a f")
     renewed.look()
@@ -116,7 +121,7 @@ def test_names_and_hosts_change_only_where_that_is_meant(
     other = certificates.issue(authority, changed[0], *changed[1])
     first.write_pem(files.store)
     files.static[option] = str(allowed).lower()
-    renewed = RenewedEncryption(files.options, server_context)
+    renewed = RenewedEncryption(files.options, server_context, COMPLAINTS)
     door = renewed.listening()
     other.write_pem(files.store)
     renewed.look()
@@ -137,10 +142,32 @@ def test_options_of_run_time_name_another_store(files: Files, tmp_path: Path) ->
     authority = certificates.authority()
     first, second = (certificates.issue(authority, "broker", "localhost") for _ in range(2))
     first.write_pem(files.store)
-    renewed = RenewedEncryption(files.options, server_context)
+    renewed = RenewedEncryption(files.options, server_context, COMPLAINTS)
     door = renewed.listening()
     files.static["listener.name.users.ssl.keystore.location"] = str(
         second.write_pem(tmp_path / "next.pem")
     )
     renewed.look()
     assert shaken(door, authority) == second.der
+
+
+@pytest.mark.parametrize(
+    "said", [b"\0\0\0\x17\0\x12\0\3plain request.....", b"GET / HTTP/1.1\r\n\r\n"]
+)
+def test_who_speaks_without_tls_is_told_of_once_in_a_while(
+    files: Files, said: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates.issue(certificates.authority(), "broker", "localhost").write_pem(files.store)
+    now = [0.0]
+    complaints = RareLog(logging.getLogger("test"), lambda: now[0])
+    door = RenewedEncryption(files.options, server_context, complaints).listening()
+    for moment in (0.0, 1.0, 2.0, 31.0):
+        now[0] = moment
+        incoming = ssl.MemoryBIO()
+        incoming.write(said)
+        with pytest.raises(ssl.SSLError):
+            door.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
+    told = [one.message for one in caplog.records]
+    assert len(told) == 2
+    assert "without TLS" in told[0]
+    assert "2 more" in told[1]

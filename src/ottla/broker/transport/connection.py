@@ -25,7 +25,7 @@ from ottla.broker.transport.long_writes import (
 )
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.broker.transport.request_memory import RequestMemoryShare
-from ottla.wire.framing import FrameAssembler, FrameTooLong
+from ottla.wire.framing import FrameAssembler, FrameTooLong, LooksLikeTls
 
 if TYPE_CHECKING:
     from ottla.broker.transport.authentication import Authentication
@@ -357,7 +357,12 @@ class Connection(asyncio.BufferedProtocol):
     # The end -------------------------------------------------------------------------------
 
     def _refuse(self, error: Exception) -> None:
-        if not isinstance(error, ConnectionLost):  # else it was logged where it broke
+        if isinstance(error, LooksLikeTls):
+            self.peer.complain(
+                f"{self.peer.client_host} speaks TLS, and listener {self.peer.listener_name} does "
+                "not: its security.protocol is another than the client's"
+            )
+        elif not isinstance(error, ConnectionLost):  # else it was logged where it broke
             log.warning("closed the connection from %s: %s", self.peer.client_host, error)
         self._write()
         self.close()

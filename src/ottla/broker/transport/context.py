@@ -1,5 +1,6 @@
 """Who asks, and how: what a handler may know about a request besides its body."""
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,9 @@ if TYPE_CHECKING:
     from ottla.broker.api import Api, Listeners
     from ottla.broker.share.sessions import SessionKey
     from ottla.broker.transport.authentication import Authentication
+
+
+log = logging.getLogger(__name__)
 
 
 def unheard(seconds: float) -> None:
@@ -22,6 +26,7 @@ class Peer:
         "awaits_authentication",
         "certificate",
         "client_host",
+        "complain",
         "is_by_token",
         "is_passed_on",
         "is_refused",
@@ -38,6 +43,7 @@ class Peer:
         self.listener_name = listener_name
         self.listener_kind = listener_kind
         self.client_host = client_host
+        self.complain: Callable[[str], None] = log.warning  # of what strangers can cause at will
         self.authentication: Authentication | None = None  # on a SASL listener
         self.mute: Callable[[float], None] = unheard  # for so many seconds
         self.awaits_authentication = False  # then it may ask for nothing but what leads to it

@@ -6,6 +6,7 @@ What is said on a connection is `broker.transport.connection`'s affair.
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from ottla.broker.transport.context import Peer
 from ottla.broker.transport.request_memory import RequestMemory, room_for
 from ottla.config import Settings
 from ottla.errors import OttlaError
+from ottla.ports.rare_log import RareLog
 from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
+        self._complain = partial(RareLog(log, shared.now).warn, "TLS")
 
     async def bind(self, host: str, port: int, tls: "SSLContext | None" = None) -> int:
         """Take the port; the system chooses one for 0. Nobody is answered before `serve`."""
@@ -137,6 +140,7 @@ class Server:
 
     def _peer(self, client_host: str) -> Peer:
         peer = Peer(self.name, self.kind, client_host)
+        peer.complain = self._complain
         if self._authenticate is not None:
             peer.authentication, peer.awaits_authentication = self._authenticate(), True
         return peer

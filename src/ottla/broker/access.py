@@ -10,6 +10,7 @@ from ottla.security.acls import CLUSTER, Operation
 from ottla.security.acls import ResourceType as Resource
 
 if TYPE_CHECKING:
+    from ottla.broker.audit import AuditTrail
     from ottla.broker.transport.context import RequestContext
     from ottla.metadata.image import Delta, Image
     from ottla.security.rules import Rules
@@ -25,6 +26,12 @@ class Access(Protocol):
     def allows(
         self, context: "RequestContext", operation: Operation, resource: Resource, name: str
     ) -> bool: ...
+
+    def would_allow(
+        self, context: "RequestContext", operation: Operation, resource: Resource, name: str
+    ) -> bool:
+        """The same where nobody asked to do it, to show what could be done or seen: a refusal is
+        nothing to write down."""
 
     def allows_some(
         self, context: "RequestContext", operation: Operation, resource: Resource
@@ -42,6 +49,8 @@ class Unrestricted:
     ) -> bool:
         return True
 
+    would_allow = allows
+
     def allows_some(
         self, context: "RequestContext", operation: Operation, resource: Resource
     ) -> bool:
@@ -53,8 +62,15 @@ class ByRules:
 
     restricts = True
 
-    def __init__(self, rules: "Rules", is_ready: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        rules: "Rules",
+        is_ready: Callable[[], bool] = lambda: True,
+        audit: "AuditTrail | None" = None,
+    ) -> None:
         self.rules = rules
+        self._audit = audit
+        self._tells_allowed = audit is not None and audit.tells_allowed
         self._is_ready = is_ready
         self._was_ready = False
 
@@ -65,6 +81,18 @@ class ByRules:
         return self._was_ready or context.principal in self.rules.super_users
 
     def allows(
+        self, context: "RequestContext", operation: Operation, resource: Resource, name: str
+    ) -> bool:
+        if not self._was_ready and not self._knows(context):
+            return False
+        decision = self.rules.decide(
+            context.principal, context.client_host, operation, resource, name
+        )
+        if self._audit is not None and (not decision.allowed or self._tells_allowed):
+            self._audit.decided(context, operation, resource, name, decision)
+        return decision.allowed
+
+    def would_allow(
         self, context: "RequestContext", operation: Operation, resource: Resource, name: str
     ) -> bool:
         if not self._was_ready and not self._knows(context):
@@ -124,5 +152,5 @@ def authorized_operations(
     return sum(
         1 << operation
         for operation in OPERATIONS[resource]
-        if access.allows(context, operation, resource, name)
+        if access.would_allow(context, operation, resource, name)
     )

@@ -12,6 +12,7 @@ from ottla.broker.transport.context import RequestContext
 from ottla.wire.message import Message
 
 if TYPE_CHECKING:
+    from ottla.broker.audit import Audit
     from ottla.wire.envelope import Origin
 
 M = TypeVar("M", bound=Message)
@@ -60,14 +61,20 @@ class OwnController:
 class PassedOn:
     """On a broker's listener: the active one, wherever it is."""
 
-    def __init__(self, active: ActiveController, quorum: Quorum) -> None:
+    def __init__(
+        self, active: ActiveController, quorum: Quorum, audit: "Audit | None" = None
+    ) -> None:
         self._active = active
         self._quorum = quorum
+        self._audit = audit
 
     async def ask_controller(
         self, request: Message, response: type[M], context: RequestContext
     ) -> M:
-        return await self._active.ask(request, response, origin=origin_of(context))
+        answer = await self._active.ask(request, response, origin=origin_of(context))
+        if self._audit is not None:
+            self._audit.changed(context, request, answer)
+        return answer
 
     async def ask_quorum(self, request: Message, response: type[M], context: RequestContext) -> M:
         if self._quorum.is_leader:

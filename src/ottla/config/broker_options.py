@@ -82,9 +82,9 @@ controller.quorum.retry.backoff.ms int 20 0.. read-only low
   Pause before a request between controllers is tried again.
 controller.quorum.voters list "" some read-only high
   A fixed set of voters as ID@HOST:PORT.
-controller.quota.window.num int 11 1.. read-only low ignored
+controller.quota.window.num int 11 1.. read-only low
   Number of samples kept for quotas on changes of topics and partitions.
-controller.quota.window.size.seconds int 1 1.. read-only low ignored
+controller.quota.window.size.seconds int 1 1.. read-only low
   Length of one sample of quotas on changes of topics and partitions.
 controller.socket.timeout.ms int 30000 - read-only medium ignored
   How long a request from a broker to the controller may take.
@@ -420,9 +420,9 @@ queued.max.request.bytes long -1 - read-only medium
   Bytes of requests read but not yet worked on; -1 means a quarter of the memory.
 queued.max.requests int 500 1.. read-only high ignored
   Requests read but not yet worked on before the network waits.
-quota.window.num int 11 1.. read-only low ignored
+quota.window.num int 11 1.. read-only low
   Number of samples kept for client quotas.
-quota.window.size.seconds int 1 1.. read-only low ignored
+quota.window.size.seconds int 1 1.. read-only low
   Length of one sample of client quotas.
 remote.fetch.max.wait.ms int 500 1.. cluster-wide medium ignored
   Longest wait for a read from remote storage.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
+from ottla.broker.audit import AuditTrail
 from ottla.broker.background import Background
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.fetching.replica_selector import RACK_AWARE
@@ -69,6 +70,7 @@ class Foundation(NamedTuple):
     threads: Executor
     chance: Chance
     intervals: Intervals
+    audit: AuditTrail
 
 
 class BrokerRole:
@@ -235,7 +237,7 @@ class BrokerRole:
         base = self._base
         return BrokerServices(
             cluster=base.cluster,
-            authority=PassedOn(base.controller, base.quorum),
+            authority=PassedOn(base.controller, base.quorum, base.audit),
             controller=base.controller,
             presence=self._presence,
             suspects=self._suspects,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.api import Listeners
+from ottla.broker.audit import AuditTrail
 from ottla.broker.background import Background
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.dispatch import Dispatcher
@@ -106,6 +107,7 @@ class Node:
         self.to_controllers: Network = self.network
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
+        self.audit = AuditTrail(settings.static.get("ottla.audit.file", ""), clock.wall_ms)
         self.certificates = Certificates(self.in_force, clock.monotonic)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
         self.accountant = ClientQuotas(settings, clock.monotonic)
@@ -150,6 +152,7 @@ class Node:
             self.settings, self.network, self.certificates, self.chance
         )
         self.log_directories.lock()
+        self.audit.start(self.background)
         bound = await self._bind_all()
         self.in_force.settle(bound.settings)
         self.advertised = bound.advertised
@@ -267,7 +270,9 @@ class Node:
             node_id=self.topology.node_id,
             cluster_id=identity.cluster_id,
             clock=self.clock,
-            access=access_of(self.settings, self.publisher, lambda: self.quorum.is_caught_up),
+            access=access_of(
+                self.settings, self.publisher, lambda: self.quorum.is_caught_up, self.audit
+            ),
             publisher=self.publisher,
             quorum=self.quorum,
             settings_in_force=self.in_force,
@@ -328,6 +333,7 @@ class Node:
                 threads=self.threads,
                 chance=self.chance,
                 intervals=self.intervals,
+                audit=self.audit,
             )
         )
 
@@ -360,7 +366,13 @@ class Node:
 
     def _authentication(self, listener: Listener) -> "Callable[[], Authentication] | None":
         return authentication_of(
-            listener, self.settings, self.publisher, self.clock, self.chance, self.background
+            listener,
+            self.settings,
+            self.publisher,
+            self.clock,
+            self.chance,
+            self.background,
+            self.audit,
         )
 
     # Stop ------------------------------------------------------------------------------------
@@ -371,6 +383,7 @@ class Node:
             await self.broker.leave()
         for server in self.servers:
             await server.close()
+        self.audit.close()
         if self.broker is not None:
             await self.broker.stop()
         self.metadata.active_controller.close()

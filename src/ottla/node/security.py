@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ottla.broker.access import Access, ByRules, Unrestricted
+from ottla.broker.audit import AuditTrail
 from ottla.broker.background import Background
 from ottla.config import Settings
 from ottla.config.topology import Listener
@@ -28,7 +29,9 @@ CONTROLLERS_MECHANISM = "sasl.mechanism.controller.protocol"
 ENCRYPTED_DISKS = "ottla.require.encrypted.log.dirs"
 
 
-def access_of(settings: Settings, publisher: Publisher, is_ready: Callable[[], bool]) -> Access:
+def access_of(
+    settings: Settings, publisher: Publisher, is_ready: Callable[[], bool], audit: AuditTrail
+) -> Access:
     """By the rules of the metadata, whenever they change, if the file names Kafka's authorizer.
     Until it is ready, nobody but super users may do anything."""
     if not settings.text("authorizer.class.name"):
@@ -37,7 +40,7 @@ def access_of(settings: Settings, publisher: Publisher, is_ready: Callable[[], b
 
     rules = authorizer_rules(settings)
     assert rules is not None
-    access = ByRules(rules, is_ready)
+    access = ByRules(rules, is_ready, audit)
     access.load(publisher.image)
     publisher.subscribe(access.image_changed)
     return access
@@ -50,6 +53,7 @@ def authentication_of(
     clock: Clock,
     chance: Chance,
     background: Background,
+    audit: AuditTrail,
 ) -> "Callable[[], Authentication] | None":
     """How connections of a listener authenticate; None: they need not."""
     if not listener.protocol.startswith(SASL):
@@ -74,6 +78,7 @@ def authentication_of(
             background.in_thread,
             refusal_delay_s=options.refusal_delay_s,
             frame_bytes_max=options.frame_bytes_max,
+            audit=audit,
         )
 
     return authenticate

@@ -18,6 +18,10 @@ class Exchange(Protocol):
     def user(self) -> str: ...
 
     @property
+    def claimed(self) -> str:
+        """Who it says it is, once it has said so, proven or not."""
+
+    @property
     def is_complete(self) -> bool: ...
 
     @property

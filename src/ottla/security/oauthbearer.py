@@ -53,6 +53,7 @@ class OAuthServer:
     """One exchange: a token, and a word of regret where it did not do."""
 
     is_by_token = False  # that is for delegation tokens
+    claimed = ""  # a name that nobody signed is none
 
     def __init__(self, check: Callable[[str], Bearer]) -> None:
         """`check` raises `TokenRefused`."""

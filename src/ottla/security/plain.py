@@ -68,7 +68,7 @@ class PlainServer:
         self._passwords = passwords
         self._find = find
         self._secret = secret
-        self.user = ""
+        self.user = self.claimed = ""
         self.is_complete = False
         self._proven: tuple[scram.Mechanism, ScramCredential] | None = None
 
@@ -80,6 +80,7 @@ class PlainServer:
 
     def step(self, message: bytes) -> bytes | Computation:
         asked = parse(message)
+        self.claimed = asked.name
         expected = self._passwords.get(asked.name)
         if expected is not None:
             same = hmac.compare_digest(expected.encode(), asked.password.encode())

@@ -60,6 +60,7 @@ class SaslServer:
         self.mechanism = ""
         self.takes_bare_tokens = False
         self.fault = ""
+        self.claimed = ""  # by one that failed
         self.user = ""
         self.is_by_token = False
         self.session_ends: float | None = None  # on the monotonic clock
@@ -176,4 +177,6 @@ class SaslServer:
         return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
 
     def _fail(self, fault: str) -> None:
+        if self._exchange is not None:
+            self.claimed = self._exchange.claimed
         self.state, self.fault, self._exchange = State.FAILED, fault, None

@@ -135,6 +135,10 @@ class ScramServer:
         return self._known.user
 
     @property
+    def claimed(self) -> str:
+        return self._name
+
+    @property
     def expires_ms(self) -> int | None:
         return None if self._known is None else self._known.expires_ms
 

@@ -57,6 +57,8 @@ class Refusing:
         self.asked.append((context.principal, operation, resource, name))
         return False
 
+    would_allow = allows
+
     def allows_some(
         self, context: RequestContext, operation: Operation, resource: Resource
     ) -> bool:

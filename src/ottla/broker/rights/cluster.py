@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ottla.broker.access import Operation, Resource
+from ottla.broker.access import CLUSTER, Operation, Resource
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.rights.guard import (
     NO_OPERATIONS_ASKED,
@@ -79,7 +79,7 @@ def _metadata(request: MetadataRequest, asker: Asker, refuse: Refuse) -> After:
             response.topics = [
                 topic
                 for topic in response.topics
-                if asker.may_topic(Operation.DESCRIBE, topic.name or "")
+                if asker.would(Operation.DESCRIBE, Resource.TOPIC, topic.name or "")
             ]
         if nothing_left:
             response.topics = []
@@ -98,7 +98,9 @@ def _may_make(name: str, request: MetadataRequest, asker: Asker) -> bool:
         return True
     if not asker.cluster.settings.flag("auto.create.topics.enable"):
         return True
-    return asker.may_cluster(Operation.CREATE) or asker.may_topic(Operation.CREATE, name)
+    return asker.would(Operation.CREATE, Resource.CLUSTER, CLUSTER) or asker.may_topic(
+        Operation.CREATE, name
+    )
 
 
 def _hidden(
@@ -182,7 +184,7 @@ def _create_topics(
     counts = Counter(topic.name for topic in request.topics)
     allowed: list[CreatableTopic] = list(request.topics)
     denied: list[CreatableTopic] = []
-    if not asker.may_cluster(Operation.CREATE):
+    if not asker.would(Operation.CREATE, Resource.CLUSTER, CLUSTER):
         allowed, denied = split(
             request.topics,
             lambda topic: counts[topic.name] > 1 or asker.may_topic(Operation.CREATE, topic.name),
@@ -196,7 +198,9 @@ def _create_topics(
 
     def after(response: Any) -> None:
         for topic in response.topics:
-            if not topic.error_code and not asker.may_topic(Operation.DESCRIBE_CONFIGS, topic.name):
+            if not topic.error_code and not asker.would(
+                Operation.DESCRIBE_CONFIGS, Resource.TOPIC, topic.name
+            ):
                 topic.topic_config_error_code = DENIED
                 topic.configs, topic.num_partitions, topic.replication_factor = [], -1, -1
         response.topics += refused
@@ -209,7 +213,7 @@ def _delete_topics(
 ) -> After | Message | None:
     """By name, one that may not be seen is refused whether it exists or not; by id, its name is
     told only to those who may see it."""
-    if asker.may_cluster(Operation.DELETE):
+    if asker.would(Operation.DELETE, Resource.CLUSTER, CLUSTER):
         return None
     refused: list[DeletableTopicResult] = []
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.broker.access import Operation, Resource
+from ottla.broker.access import CLUSTER, Operation, Resource
 from ottla.broker.rights.guard import (
     After,
     Asker,
@@ -42,14 +42,14 @@ _COMMITS = each("topics", Operation.READ, Resource.TOPIC, answers="topics", name
 
 
 def _list_groups(request: Any, asker: Asker, refuse: Refuse) -> After | None:
-    if asker.may_cluster(Operation.DESCRIBE):
+    if asker.would(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER):
         return None
 
     def after(response: Any) -> None:
         response.groups = [
             group
             for group in response.groups
-            if asker.may(Operation.DESCRIBE, Resource.GROUP, group.group_id)
+            if asker.would(Operation.DESCRIBE, Resource.GROUP, group.group_id)
         ]
 
     return after

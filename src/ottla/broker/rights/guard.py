@@ -44,6 +44,10 @@ class Asker(NamedTuple):
     def may(self, operation: Operation, resource: Resource, name: str) -> bool:
         return self.access.allows(self.context, operation, resource, name)
 
+    def would(self, operation: Operation, resource: Resource, name: str) -> bool:
+        """Where a list is filtered, or one right is as good as another: no attempt."""
+        return self.access.would_allow(self.context, operation, resource, name)
+
     def may_cluster(self, operation: Operation) -> bool:
         return self.may(operation, Resource.CLUSTER, CLUSTER)
 
@@ -146,7 +150,7 @@ def shown(answers: str, name: str, operation: Operation, resource: Resource) -> 
             seen = [
                 item
                 for item in getattr(response, answers)
-                if asker.may(operation, resource, getattr(item, name))
+                if asker.would(operation, resource, getattr(item, name))
             ]
             setattr(response, answers, seen)
 

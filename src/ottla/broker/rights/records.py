@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ottla.broker.access import Operation, Resource
+from ottla.broker.access import CLUSTER, Operation, Resource
 from ottla.broker.rights.guard import After, Asker, Guard, Refuse, each
 from ottla.wire.message import Message
 
@@ -11,7 +11,7 @@ _DESCRIBED = each("topics", Operation.DESCRIBE, Resource.TOPIC, answers="topics"
 
 def _offset_for_leader_epoch(request: Any, asker: Asker, refuse: Refuse) -> After | Message | None:
     """Replicas ask for it, and so do consumers."""
-    if asker.may_cluster(Operation.CLUSTER_ACTION):
+    if asker.would(Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER):
         return None
     return _DESCRIBED(request, asker, refuse)
 

@@ -29,6 +29,7 @@ from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslA
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 if TYPE_CHECKING:
+    from ottla.broker.audit import Audit
     from ottla.broker.transport.context import Peer
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,9 @@ class Authentication:
         *,
         refusal_delay_s: float,
         frame_bytes_max: int,
+        audit: "Audit | None" = None,
     ) -> None:
+        self._audit = audit
         self.sasl = SaslServer(listener, now, now_ms)
         self.frame_bytes_max = frame_bytes_max
         self._in_thread = in_thread
@@ -150,6 +153,8 @@ class Authentication:
             peer.principal, peer.is_by_token = user(self.sasl.user), self.sasl.is_by_token
             peer.awaits_authentication = False
             self.completed()
+            if self._audit is not None:
+                self._audit.signed_in(peer, peer.principal, self.sasl.mechanism)
             log.debug("%s is %s", peer.client_host, peer.principal)
         body = write(answer)
         if answer.error and (body is None or not answer.is_told):
@@ -165,6 +170,8 @@ class Authentication:
             peer.listener_name,
             self.sasl.fault,
         )
+        if self._audit is not None:
+            self._audit.signed_in(peer, self.sasl.claimed, self.sasl.mechanism, self.sasl.fault)
         later = PendingReply()
 
         def refuse() -> None:

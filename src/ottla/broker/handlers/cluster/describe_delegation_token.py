@@ -42,8 +42,8 @@ def _is_seen(
 ) -> bool:
     return (
         concerns(token, context.principal)
-        or access.allows(context, Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token_id)
-        or access.allows(context, Operation.DESCRIBE_TOKENS, Resource.USER, token.owner)
+        or access.would_allow(context, Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token_id)
+        or access.would_allow(context, Operation.DESCRIBE_TOKENS, Resource.USER, token.owner)
     )
 
 

@@ -1,0 +1,175 @@
+"""The audit trail of a node: what happened, handed to Kafka's logger and, where the options name
+one, to a file of events, a line of JSON each.
+
+Bounded: what comes faster than the disk takes it is dropped and counted. Threads write; whoever
+asks is never held up. What an event says is `security.audit`'s.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.errors import OttlaError
+from ottla.ports.recurring import every
+
+if TYPE_CHECKING:
+    from ottla.broker.background import Background
+    from ottla.broker.transport.context import Peer, RequestContext
+    from ottla.security.acls import Operation, ResourceType
+    from ottla.security.rules import Decision
+    from ottla.wire.message import Message
+
+log = logging.getLogger(__name__)
+authorizer_log = logging.getLogger("kafka.authorizer.logger")
+
+EVENTS_MAX = 10_000
+WRITE_S = 0.5
+MODE = 0o600
+_NAMED = (
+    ("topics", "TOPIC", "name"),
+    ("creations", "ACL", "resource_name"),
+    ("upsertions", "USER", "name"),
+    ("deletions", "USER", "name"),
+    ("resources", "CONFIG", "resource_name"),
+    ("feature_updates", "FEATURE", "feature"),
+)
+"""Where requests have the names of what they change; values are never looked at."""
+
+
+QUESTIONS = ("list_", "describe_")
+
+
+class Audit(Protocol):
+    def decided(
+        self,
+        context: "RequestContext",
+        operation: "Operation",
+        resource: "ResourceType",
+        name: str,
+        decision: "Decision",
+    ) -> None: ...
+
+    def signed_in(self, peer: "Peer", user: str, mechanism: str, fault: str = "") -> None: ...
+
+    def changed(self, context: "RequestContext", request: "Message", answer: "Message") -> None: ...
+
+
+class AuditTrail:
+    def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
+        """Without a path only the logger is told."""
+        self._path = path
+        self._now_ms = now_ms
+        self._events: list[dict[str, Any]] = []
+        self.dropped = 0
+        self.tells_allowed = authorizer_log.isEnabledFor(logging.DEBUG)
+
+    def decided(
+        self,
+        context: "RequestContext",
+        operation: "Operation",
+        resource: "ResourceType",
+        name: str,
+        decision: "Decision",
+    ) -> None:
+        from ottla.security import audit
+
+        principal, host, api = context.principal, context.client_host, context.api.name
+        authorizer_log.log(
+            logging.DEBUG if decision.allowed else logging.INFO,
+            "%s",
+            audit.authorizer_line(
+                principal, host, operation, resource, name, audit.request_name(api), decision
+            ),
+        )
+        if not decision.allowed and self._path:
+            self._put(
+                audit.denied(
+                    self._now_ms(), principal, host, operation, resource, name, api, decision
+                )
+            )
+
+    def signed_in(self, peer: "Peer", user: str, mechanism: str, fault: str = "") -> None:
+        if not self._path:
+            return
+        from ottla.security import audit
+
+        self._put(
+            audit.signed_in(
+                self._now_ms(), user, peer.client_host, peer.listener_name, mechanism, fault
+            )
+        )
+
+    def changed(self, context: "RequestContext", request: "Message", answer: "Message") -> None:
+        if not self._path or context.api.name.startswith(QUESTIONS) or _is_refusal(answer):
+            return
+        from ottla.security import audit
+
+        named = [
+            (kind, str(getattr(one, field)))
+            for items, kind, field in _NAMED
+            for one in getattr(request, items, None) or ()
+            if isinstance(getattr(one, field, None), str)
+        ]
+        self._put(
+            audit.changed(
+                self._now_ms(), context.principal, context.client_host, context.api.name, named
+            )
+        )
+
+    def _put(self, event: dict[str, Any]) -> None:
+        if len(self._events) >= EVENTS_MAX:
+            self.dropped += 1
+        else:
+            self._events.append(event)
+
+    def start(self, background: "Background") -> None:
+        if not self._path:
+            return
+        self._write(b"")  # a file that cannot be written is a reason not to start
+        background.spawn(every(WRITE_S, self._flush, "the audit trail"))
+
+    async def _flush(self) -> None:
+        data = self._taken()
+        if data:
+            await asyncio.get_running_loop().run_in_executor(None, self._write, data)
+
+    def close(self) -> None:
+        data = self._taken()
+        if data:
+            self._write(data)
+
+    def _taken(self) -> bytes:
+        events, self._events = self._events, []
+        if self.dropped:
+            from ottla.security import audit
+
+            events.append(audit.dropped(self._now_ms(), self.dropped))
+            self.dropped = 0
+        return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+    def _write(self, data: bytes) -> None:
+        """Opened each time: whoever rotates the file needs to tell nobody."""
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, MODE)
+        except OSError as error:
+            raise OttlaError(
+                f"ottla.audit.file: {self._path} cannot be written: {error.strerror}."
+            ) from None
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+
+def _is_refusal(answer: "Message") -> bool:
+    """All of it: what was changed in part was changed."""
+    if getattr(answer, "error_code", 0):
+        return True
+    for items in ("topics", "results", "responses"):
+        codes = [one.error_code for one in getattr(answer, items, None) or ()]
+        if codes:
+            return all(codes)
+    return False

@@ -44,7 +44,7 @@ compression.type string producer uncompressed|zstd|lz4|snappy|gzip|producer clus
   Codec in which batches are stored; producer keeps them as they come.
 compression.zstd.level int 3 -131072..22 cluster-wide medium
   How hard zstd tries when the broker compresses.
-config.providers list "" - cluster-wide low ignored
+config.providers list "" - cluster-wide low
   Names of providers that resolve variables in the file.
 connection.failed.authentication.delay.ms int 100 0.. read-only low
   Wait before closing a connection that failed to authenticate.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ottla.config.options import BROKER_OPTIONS
 from ottla.config.properties import Entry, read_properties, render_properties
+from ottla.config.providers import resolve
 from ottla.config.settings import Settings
 from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_address
 from ottla.errors import OttlaError
@@ -100,7 +101,7 @@ def load(
         if told not in EVERYWHERE and "listeners" not in overrides:
             given["advertised.listeners"] = str(Listener("PLAINTEXT", told, listen[1]))
     else:
-        given, warnings = _checked(str(path), read_properties(path))
+        given, warnings = _checked(str(path), resolve(read_properties(path)))
         if listen is not None:
             given |= _listening(given | overrides, listen, advertise)
         if data is not None:

@@ -109,6 +109,8 @@ class Listening:
         self.heard.append((operation.name, context))
         return True
 
+    would_allow = allows
+
     def allows_some(
         self, context: RequestContext, operation: Operation, resource: Resource
     ) -> bool:

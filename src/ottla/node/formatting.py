@@ -117,4 +117,5 @@ def _leave_properties(settings: Settings, directory: Path) -> None:
     """A directory that Ottla formatted can be taken over by Apache Kafka with this file."""
     file = directory / SERVER_PROPERTIES
     if not file.exists():
+        file.touch(0o600)  # there may be passwords among the options
         file.write_text(render_single_node(settings))

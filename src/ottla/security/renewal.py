@@ -114,9 +114,14 @@ def look(options: TlsOptions) -> Looked:
 
 def check_change(before: TlsOptions, after: TlsOptions) -> None:
     """Whether a listener could go on with these options."""
-    if before != after:
-        server_context(after)
-        check_names(own_certificate(before), own_certificate(after), after)
+    if before == after:
+        return
+    server_context(after)
+    try:
+        present = own_certificate(before)
+    except OttlaError:
+        return  # the file was spoilt since; what is in use is compared when it is replaced
+    check_names(present, own_certificate(after), after)
 
 
 def check_names(before: bytes | None, after: bytes | None, options: TlsOptions) -> None:

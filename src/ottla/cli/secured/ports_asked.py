@@ -63,7 +63,9 @@ async def _certificate(host: str, port: int, context: ssl.SSLContext) -> str | N
 async def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> list[str] | None:
     """Those that are offered; None where nobody is asked for a password."""
     try:
-        link = await TcpNetwork(PATIENCE_S, context).connect(host, port, lambda: None)
+        link = await TcpNetwork(PATIENCE_S, None if context is None else lambda: context).connect(
+            host, port, lambda: None
+        )
     except LinkLost:
         return None
     try:

@@ -21,6 +21,7 @@ from ottla.cli import (
     secure,
     simulate,
     table,
+    token,
     topic,
 )
 from ottla.cli.run import run as run_application
@@ -50,6 +51,7 @@ app.command("run")(run_application)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(table.app, name="table")
 app.add_typer(secure.app, name="secure")
+app.add_typer(token.app, name="token")
 app.add_typer(registry.app, name="registry")
 app.add_typer(schema.app, name="schema")
 

@@ -90,9 +90,13 @@ def start(
         bool,
         typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure."),
     ] = False,
+    jaas: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Login modules, as java.security.auth.login.config."),
+    ] = None,
 ) -> None:
     """Run one node, broker and controller, until it is told to stop."""
-    asked = Start(file, listen, data, set_ or (), workers, registry, secure=secure)
+    asked = Start(file, listen, data, set_ or (), workers, registry, secure=secure, jaas=jaas)
     raise typer.Exit(start_node(asked))
 
 

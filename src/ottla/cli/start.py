@@ -27,7 +27,7 @@ STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # set by who starts a node and wants it to en
 class Start:
     """What was asked for on the command line."""
 
-    __slots__ = ("assignments", "data", "file", "listen", "registry", "secure", "workers")
+    __slots__ = ("assignments", "data", "file", "jaas", "listen", "registry", "secure", "workers")
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Start:
         registry: str | None = None,
         *,
         secure: bool = False,
+        jaas: str | None = None,
     ) -> None:
         self.file = file
         self.listen = listen
@@ -47,6 +48,7 @@ class Start:
         self.workers = workers
         self.registry = registry  # the port of a schema registry beside the node
         self.secure = secure
+        self.jaas = jaas  # a file of login modules, as Java's
 
     def load(self) -> Loaded:
         listen = parse_listen(self.listen) if self.listen else None
@@ -54,13 +56,18 @@ class Start:
             return self._load_secured(listen)
         if self.data and (Path(self.data) / "secure" / "authority.pem").exists():
             raise OttlaError(f"{self.data} holds a secured cluster: say --secure.")
-        return load(
+        loaded = load(
             Path(self.file) if self.file else None,
             listen=listen,
             advertise=own_name() if listen is not None and listen[0] in EVERYWHERE else None,
             data=Path(self.data).absolute() if self.data else None,
             assignments=self.assignments,
         )
+        if self.jaas is None:
+            return loaded
+        from ottla.security.jaas_file import with_jaas
+
+        return loaded._replace(settings=with_jaas(loaded.settings, Path(self.jaas)))
 
     @property
     def secured_home(self) -> Path | None:
@@ -88,7 +95,11 @@ class Start:
         command = [sys.executable, "-m", "ottla", "start"]
         if self.file is not None:
             command.append(self.file)
-        for name, value in (("--listen", self.listen), ("--data", self.data)):
+        for name, value in (
+            ("--listen", self.listen),
+            ("--data", self.data),
+            ("--jaas", self.jaas),
+        ):
             if value is not None:
                 command += [name, value]
         if self.secure:
@@ -112,7 +123,7 @@ def parse(arguments: Sequence[str]) -> Start | None:
         if word == "--secure":
             asked.secure = True
             continue
-        if name not in ("--listen", "--data", "--registry", "--set", "--workers"):
+        if name not in ("--listen", "--data", "--jaas", "--registry", "--set", "--workers"):
             return None
         value = value if equals else next(words, "")
         if not value:

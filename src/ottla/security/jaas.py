@@ -66,6 +66,17 @@ def parse_file(text: str, path: str) -> dict[str, list[Login]]:
     return sections
 
 
+def render(login: Login) -> str:
+    """The line that `parse_line` reads as this login."""
+
+    def quoted(value: str) -> str:
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + escaped.replace("\n", "\\n").replace("\r", "\\r") + '"'
+
+    options = "".join(f" {name}={quoted(value)}" for name, value in login.options.items())
+    return f"{login.module} required{options};"
+
+
 def _logins(tokens: list[_Token], where: str) -> tuple[list[Login], list[_Token]]:
     logins: list[Login] = []
     while tokens and not tokens[0].is_sign:

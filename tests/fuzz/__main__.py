@@ -9,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-NAMES = ("frame", "body", "batch")  # of targets; importing them is left to who may watch it
+# Of targets; importing them is left to who may watch it.
+NAMES = ("frame", "body", "batch", "sasl", "jwt", "key_set", "jaas", "jks", "certificate")
 
 
 def run(name: str, corpus: Path, seconds: int) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from struct import pack
 
+from fuzz.security_seeds import security_seeds
 from fuzz.targets import CONFIGS, NOW_MS, SERVED
 from ottla.broker.api import load
 from ottla.wire.codec import encode
@@ -13,7 +14,8 @@ RECORDS = [NewRecord(NOW_MS, b"key", b"value" * 20, (("name", b"content"),))] * 
 
 
 def seeds(target: str) -> list[bytes]:
-    return list({"frame": frames, "body": bodies, "batch": batches}[target]())
+    kinds = {"frame": frames, "body": bodies, "batch": batches}
+    return list(kinds[target]()) if target in kinds else security_seeds(target)
 
 
 def frames() -> Iterator[bytes]:

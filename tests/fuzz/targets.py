@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from fuzz.security_targets import SECURITY_TARGETS
 from ottla.broker.api import Api, Handler, Listeners, apis, load
 from ottla.errors import KafkaError
 from ottla.log.config import LogConfig
@@ -82,7 +83,7 @@ def batch(data: bytes) -> None:
 
 
 Target = Callable[[bytes], None]
-TARGETS: dict[str, Target] = {"frame": frame, "body": body, "batch": batch}
+TARGETS: dict[str, Target] = {"frame": frame, "body": body, "batch": batch, **SECURITY_TARGETS}
 
 
 def within_time(target: Target, data: bytes) -> None:

@@ -4,7 +4,7 @@ Two listeners: PLAINTEXT, where everybody is a super user and tests set things u
 nobody is but `root`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +143,9 @@ def issue_stores(path: Path) -> tuple[Issued, dict[str, str]]:
 
 
 @contextmanager
-def running_secured(kind: Kind, path: Path) -> Iterator[Secured]:
+def running_secured(
+    kind: Kind, path: Path, more_settings: Mapping[str, str] | None = None
+) -> Iterator[Secured]:
     settings: dict[str, str] = {}
     home = Home(path=path, settings=settings)
     address, encrypted, mutual = (f"127.0.0.1:{free_port()}" for _ in range(3))
@@ -174,6 +176,7 @@ def running_secured(kind: Kind, path: Path) -> Iterator[Secured]:
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS;User:root",
         "delegation.token.secret.key": "of all tokens",
+        **(more_settings or {}),
     }
     with running(kind, home) as process:
         secured = Secured(process, address, encrypted, mutual, authority)

@@ -1,13 +1,21 @@
-"""Users and access rules go with the directory, from Apache Kafka to Ottla and back."""
+"""Users, tokens and access rules go with the directory, from Apache Kafka to Ottla and back."""
 
+from base64 import b64encode
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from ottla.wire.client import read_reply, request_frame
+from ottla.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from support.brokers import Kind
-from support.secured import DESCRIBE, TOPIC, Secured, running_secured
+from support.confluent import wait_until
+from support.secured import DESCRIBE, TOPIC, Secured, running_secured, sign_in
+from support.wire import Connection
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
@@ -19,11 +27,26 @@ def told(secured: Secured, user: str, topic: str) -> ErrorCode:
         return ErrorCode(reply.topics[0].error_code)
 
 
+def token_of(secured: Secured, user: str) -> tuple[str, str]:
+    """A delegation token's id and what its bearer shows."""
+    with secured.by(user, f"{user}'s secret") as connection:
+        connection.send_frame(request_frame(CreateDelegationTokenRequest(), 3, 1, b""))
+        token = read_reply(connection.receive_frame(), CreateDelegationTokenResponse, 3, 1)
+    assert token.error_code == 0
+    return token.token_id, b64encode(token.hmac).decode()
+
+
+def came_in(secured: Secured, token_id: str, password: str) -> bool:
+    with Connection(secured.address) as connection:
+        return int(sign_in(connection, token_id, password, token=True).error_code) == 0
+
+
 @pytest.mark.parametrize("turns", [("kafka", "ottla", "kafka"), ("ottla", "kafka", "ottla")])
 def test_each_finds_the_users_and_rules_of_the_others(
     turns: tuple[Kind, ...], tmp_path: Path
 ) -> None:
     users: list[str] = []
+    tokens: list[tuple[str, str]] = []
     for number, kind in enumerate(turns):
         with running_secured(kind, tmp_path / "node") as secured:
             user = f"user-{number}"
@@ -33,5 +56,8 @@ def test_each_finds_the_users_and_rules_of_the_others(
             users.append(user)
             for each in users:
                 assert told(secured, each, each) is ErrorCode.none
+            tokens.append(token_of(secured, user))
+            for token_id, password in tokens:
+                wait_until(lambda a=token_id, b=password: came_in(secured, a, b))
             for one, other in pairwise(users):
                 assert told(secured, one, other) is ErrorCode.topic_authorization_failed

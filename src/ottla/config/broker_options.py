@@ -574,9 +574,9 @@ sasl.oauthbearer.assertion.private.key.passphrase password null - read-only medi
   Passphrase of the key that signs client assertions.
 sasl.oauthbearer.assertion.template.file string null - read-only medium ignored
   File with claims that every client assertion carries.
-sasl.oauthbearer.client.credentials.client.id string null - read-only medium ignored
+sasl.oauthbearer.client.credentials.client.id string null - read-only medium
   Client id for the OAuth grant of client credentials.
-sasl.oauthbearer.client.credentials.client.secret password null - read-only medium ignored
+sasl.oauthbearer.client.credentials.client.secret password null - read-only medium
   Client secret for the OAuth grant of client credentials.
 sasl.oauthbearer.clock.skew.seconds int 30 - read-only low
   How far the identity provider's clock may differ from the broker's.
@@ -592,17 +592,17 @@ sasl.oauthbearer.jwks.endpoint.retry.backoff.ms long 100 - read-only low
   First pause between attempts to fetch the identity provider's keys.
 sasl.oauthbearer.jwks.endpoint.url string null - read-only medium
   Where the identity provider's keys are.
-sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever - read-only medium ignored
+sasl.oauthbearer.jwt.retriever.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever - read-only medium
   Java class that fetches tokens.
 sasl.oauthbearer.jwt.validator.class class org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator - read-only medium
   Java class that checks tokens.
-sasl.oauthbearer.scope string null - read-only medium ignored
+sasl.oauthbearer.scope string null - read-only medium
   Scope asked for at the identity provider.
 sasl.oauthbearer.scope.claim.name string scope - read-only low
   Claim of a token that holds its scope.
 sasl.oauthbearer.sub.claim.name string sub - read-only low
   Claim of a token that holds its subject.
-sasl.oauthbearer.token.endpoint.url string null - read-only medium ignored
+sasl.oauthbearer.token.endpoint.url string null - read-only medium
   Where the identity provider hands out tokens.
 sasl.server.callback.handler.class class null - read-only medium per-mechanism
   Java class that answers SASL's questions on the broker's side.

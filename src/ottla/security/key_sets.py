@@ -73,7 +73,7 @@ def fetch(source: KeySource) -> bytes:
     if parts.scheme == "file":
         with open(url2pathname(parts.path), "rb") as file:
             return file.read(KEY_SET_BYTES_MAX)
-    opener = build_opener(_NoRedirects(), HTTPSHandler(context=source.encryption))
+    opener = build_opener(NoRedirects(), HTTPSHandler(context=source.encryption))
     request = Request(source.url, headers={"Accept": "application/json"})
     with opener.open(request, timeout=FETCH_S_MAX) as answer:
         data: bytes = answer.read(KEY_SET_BYTES_MAX + 1)
@@ -82,7 +82,7 @@ def fetch(source: KeySource) -> bytes:
     return data
 
 
-class _NoRedirects(HTTPRedirectHandler):
+class NoRedirects(HTTPRedirectHandler):
     """Who sends keys is who was named."""
 
     def redirect_request(self, request, file, code, message, headers, url):  # type: ignore[no-untyped-def]

@@ -7,6 +7,7 @@ each salt: nodes find each other again in a moment.
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.ports.chance import Chance
@@ -18,6 +19,10 @@ from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+if TYPE_CHECKING:
+    from ottla.security.oauth_options import TokenEndpoint
+    from ottla.security.token_endpoint import EndpointTokens
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +41,7 @@ class AuthenticatedNetwork:
         self._login = login
         self._chance = chance
         self._stretched: dict[tuple[bytes, int], bytes] = {}
+        self._tokens: EndpointTokens | None = None
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
         link = await self._network.connect(host, port, lost)
@@ -60,8 +66,20 @@ class AuthenticatedNetwork:
             raise AuthenticationFailed(f"{ErrorCode(answer.error_code).name}")
         if self._login.mechanism == PLAIN:
             await self._send(link, plain.message(self._login.username, self._login.password))
+        elif self._login.endpoint is not None:
+            await self._oauth(link, self._login.endpoint)
         else:
             await self._scram(link, scram.MECHANISMS[self._login.mechanism])
+
+    async def _oauth(self, link: Link, endpoint: "TokenEndpoint") -> None:
+        from ottla.security import oauthbearer
+        from ottla.security.token_endpoint import EndpointTokens
+
+        if self._tokens is None:
+            self._tokens = EndpointTokens(endpoint)
+        refusal = await self._send(link, oauthbearer.message(await self._tokens.token()))
+        if refusal:
+            raise AuthenticationFailed(f"the token is refused: {refusal.decode(errors='replace')}")
 
     async def _scram(self, link: Link, mechanism: scram.Mechanism) -> None:
         client = scram.ScramClient(

@@ -15,13 +15,13 @@ from ottla.security.plain import jaas_users
 from ottla.security.rules import Rules, parse_super_users
 
 if TYPE_CHECKING:
-    from ottla.security.oauth_options import OAuthOptions
+    from ottla.security.oauth_options import OAuthOptions, TokenEndpoint
 
 PLAIN = "PLAIN"
 JAAS = "sasl.jaas.config"
 OAUTHBEARER = "OAUTHBEARER"
 MECHANISMS = (PLAIN, *scram.MECHANISMS)
-"""By which nodes and our own clients come."""
+"""By which our own clients come."""
 SERVED = (*MECHANISMS, OAUTHBEARER)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 FRAME_BYTES_BEFORE = 64 * 1024
@@ -34,6 +34,7 @@ class Login(NamedTuple):
     mechanism: str
     username: str
     password: str
+    endpoint: "TokenEndpoint | None" = None  # of OAUTHBEARER, in place of both
 
 
 class SaslOptions(NamedTuple):
@@ -87,12 +88,16 @@ def _oauth(settings: Settings, listener: str) -> "OAuthOptions":
 def own_login(settings: Settings, listener: str, option: str) -> Login:
     """The account of this node's own, by which it comes to others of such a listener."""
     mechanism = nodes_mechanism(settings, listener, option)
-    if mechanism not in MECHANISMS:
+    if mechanism not in SERVED:
         raise OttlaError(
             f"{option}: {mechanism} is not supported between nodes yet; "
-            f"use one of {', '.join(MECHANISMS)}."
+            f"use one of {', '.join(SERVED)}."
         )
     given = _login(settings, listener, mechanism)
+    if mechanism == OAUTHBEARER:
+        from ottla.security.oauth_options import read_endpoint
+
+        return Login(mechanism, "", "", read_endpoint(settings, listener, given))
     if "username" not in given.options or "password" not in given.options:
         raise OttlaError(
             f"The JAAS line of {listener} and {mechanism} needs username and password: other "

@@ -26,12 +26,28 @@ VALIDATORS = (
 )
 
 
+RETRIEVERS = (
+    "org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever",
+    "org.apache.kafka.common.security.oauthbearer.ClientCredentialsJwtRetriever",
+)
+
+
 class KeySource(NamedTuple):
     url: str  # https, http or file
     refresh_s: float
     retry_s: float
     retry_s_max: float
     encryption: "SSLContext | None" = None  # None: the system's authorities
+
+
+class TokenEndpoint(NamedTuple):
+    """Where this node gets tokens of its own, and by which account."""
+
+    url: str
+    client_id: str
+    client_secret: str
+    scope: str
+    encryption: "SSLContext | None" = None
 
 
 class OAuthOptions(NamedTuple):
@@ -85,6 +101,37 @@ def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOpt
             options.number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000,
             None if not url.startswith("https") else _encryption(listener, login),
         ),
+    )
+
+
+def read_endpoint(settings: Settings, listener: str, login: jaas.Login) -> TokenEndpoint:
+    """For links to others of such a listener; the account may stand in the JAAS line, too."""
+    options = _Options(settings, listener)
+    url = options.text("sasl.oauthbearer.token.endpoint.url")
+    if not url:
+        raise options.fault(
+            "sasl.oauthbearer.token.endpoint.url", "it is missing: nodes need tokens, too."
+        )
+    _check_url(url, options.name("sasl.oauthbearer.token.endpoint.url"))
+    if options.text("sasl.oauthbearer.jwt.retriever.class") not in RETRIEVERS:
+        raise options.fault(
+            "sasl.oauthbearer.jwt.retriever.class", "classes in Java cannot be loaded here."
+        )
+    client_id = options.text("sasl.oauthbearer.client.credentials.client.id")
+    secret = options.text("sasl.oauthbearer.client.credentials.client.secret")
+    client_id = client_id or login.options.get("clientId", "")
+    secret = secret or login.options.get("clientSecret", "")
+    if not client_id or not secret:
+        raise options.fault(
+            "sasl.oauthbearer.client.credentials.client.id",
+            "it is missing, or ….client.secret is: the provider wants to know who asks.",
+        )
+    return TokenEndpoint(
+        url,
+        client_id,
+        secret,
+        options.text("sasl.oauthbearer.scope") or login.options.get("scope", ""),
+        None if not url.startswith("https") else _encryption(listener, login),
     )
 
 

@@ -12,6 +12,7 @@ from support.brokers import BrokerProcess
 from support.clusters import FACTORS, Cluster
 from support.confluent import create_topic, produce, read
 from support.homes import Home, free_port
+from support.provider import AUDIENCE, ISSUER, Provider, running_provider
 from support.secured import PLAIN_MODULE, issue_stores
 
 pytestmark = pytest.mark.timeout(240)
@@ -34,7 +35,25 @@ BY_CERTIFICATE = {
 PROTOCOLS = {"SASL_PLAINTEXT": BY_PASSWORD, "SSL": BY_CERTIFICATE, "SASL_SSL": BY_PASSWORD}
 
 
-def secured_cluster(path: Path, protocol: str) -> Cluster:
+def by_token(provider: Provider) -> dict[str, str]:
+    """Nodes have tokens of a provider, and believe one another by its keys."""
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    line = f'{module} required clientId="machine" clientSecret="its secret";'
+    options = {
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        "sasl.mechanism.controller.protocol": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": f"{provider.url}/token",
+        "sasl.oauthbearer.jwks.endpoint.url": f"{provider.url}/keys",
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+    }
+    for listener in ("internal", "controller"):
+        options[f"listener.name.{listener}.sasl.enabled.mechanisms"] = "OAUTHBEARER"
+        options[f"listener.name.{listener}.oauthbearer.sasl.jaas.config"] = line
+    return options
+
+
+def secured_cluster(path: Path, protocol: str, more: dict[str, str] | None = None) -> Cluster:
     _, stores = issue_stores(path)
     controllers = {node: free_port() for node in NODES}
     voters = ",".join(f"{node}@127.0.0.1:{port}" for node, port in controllers.items())
@@ -54,8 +73,8 @@ def secured_cluster(path: Path, protocol: str) -> Cluster:
             ),
             "inter.broker.listener.name": "INTERNAL",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS;User:node",
-            **PROTOCOLS[protocol],
+            "super.users": "User:ANONYMOUS;User:node;User:machine",
+            **(PROTOCOLS[protocol] if more is None else more),
         }
         home = Home(
             path=path / f"node{node}", settings=settings, port=port, controller_port=controller_port
@@ -94,3 +113,16 @@ def test_replicas_follow_and_take_over(protocol: str, tmp_path: Path) -> None:
         assert not complaints(cluster), "a probe of who is alive is no broken handshake"
     finally:
         cluster.discard()
+
+
+def test_nodes_come_by_tokens_of_a_provider(tmp_path: Path) -> None:
+    with running_provider() as provider:
+        cluster = secured_cluster(tmp_path, "SASL_PLAINTEXT", by_token(provider))
+        try:
+            cluster.start()
+            create_topic(cluster.bootstrap, TOPIC, replicas=3)
+            cluster.await_in_sync(TOPIC, NODES)
+            produce(cluster.bootstrap, TOPIC, [b"by token"])
+            assert provider.granted
+        finally:
+            cluster.stop()

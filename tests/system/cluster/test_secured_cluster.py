@@ -125,4 +125,4 @@ def test_nodes_come_by_tokens_of_a_provider(tmp_path: Path) -> None:
             produce(cluster.bootstrap, TOPIC, [b"by token"])
             assert provider.granted
         finally:
-            cluster.stop()
+            cluster.discard()

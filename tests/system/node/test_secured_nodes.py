@@ -69,7 +69,7 @@ class Impostor:
 
     def ask(self, request: Message, response: type[M]) -> M:
         async def ask() -> M:
-            network = TcpNetwork(encryption=self.context)
+            network = TcpNetwork(encryption=lambda: self.context)
             link = await network.connect("127.0.0.1", self.port, lambda: None)
             try:
                 version = 0 if "Envelope" in type(request).__name__ else request.VERSIONS[-1]

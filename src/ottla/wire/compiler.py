@@ -208,6 +208,9 @@ def encode_array(w: Writer, field: Field, variable: str, inner: str) -> None:
 
 
 def encode_tags(w: Writer) -> None:
+    if len(w.tagged) == 1 and w.tagged[0].kind in FIXED:
+        encode_only_tag(w, w.tagged[0])
+        return
     w.names["defaults"] = w.cls()
     w.emit("tags = []")
     w.emit("outer = out")
@@ -222,6 +225,16 @@ def encode_tags(w: Writer) -> None:
     w.emit("out += uvarint(len(tags))")
     w.emit("for tag, body in tags:")
     w.emit("    out += uvarint(tag) + uvarint(len(body)) + body")
+
+
+def encode_only_tag(w: Writer, field: Field) -> None:
+    """Its size is known beforehand."""
+    structure = w.struct(FIXED[field.kind])
+    size = w.names[structure].size
+    w.names["default"] = getattr(w.cls(), field.name)
+    w.names["front"] = b"".join(map(codec.uvarint, (1, field.tag or 0, size)))
+    w.emit(f"if m.{field.name} == default: out += ONE_BYTE[0]")
+    w.emit(f"else: out += front + {structure}.pack(m.{field.name})")
 
 
 # --- decoding ---------------------------------------------------------------------------------

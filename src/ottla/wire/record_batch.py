@@ -309,9 +309,16 @@ def build_batch(
 
 
 def encode_record(offset_delta: int, timestamp_delta: int, record: NewRecord | Record) -> bytes:
-    deltas = varint(timestamp_delta) + varint(offset_delta)
-    headers = _encode_headers(record.headers) if record.headers else b"\x00"
-    body = b"\x00" + deltas + _sized(record.key) + _sized(record.value) + headers
+    key, value, headers = record.key, record.value, record.headers
+    fields = (
+        b"\x00",
+        varint(timestamp_delta),
+        varint(offset_delta),
+        b"\x01" if key is None else varint(len(key)) + key,
+        b"\x01" if value is None else varint(len(value)) + value,
+        _encode_headers(headers) if headers else b"\x00",
+    )
+    body = b"".join(fields)
     return varint(len(body)) + body
 
 

@@ -8,6 +8,7 @@ import typer
 from confluent_kafka import KafkaException
 
 from ottla.cli import (
+    acl,
     cluster,
     consume,
     demo,
@@ -16,13 +17,16 @@ from ottla.cli import (
     log,
     pipeline,
     produce,
+    quota,
     registry,
     schema,
     secure,
     simulate,
     table,
+    tenant,
     token,
     topic,
+    user,
 )
 from ottla.cli.run import run as run_application
 from ottla.cli.start import Start
@@ -42,6 +46,10 @@ app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
 app.add_typer(log.app, name="log")
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(user.app, name="user")
+app.add_typer(acl.app, name="acl")
+app.add_typer(quota.app, name="quota")
+app.add_typer(tenant.app, name="tenant")
 app.command()(produce.produce)
 app.command()(consume.consume)
 app.command()(demo.demo)

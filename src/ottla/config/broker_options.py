@@ -13,7 +13,7 @@ add.partitions.to.txn.retry.backoff.ms int 20 1.. read-only high ignored
 advertised.listeners list null - read-only high
   Addresses told to clients and other brokers; without it, those of listeners.
 alter.config.policy.class.name class null - read-only low
-  Java class that may veto a change of configuration.
+  Class in Python, as module:Class, that may veto a change of configuration.
 alter.log.dirs.replication.quota.window.num int 11 1.. read-only low
   Number of samples kept for the quota of moves between log directories.
 alter.log.dirs.replication.quota.window.size.seconds int 1 1.. read-only low
@@ -91,7 +91,7 @@ controller.socket.timeout.ms int 30000 - read-only medium ignored
 cordoned.log.dirs list "" - per-broker medium
   Log directories that get no new partitions; * means all.
 create.topic.policy.class.name class null - read-only low
-  Java class that may veto the creation of a topic.
+  Class in Python, as module:Class, that may veto the creation of a topic.
 default.replication.factor int 1 - read-only medium
   Replicas of a topic that does not say how many it wants.
 delegation.token.expiry.check.interval.ms long 3600000 1.. read-only low
@@ -334,7 +334,7 @@ log.segment.bytes int 1073741824 1048576.. cluster-wide high
   Size at which a new segment begins.
 log.segment.delete.delay.ms long 60000 0.. cluster-wide high
   Wait between unlinking a segment from the log and removing its files.
-max.connection.creation.rate int 2147483647 0.. cluster-wide medium ignored
+max.connection.creation.rate int 2147483647 0.. cluster-wide medium
   New connections a second.
 max.connections int 2147483647 0.. cluster-wide medium
   Most connections a broker or a listener accepts.

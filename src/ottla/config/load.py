@@ -17,11 +17,10 @@ from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_addr
 from ottla.errors import OttlaError
 
 _NOT_HONOURED = {
-    "create.topic.policy.class.name": "policies in Java cannot be asked, and every topic would do",
-    "alter.config.policy.class.name": "policies in Java cannot be asked, and every change would do",
     "remote.log.storage.system.enable": "there is no tiered storage, and what is in it would lack",
 }
 """A node that took these for nothing would be less safe than its file says."""
+_POLICIES = ("create.topic.policy.class.name", "alter.config.policy.class.name")
 _CLASSES = frozenset(
     (
         "client.quota.callback.class",
@@ -169,6 +168,11 @@ def _checked(origin: str, entries: Iterable[Entry]) -> tuple[dict[str, str], lis
             if not name.startswith(_PREFIXES) and name not in _KNOWN_BESIDES:
                 warnings.append(f"{where} is not an option and is ignored.")
         else:
+            if name in _POLICIES and value.strip() and ":" not in value:
+                raise OttlaError(
+                    f"{where} cannot be honoured: policies in Java cannot be asked, and nothing "
+                    "would be refused. Name a class in Python as module:Class."
+                )
             try:
                 if option.parse(value) and name in _NOT_HONOURED:
                     raise OttlaError(f"{where} cannot be honoured: {_NOT_HONOURED[name]}.")

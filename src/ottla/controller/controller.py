@@ -15,6 +15,7 @@ from ottla.controller import brokers, registration
 from ottla.controller.availability import fence
 from ottla.controller.decision import ControllerResult, all_partitions, check_broker_epoch
 from ottla.controller.mutation_quotas import MutationQuotas
+from ottla.controller.policies import NO_POLICIES, Policies
 from ottla.controller.sessions import BrokerSessions
 from ottla.controller.writer import AppendableLog, RecordWriter
 from ottla.metadata.features import MIN_IN_SYNC, activation_records
@@ -88,6 +89,7 @@ class Controller:
         now: Callable[[], float],
         now_ms: Callable[[], int],
         chance: Chance,
+        policies: Policies = NO_POLICIES,
         is_known_host: Callable[[str], Awaitable[bool]] = is_known_host,
     ) -> None:
         """`bootstrap` has the values of `bootstrap.checkpoint`, `now` is a monotonic clock, and
@@ -101,6 +103,7 @@ class Controller:
         self._now = now
         self._now_ms = now_ms
         self._chance = chance
+        self._policies = policies
         self._is_known_host = is_known_host
         self._mutation_quotas = MutationQuotas(settings, now)
         self._writer = RecordWriter(quorum)
@@ -250,7 +253,9 @@ class Controller:
         from ottla.controller.topics import create_topics
 
         return await self._writer.decide(
-            lambda image: create_topics(image, self.settings, ask, self._chance, charge)
+            lambda image: create_topics(
+                image, self.settings, ask, self._chance, charge, self._policies
+            )
         )
 
     async def create_partitions(
@@ -317,7 +322,9 @@ class Controller:
     ) -> "alter_configs.AlterConfigsResponse":
         from ottla.controller.settings import alter_configs
 
-        return await self._writer.decide(lambda image: alter_configs(image, self.settings, ask))
+        return await self._writer.decide(
+            lambda image: alter_configs(image, self.settings, ask, self._policies)
+        )
 
     async def incremental_alter_configs(
         self, ask: "incremental_alter_configs.IncrementalAlterConfigsRequest"
@@ -325,7 +332,7 @@ class Controller:
         from ottla.controller.settings import incremental_alter_configs
 
         return await self._writer.decide(
-            lambda image: incremental_alter_configs(image, self.settings, ask)
+            lambda image: incremental_alter_configs(image, self.settings, ask, self._policies)
         )
 
     async def update_features(

@@ -21,6 +21,7 @@ from ottla.config.settings import (
 )
 from ottla.controller.decision import ControllerResult
 from ottla.controller.naming import check_topic_name
+from ottla.controller.policies import NO_POLICIES, Policies
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.features import MIN_IN_SYNC
 from ottla.metadata.image import Image, ResourceType
@@ -59,16 +60,22 @@ _WITH_LISTS = (ResourceType.TOPIC, ResourceType.BROKER)
 """Whose lists can be added to and taken from; Kafka's controller knows no others' kinds."""
 
 
-def created_topic_records(image: Image, name: str, configs: Mapping[str, str]) -> list[Record]:
+def created_topic_records(
+    image: Image, name: str, configs: Mapping[str, str], policies: Policies = NO_POLICIES
+) -> list[Record]:
     """The settings a topic is born with."""
     if not configs:
         return []
     validate_topic_configs(configs)
+    policies.check_configs(ResourceType.TOPIC, name, configs)
     return _records(image, (ResourceType.TOPIC, name), configs)
 
 
 def incremental_alter_configs(
-    image: Image, settings: Settings, ask: IncrementalAlterConfigsRequest
+    image: Image,
+    settings: Settings,
+    ask: IncrementalAlterConfigsRequest,
+    policies: Policies = NO_POLICIES,
 ) -> ControllerResult[IncrementalAlterConfigsResponse]:
     response = IncrementalAlterConfigsResponse()
     records: list[Record] = []
@@ -76,7 +83,7 @@ def incremental_alter_configs(
     for one in ask.resources:
         resource = one.resource_type, one.resource_name
         wanted = partial(_incremental, image, resource, one.configs)
-        error = _alter(image, settings, resource, named[resource], records, wanted)
+        error = _alter(image, settings, resource, named[resource], records, wanted, policies)
         response.responses.append(
             IncrementalResourceResponse(
                 error_code=error.code if error else 0,
@@ -89,7 +96,10 @@ def incremental_alter_configs(
 
 
 def alter_configs(
-    image: Image, settings: Settings, ask: AlterConfigsRequest
+    image: Image,
+    settings: Settings,
+    ask: AlterConfigsRequest,
+    policies: Policies = NO_POLICIES,
 ) -> ControllerResult[AlterConfigsResponse]:
     """The old way: what is not named is no longer set."""
     response = AlterConfigsResponse()
@@ -99,7 +109,7 @@ def alter_configs(
         resource = one.resource_type, one.resource_name
         given = {config.name: config.value for config in one.configs}
         wanted = partial(_replacing, image, resource, given)
-        error = _alter(image, settings, resource, named[resource], records, wanted)
+        error = _alter(image, settings, resource, named[resource], records, wanted, policies, given)
         response.responses.append(
             AlterConfigsResourceResponse(
                 error_code=error.code if error else 0,
@@ -118,7 +128,10 @@ def _alter(
     times_named: int,
     records: list[Record],
     changes: Callable[[], Changes],
+    policies: Policies,
+    said: Changes | None = None,
 ) -> KafkaError | None:
+    """A policy hears of what was said, not of what goes because nobody spoke of it."""
     try:
         if times_named > 1:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
@@ -128,6 +141,7 @@ def _alter(
         _check_name(resource)
         _validate(image, settings, resource, wanted)
         _check_existence(image, resource)
+        policies.check_configs(*resource, wanted if said is None else said)
         records += _records(image, resource, wanted)
     except KafkaError as error:
         return error

@@ -17,6 +17,7 @@ from ottla.controller.partitions import (
     unknown_topic,
 )
 from ottla.controller.placement import Placer
+from ottla.controller.policies import NO_POLICIES, NewTopic, Policies
 from ottla.controller.rules import Rules
 from ottla.controller.settings import created_topic_records
 from ottla.errors import ErrorCode, KafkaError
@@ -48,9 +49,10 @@ def create_topics(
     ask: CreateTopicsRequest,
     chance: Chance,
     charge: Charge | None = None,
+    policies: Policies = NO_POLICIES,
 ) -> ControllerResult[CreateTopicsResponse]:
     refuse_too_many(sum(len(one.assignments) or one.num_partitions for one in ask.topics))
-    creation = _Creation(image, settings, chance, charge)
+    creation = _Creation(image, settings, chance, charge, policies)
     named = Counter(topic.name for topic in ask.topics)
     results = []
     for topic in {topic.name: topic for topic in ask.topics}.values():
@@ -71,11 +73,17 @@ class _Creation:
     """The topics of one request; each sees the ones before it."""
 
     def __init__(
-        self, image: Image, settings: Settings, chance: Chance, charge: Charge | None
+        self,
+        image: Image,
+        settings: Settings,
+        chance: Chance,
+        charge: Charge | None,
+        policies: Policies,
     ) -> None:
         self.image = image
         self.chance = chance
         self.charge = charge
+        self.policies = policies
         self.rules = Rules(image, settings)
         self.placer = Placer(image, chance)
         self.records: list[Record] = []
@@ -85,8 +93,9 @@ class _Creation:
     def create(self, topic: CreatableTopic) -> CreatableTopicResult:
         self._check_name(topic.name)
         configs = _given_configs(topic)
-        config_records = created_topic_records(self.image, topic.name, configs)
+        config_records = created_topic_records(self.image, topic.name, configs, self.policies)
         assignments = self._assign(topic)
+        self._ask_policy(topic, configs, assignments)
         take(self.charge, len(assignments))
         topic_id = new_uuid(self.chance)
         self.records.append(TopicRecord(name=topic.name, topic_id=topic_id))
@@ -102,6 +111,13 @@ class _Creation:
             replication_factor=len(assignments[0]),
             configs=self._describe(configs),
         )
+
+    def _ask_policy(
+        self, topic: CreatableTopic, configs: Mapping[str, str], assignments: Sequence[Assignment]
+    ) -> None:
+        by_hand = dict(enumerate(assignments)) if topic.assignments else None
+        numbers = (None, None) if by_hand else (len(assignments), len(assignments[0]))
+        self.policies.check_topic(NewTopic(topic.name, *numbers, by_hand, configs))
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)

@@ -27,6 +27,7 @@ from ottla.log.log_directories import LogDirectories
 from ottla.membership.joining import ask_cluster_id, ask_voters, watch_voters
 from ottla.membership.liveness import Liveness
 from ottla.membership.registration import register_controller
+from ottla.metadata.image import Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.snapshot import refuse_access_rules
 from ottla.metadata.snapshotting import Snapshotting
@@ -35,6 +36,7 @@ from ottla.node.broker_role import BrokerRole, Foundation
 from ottla.node.certificates import Certificates
 from ottla.node.formatting import Identity, identify
 from ottla.node.intervals import USUAL, Intervals
+from ottla.node.policies import policies_of
 from ottla.node.quorum_config import (
     other_controllers,
     quorum_config,
@@ -110,6 +112,7 @@ class Node:
         self.audit = AuditTrail(settings.static.get("ottla.audit.file", ""), clock.wall_ms)
         self.certificates = Certificates(self.in_force, clock.monotonic)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
+        self.policies = policies_of(settings)
         self.accountant = ClientQuotas(settings, clock.monotonic)
         self.servers: list[Server] = []
         self.advertised: list[Listener] = []  # as clients are told
@@ -253,6 +256,7 @@ class Node:
             now=now,
             now_ms=self.clock.wall_ms,
             chance=self.chance,
+            policies=self.policies,
         )
         active_controller = ActiveController(
             controller,
@@ -281,6 +285,7 @@ class Node:
     async def _start_metadata(self, identity: Identity, controllers: list[Listener]) -> None:
         publisher, quorum, controller, active_controller, liveness = self.metadata
         publisher.subscribe(self.accountant.image_changed)
+        publisher.subscribe(self._quotas_changed)
         # Of a new leader the controller on this node hears first, since it was made: it is active
         # when brokers are looked for, and then links to the one before are given up.
         publisher.subscribe_leader(liveness.leader_changed)
@@ -302,6 +307,10 @@ class Node:
             )
             self.background.spawn(told)
         self._keeping_time = asyncio.get_running_loop().create_task(controller.run())
+
+    def _quotas_changed(self, image: Image, delta: Delta) -> None:
+        if delta.quotas:
+            self.listeners.connection_rates.load(image.client_quotas)
 
     def controller_areas(self) -> Areas:
         """Whatever a controller is asked, it answers with the same."""

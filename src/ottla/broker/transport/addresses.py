@@ -38,10 +38,15 @@ def _overrides(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for pair in filter(None, map(str.strip, text.split(","))):
         host, _, most = pair.rpartition(":")
-        try:
-            addresses = socket.getaddrinfo(host.strip("[] "), None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            log.warning("max.connections.per.ip.overrides: %s is not known: %s", host, error)
-            continue
-        found |= {str(address[4][0]): int(most) for address in addresses}
+        found |= dict.fromkeys(addresses_of(host.strip("[] ")), int(most))
     return found
+
+
+def addresses_of(host: str) -> list[str]:
+    """None of a host that is not known; a limit of it is without effect, as in Kafka."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        log.warning("a limit for %s holds for nobody: %s", host, error)
+        return []
+    return [str(address[4][0]) for address in found]

@@ -100,10 +100,10 @@ class Connection(asyncio.BufferedProtocol):
         encryption = transport.get_extra_info("ssl_object")
         if encryption is not None:
             self.peer.certificate = encryption.getpeercert(True)
+        self._transport = transport
         if not self._opened(self):
             transport.abort()
             return
-        self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         if self.peer.authentication is not None:
             self._be_careful(self.peer.authentication)

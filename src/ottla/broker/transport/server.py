@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ottla.broker.api import Listeners
-from ottla.broker.transport.addresses import Addresses
+from ottla.broker.transport.addresses import Addresses, addresses_of
 from ottla.broker.transport.connection import Connection, UnreadReplies
 from ottla.broker.transport.context import Peer
 from ottla.broker.transport.request_memory import RequestMemory, room_for
 from ottla.config import Settings
 from ottla.errors import OttlaError
 from ottla.ports.rare_log import RareLog
+from ottla.security.connection_rates import (
+    UNLIMITED,
+    Admission,
+    ConnectionRates,
+)
+from ottla.security.rates import Window
 from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
@@ -33,6 +39,9 @@ SCRATCH_BYTES = 256 * 1024
 SWEEP_S = 5.0
 BACKLOG = 1024
 AUTHENTICATION_S_MAX = 10.0
+HELD_S_MAX = 30.0
+"""Clients give up before: whoever would be held longer by a rate of connections is refused."""
+CREATION_RATE = "max.connection.creation.rate"
 
 EVERY_FAMILY = ("", "::")
 """All interfaces, of IPv4 as well: so it is in Java, where `::` is not for IPv6 alone."""
@@ -46,16 +55,21 @@ class SharedByListeners(Struct, frozen=True, eq=False, kw_only=True):
     request_memory: RequestMemory
     unread_replies: UnreadReplies
     addresses: Addresses
+    connection_rates: ConnectionRates
 
     @classmethod
     def of(cls, settings: Callable[[], Settings], now: Callable[[], float]) -> "SharedByListeners":
         room = room_for(settings().int("queued.max.request.bytes"))
+        window = Window(
+            settings().int("quota.window.num"), settings().int("quota.window.size.seconds")
+        )
         return cls(
             now=now,
             settings=settings,
             request_memory=RequestMemory(room, now),
             unread_replies=UnreadReplies(now),
             addresses=Addresses(),
+            connection_rates=ConnectionRates(window, addresses_of),
         )
 
 
@@ -145,7 +159,37 @@ class Server:
             peer.authentication, peer.awaits_authentication = self._authenticate(), True
         return peer
 
+    def _admission(self, host: str) -> Admission:
+        """By the rates that hold now; a listener between brokers has only its own."""
+        settings = self._shared.settings()
+        broker_limit = listener_limit = settings.int(CREATION_RATE)
+        own = settings.static.get(f"listener.name.{self.name.lower()}.{CREATION_RATE}")
+        if own is not None:
+            listener_limit = int(own)
+        topology = settings.topology
+        if self.name == topology.inter_broker and len(topology.listeners) > 1:
+            broker_limit = UNLIMITED
+        return self._shared.connection_rates.admit(
+            self.name,
+            host,
+            int(self._shared.now() * 1000),
+            listener_limit=listener_limit,
+            broker_limit=broker_limit,
+        )
+
     def _opened(self, connection: Connection) -> bool:
+        admission = self._admission(connection.peer.client_host)
+        if admission.wait_ms:
+            held_s = admission.wait_ms / 1000
+            if held_s > HELD_S_MAX:
+                log.warning("refused %s: too many come at once", connection.peer.client_host)
+                return False
+            connection.peer.mute(held_s)
+            if not admission.is_served:
+                connection.peer.mute(held_s + SWEEP_S)  # it is closed before it is heard
+                log.info("held %s: its address opens too many", connection.peer.client_host)
+                asyncio.get_running_loop().call_later(held_s, connection.abort)
+                return True
         if len(self._connections) >= self._connections_max:
             log.warning("refused %s: max.connections is reached", connection.peer.client_host)
             return False

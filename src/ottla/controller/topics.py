@@ -116,8 +116,8 @@ class _Creation:
         self, topic: CreatableTopic, configs: Mapping[str, str], assignments: Sequence[Assignment]
     ) -> None:
         by_hand = dict(enumerate(assignments)) if topic.assignments else None
-        numbers = (None, None) if by_hand else (len(assignments), len(assignments[0]))
-        self.policies.check_topic(NewTopic(topic.name, *numbers, by_hand, configs))
+        count, factor = (None, None) if by_hand else (len(assignments), len(assignments[0]))
+        self.policies.check_topic(NewTopic(topic.name, count, factor, by_hand, configs))
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)

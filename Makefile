@@ -6,7 +6,7 @@ AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java check test cluster-test pipelines-test pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test registry-test pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ cluster-test: install ## 1,500 replicas a node; the move between Apache Kafka an
 
 chaos: install ## Kill, stop, cut off and starve real nodes and clients; hazards put back are found
 	$(BIN)/python -m pytest tests/system/faults --kills 50 $(ARGS)
+
+registry-test: install ## The registry whole: leaders and brokers killed under load, drawn schemas; ARGS="--broker kafka" for Kafka
+	$(BIN)/python -m pytest tests/system/registry tests/unit/registry -s --durations=5 $(ARGS)
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)

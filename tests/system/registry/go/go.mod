@@ -1,0 +1,3 @@
+module ottla/registry
+
+go 1.26.0

@@ -1,0 +1,100 @@
+"""Clients of schema registries in Go (franz-go) and JavaScript (kafkajs's, Confluent's), fetched
+from where they are published; what each writes, confluent-kafka reads, and the other way round."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from system.registry.processes import Registry
+
+pytestmark = [pytest.mark.foreign, pytest.mark.long, pytest.mark.timeout(400)]
+
+HERE = Path(__file__).parent
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": "string", "default": ""},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def go_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("go") is None:
+        pytest.skip("Go is not installed")
+    folder = tmp_path_factory.mktemp("go")
+    for name in ("main.go", "go.mod"):
+        shutil.copy(HERE / "go" / name, folder)
+    for command in (("mod", "tidy"), ("build", "-o", "program", ".")):
+        subprocess.run(["go", *command], cwd=folder, check=True, capture_output=True)
+    return folder / "program"
+
+
+@pytest.fixture(scope="module")
+def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("npm") is None:
+        pytest.skip("Node is not installed")
+    folder = tmp_path_factory.mktemp("node")
+    shutil.copy(HERE / "node" / "package.json", folder)
+    subprocess.run(["npm", "install", "--silent"], cwd=folder, check=True)
+    return folder / "node_modules"
+
+
+def seen_by(*command: str | Path, **environment: str) -> Any:
+    """What a scenario printed."""
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+    )
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def of(topic: str) -> SerializationContext:
+    return SerializationContext(topic, MessageField.VALUE)
+
+
+def written(client: SchemaRegistryClient, topic: str) -> str:
+    raw = AvroSerializer(client, json.dumps(ORDER))({"id": 7, "note": "é"}, of(topic))
+    assert raw is not None
+    return raw.hex()
+
+
+def test_franz_go_reads_registers_and_writes(go_program: Path, registry: Registry) -> None:
+    client = SchemaRegistryClient({"url": registry.url})
+    seen = seen_by(go_program, registry.url, "go-value", written(client, "go"))
+    raw = bytes.fromhex(seen.pop("written"))
+    assert AvroDeserializer(client)(raw, of("go")) == {"id": 8, "note": "franz", "go": True}
+    assert "go-value" in seen.pop("subjects")
+    assert seen == {
+        "read": {"id": 7, "note": "é"},
+        "compatible": True,
+        "version": 2,
+        "same": True,
+        "level": "FULL",
+        "missing": 40402,
+        "deleted": [1, 2],
+    }
+
+
+@pytest.mark.parametrize("client", ["kafkajs", "confluent"])
+def test_clients_in_javascript_read_register_and_write(
+    node_modules: Path, registry: Registry, client: str
+) -> None:
+    ours = SchemaRegistryClient({"url": registry.url})
+    topic = f"node-{client}"
+    script = HERE / "node" / "scenario.js"
+    given = (client, registry.url, topic, written(ours, topic))
+    seen = seen_by("node", script, *given, NODE_PATH=str(node_modules))
+    raw = bytes.fromhex(seen.pop("written"))
+    assert AvroDeserializer(ours)(raw, of(topic)) == {"id": 8, "note": "node", client: True}
+    assert seen == {"read": {"id": 7, "note": "é"}, "same": True}

@@ -24,7 +24,7 @@ from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.api.tables import GlobalTable, Table
 from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats import string
-from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.format import Format, bound
 from ottla.pipelines.formats.schema import Field
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
@@ -49,7 +49,7 @@ class App:
     where they lie (a path, file:, hdfs://, s3a://), `conf` Spark's own settings, `memory` its
     driver's. `client`: properties of Kafka's clients, or a file of them, in Java's names or
     librdkafka's. `on_error`: what becomes of a row that a function of yours fails on, unless the
-    operator says otherwise.
+    operator says otherwise. `registry`: the URL of the schema registry, else `$OTTLA_REGISTRY`.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class App:
         conf: Mapping[str, str] | None = None,
         memory: str = "1g",
         on_error: OnError = "fail",
+        registry: str | None = None,
     ) -> None:
         need_extra()
         self.where = here()
@@ -79,6 +80,7 @@ class App:
         self._checkpoints = checkpoints
         self._conf = dict(conf or {})
         self._memory = memory
+        self.registry = registry
         self.on_error: OnError = check_on_error(on_error, self.where)
         self._sinks: list[Sink] = []
         self._opened: list[Source] = []
@@ -176,6 +178,8 @@ class App:
             output_mode=output_mode or output_mode_of(frame),
         )
         chosen = key if key != "_key" or "_key" in frame.columns else None
+        if value is not None:
+            value = bound(value, topic, self.registry, where, reads=False)
         told = (chosen, partition, timestamp, *(headers or {}).values())
         check_expressions(frame, [sql for sql in told if sql is not None], where)
         self.add(
@@ -274,7 +278,7 @@ class App:
         where = here()
         if not is_pattern:
             check_topic(topic, where)
-        chosen = value or string()
+        chosen = bound(value or string(), topic, self.registry, where, reads=True)
         if why := chosen.why_not_read():
             raise DefinitionError(where, why)
         if key is not None and (why := key.why_no_key()):

@@ -7,7 +7,7 @@ from ottla.pipelines.api import expressions as ex
 from ottla.pipelines.api.definitions import Node, Sink
 from ottla.pipelines.api.routing import routed_name
 from ottla.pipelines.api.windows import Duration, milliseconds
-from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.format import Format, bound
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Flow:
         if timestamp is not None:
             ex.check_type(timestamp, ex.TIMES, "a TIMESTAMP", schema, where)
         if value is not None:
+            value = bound(value, str(topic), self.app.registry, where, reads=False)
             ex.check_columns([field.name for field in value.schema], schema, where)
         self.app.add(
             Sink(

@@ -137,6 +137,7 @@ class Builder:
 
     def source(self, node: Source, *, now: bool = False) -> DataFrame:
         raw = self.read_now(node) if now else self.read(node)
+        node.value.prepare(self.spark)
         types = self.resolved[node.topic] if node.internal is not None else ()
         if (parsed := node.value.parsed(types)) is not None:
             raw = raw.selectExpr("*", f"{parsed} AS _parsed")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.java_gateway import ensure_callback_server_started
 
+from ottla.errors import OttlaError
 from ottla.pipelines.api.definitions import Application, ForeignKeyJoin, Sink, Source, walk
 from ottla.pipelines.api.routing import maker, topic_of_row, why_not
 from ottla.pipelines.engine.decoding import (
@@ -20,10 +21,12 @@ from ottla.pipelines.engine.decoding import (
     with_letter,
 )
 from ottla.pipelines.formats import default_format, values
+from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.long_format import Long
 from ottla.pipelines.formats.row_format import ROW_HEADER
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import topic_config
+from ottla.pipelines.runtime.where import DefinitionError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +48,7 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     key = key_text(sink.key, frame) if sink.key else "_key"
     if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
         key = Long.encoded("_key")
-    value = f"if(_deleted, NULL, {format.written(columns, frame.schema)})"
+    value = f"if(_deleted, NULL, {_written(sink, format, columns, frame)})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
     if sink.route is not None:
         topic = f"{maker(sink)}(_route)"
@@ -71,6 +74,14 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
         f"unix_millis({time}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )
+
+
+def _written(sink: Sink, format: Format, columns: list[str], frame: "DataFrame") -> str:
+    format.prepare(frame.sparkSession)
+    try:
+        return format.written(columns, frame.schema)
+    except OttlaError as error:  # a registry's, of the schema
+        raise DefinitionError(sink.where, str(error)) from None
 
 
 def letter_records(stage: Stage, raw: "DataFrame", topics: Mapping[str, str]) -> "DataFrame":

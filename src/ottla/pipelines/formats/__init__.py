@@ -6,15 +6,18 @@ by `ottla.pipelines`. What only stages read (`row_format`) is not named here.
 
 from collections.abc import Mapping
 
+from ottla.pipelines.formats.avro_format import Avro, avro
 from ottla.pipelines.formats.bytes_format import Bytes, bytes
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.json_format import Json, json
 from ottla.pipelines.formats.long_format import Long, long
 from ottla.pipelines.formats.string_format import String, string
 
-__all__ = ["bytes", "json", "long", "string"]
+__all__ = ["avro", "bytes", "json", "long", "string"]
 
-FORMATS: Mapping[str, type[Format]] = {kind.name: kind for kind in (Bytes, Json, Long, String)}
+FORMATS: Mapping[str, type[Format]] = {
+    kind.name: kind for kind in (Avro, Bytes, Json, Long, String)
+}
 
 
 def default_format(columns: list[str], types: Mapping[str, str]) -> Format:

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ottla.errors import OttlaError
 from ottla.pipelines.formats.schema import Schema
+from ottla.pipelines.runtime.where import DefinitionError, Where
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 
@@ -29,6 +32,17 @@ class Format(ABC):
     def column(self) -> str:
         """What a format of one column calls it."""
         return "value"
+
+    def of_topic(self, topic: str, registry: str | None, *, reads: bool) -> "Format":
+        """The format for a topic that is read or written; OttlaError where it cannot be had.
+
+        `registry` is that of the application's schemas, where it has said so.
+        """
+        return self
+
+    def prepare(self, spark: "SparkSession") -> None:
+        """Make the functions known that its SQL calls."""
+        return
 
     def parsed(self, types: "Sequence[StructType]") -> str | None:
         """The struct that a value is parsed into; None when its columns are read from the bytes.
@@ -95,6 +109,14 @@ class OneColumn(Format):
     @abstractmethod
     def encoded(sql: str) -> str:
         """The bytes of a value."""
+
+
+def bound(format: Format, topic: str, registry: str | None, where: Where, *, reads: bool) -> Format:
+    """The format for a topic; a DefinitionError where it cannot be had."""
+    try:
+        return format.of_topic(topic, registry, reads=reads)
+    except OttlaError as error:
+        raise DefinitionError(where, str(error)) from None
 
 
 def parsed_once(parsing: str) -> str:

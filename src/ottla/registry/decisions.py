@@ -11,8 +11,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from ottla.registry import errors
-from ottla.registry.drafts import Draft, Reader, finds, with_defaults
-from ottla.registry.entities import Config, Mode, Schema
+from ottla.registry.drafts import LATEST, Draft, Reader, finds, with_defaults
+from ottla.registry.entities import Config, Metadata, Mode, Schema, merged_rules
 from ottla.registry.levels import LENIENT, Earlier, Level, incompatibilities
 from ottla.registry.names import DEFAULT_CONTEXT, context_of, is_context, prefix_of, qualified
 from ottla.registry.parsed import Parsed, TooComplex
@@ -29,6 +29,7 @@ from ottla.registry.records import (
     Write,
 )
 from ottla.registry.state import State
+from ottla.registry.tags import Tagging, carried_on, with_tags
 
 T = TypeVar("T")
 ID_MAX = 2**31 - 1
@@ -148,6 +149,27 @@ def register(
     return Decision(schema, writes)
 
 
+def retag(state: State, reader: Reader, schema: Schema, sent: Tagging) -> Decision[Schema]:
+    """A version with other tags, metadata or rules becomes the next one."""
+    number = sent.new_version or 0
+    metadata = sent.metadata or schema.metadata
+    rules = sent.rules
+    if sent.rules_merged is not None or sent.rules_removed is not None:
+        before = state.version(schema.subject, number - 1 if number else LATEST)
+        rules = merged_rules(before.rules if before else None, sent.rules_merged)
+        rules = rules.without(sent.rules_removed or []) if rules is not None else None
+    draft = Draft(
+        schema.subject,
+        with_tags(schema.text, schema.kind, sent.added, sent.removed),
+        schema.kind,
+        schema.references,
+        metadata if not number else (metadata or Metadata()).with_version(number),
+        rules,
+        number,
+    )
+    return register(state, reader, draft, normalize=False, force=False)
+
+
 def _check_mode(draft: Draft, mode: Mode) -> None:
     context = prefix_of(draft.subject)
     if mode.read_only:
@@ -171,6 +193,8 @@ def _completed(draft: Draft, alive: list[Schema], config: Config, version: int) 
         draft = replace(
             draft, text=previous.text, kind=previous.kind, references=previous.references
         )
+    if draft.keeps_tags and previous is not None and previous.kind == draft.kind:
+        draft = replace(draft, text=carried_on(draft.text, previous.text, draft.kind))
     return with_defaults(draft, previous, config, version)
 
 

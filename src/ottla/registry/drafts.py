@@ -27,6 +27,7 @@ from ottla.registry.entities import (
 from ottla.registry.names import within
 from ottla.registry.parsed import NotASchema, Parsed
 from ottla.registry.state import State
+from ottla.registry.tags import SentTags, with_tags
 from ottla.registry.types import SCHEMA_TYPES, Parser
 
 LATEST = -1
@@ -39,7 +40,16 @@ class SentReference(Struct):
     version: Int32 | None = None
 
 
-class Registration(Struct, rename={"kind": "schemaType", "rules": "ruleSet"}):
+class Registration(
+    Struct,
+    rename={
+        "kind": "schemaType",
+        "rules": "ruleSet",
+        "tags_added": "schemaTagsToAdd",
+        "tags_removed": "schemaTagsToRemove",
+        "keeps_tags": "propagateSchemaTags",
+    },
+):
     """The body of a request that brings a schema."""
 
     version: Int32 | None = None
@@ -49,6 +59,9 @@ class Registration(Struct, rename={"kind": "schemaType", "rules": "ruleSet"}):
     metadata: Metadata | None = None
     rules: RuleSet | None = None
     schema: str | None = None
+    tags_added: list[SentTags] | None = None
+    tags_removed: list[SentTags] | None = None
+    keeps_tags: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +74,7 @@ class Draft:
     rules: RuleSet | None = None
     version: int = 0  # 0: not said; −1: the latest
     id: int = -1  # -1: not said
+    keeps_tags: bool = False  # of the version before
 
     @property
     def is_empty(self) -> bool:
@@ -89,15 +103,19 @@ def draft_of(subject: str, sent: Registration) -> Draft:
             sent.rules.check()
         except RuleFault as error:
             raise errors.invalid_rules(str(error)) from None
+    kind = AVRO if sent.kind is None else sent.kind
+    tagging = bool(sent.tags_added or sent.tags_removed)
+    version = sent.version or (LATEST if tagging else 0)  # so that it says which version it is
     return Draft(
         subject,
-        sent.schema or "",
-        AVRO if sent.kind is None else sent.kind,
+        with_tags(sent.schema or "", kind, sent.tags_added, sent.tags_removed),
+        kind,
         tuple(Reference(one.name, one.subject, one.version) for one in sent.references or ()),
         sent.metadata,
         sent.rules,
-        sent.version or 0,
+        version,
         -1 if sent.id is None else sent.id,
+        bool(sent.keeps_tags),
     )
 
 

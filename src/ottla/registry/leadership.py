@@ -106,6 +106,11 @@ class Leadership:
             return None
         return "" if self._ready else self._leader
 
+    async def moved_from(self, leader: str) -> None:
+        """Returns when another than the one at this URL leads."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._ready or self._leader not in (None, leader))
+
     # --- called by the election
 
     def metadata(self) -> bytes:

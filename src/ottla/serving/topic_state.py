@@ -115,9 +115,19 @@ class TopicState:
 
     async def catch_up(self) -> None:
         """Until all is applied that was acknowledged before: another process's writes too."""
-        led = await leader_of(self._writing, self.topic)
-        if led is not None:
-            await self._until(await self._offset(led, _LATEST), self._timeout_s)
+        async with asyncio.timeout(self._timeout_s):
+            end = await self._end()
+        await self._until(end, self._timeout_s)
+
+    async def _end(self) -> int:
+        """Of whoever leads the topic by then."""
+        while True:
+            with suppress(OttlaError):
+                led = await leader_of(self._writing, self.topic)
+                end = None if led is None else await self._asked_offset(led, _LATEST)
+                if end is not None:
+                    return end
+            await asyncio.sleep(RETRY_S)
 
     async def _until(self, offset: int, timeout_s: float) -> None:
         """Until all records below the offset are applied."""
@@ -177,14 +187,20 @@ class TopicState:
         )
 
     async def _offset(self, led: Led, which: int) -> int:
+        for _ in range(100):
+            found = await self._asked_offset(led, which)
+            if found is not None:
+                return found
+            await asyncio.sleep(RETRY_S)
+        raise OttlaError(f"The leader of {self.topic} does not say where it ends.")
+
+    async def _asked_offset(self, led: Led, which: int) -> int | None:
+        """None where it does not answer, or leads no longer."""
         partition = ListOffsetsPartition(partition_index=0, timestamp=which)
         topic = ListOffsetsTopic(name=self.topic, partitions=[partition])
         ask = ListOffsetsRequest(replica_id=-1, topics=[topic])
-        for _ in range(100):
-            answer = await self._writing.ask(led.address, ask, ListOffsetsResponse)
-            if answer is not None:
-                found = answer.topics[0].partitions[0]
-                if not found.error_code:
-                    return found.offset
-            await asyncio.sleep(RETRY_S)
-        raise OttlaError(f"The leader of {self.topic} does not say where it ends.")
+        answer = await self._writing.ask(led.address, ask, ListOffsetsResponse)
+        if answer is None:
+            return None
+        found = answer.topics[0].partitions[0]
+        return None if found.error_code else found.offset

@@ -466,3 +466,34 @@ def test_json_schemas_and_protobuf_files_are_checked_and_compared(
     assert 'errorType:"FIELD_SCALAR_KIND_CHANGED"' in refused.body["message"]
     unknown = registry.register(f"{subject}-p", proto.replace("string", "Nobody"), **typed)
     assert (unknown.code, "Nobody" in unknown.body["message"]) == (42201, True)
+
+
+def test_tags_are_found_added_and_removed(registry: Registry, subject: str) -> None:
+    inner = {"type": "record", "name": "In", "fields": [{"name": "x", "type": "int"}]}
+    fields = [{"name": "a", "type": "string"}, {"name": "in", "type": ["null", inner]}]
+    order = {"type": "record", "name": "Order", "namespace": "n.s", "fields": fields}
+
+    def tags(path: str, kind: str, *names: str) -> dict[str, Any]:
+        return {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": list(names)}
+
+    on_field, on_inner = tags("n.s.Order.a", "sr_field", "PII"), tags("n.s.In", "sr_record", "T")
+    assert registry.register(subject, order, schemaTagsToAdd=[on_field]).body["version"] == 1
+    path = f"/subjects/{subject}/versions"
+    first = registry.get(f"{path}/1?findTags=*").body
+    assert first["schemaTags"] == [on_field]
+    assert json.loads(first["schema"])["fields"][0]["confluent:tags"] == ["PII"]
+    assert first["metadata"]["properties"] == {"confluent:version": "1"}
+    made = registry.post(f"{path}/latest/tags", {"newVersion": 2, "tagsToAdd": [on_inner]}).body
+    assert made["version"] == 2
+    by_id = registry.get(f"/schemas/ids/{made['id']}?findTags=T&findTags=none").body
+    assert by_id["schemaTags"] == [on_inner]
+    kept = {**order, "doc": "again"}
+    registry.register(subject, kept, propagateSchemaTags=True)
+    assert registry.get(f"{path}/3?findTags=*").body["schemaTags"] == [on_field, on_inner]
+    removing = {"tagsToRemove": [on_field], "rulesToRemove": ["no such rule"]}
+    assert registry.post(f"{path}/3/tags", removing).status == 200
+    assert registry.get(f"{path}/latest?findTags=*").body["schemaTags"] == [on_inner]
+    lost = {"tagsToAdd": [tags("n.s.Nowhere", "sr_record", "T")]}
+    assert registry.post(f"{path}/latest/tags", lost).code == 42201
+    assert registry.post(f"/subjects/{subject}/versions/77/tags", lost).code == 40402
+    assert "schemaTags" not in registry.get(f"{path}/latest?findTags=X").body

@@ -1,5 +1,6 @@
 """All routes together. What changes something goes to the registry that leads."""
 
+import asyncio
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +12,7 @@ from ottla.registry.rest.settings import SettingsRoutes
 from ottla.registry.rest.subjects import Subjects
 from ottla.registry.service import Service
 from ottla.serving.forwarding import FORWARDED, forward
-from ottla.serving.http import Application, ContentTypes
+from ottla.serving.http import Application, ContentTypes, Reply
 from ottla.serving.routing import Asked, Route, Router
 from ottla.serving.users import Users
 from ottla.version import VERSION
@@ -53,23 +54,37 @@ class Routes:
             known = await self._subjects.without_a_write(asked)
             if known is not None:
                 return known
-        leader = await self._service.leadership.settled(
-            self._service.settings.seconds("kafkastore.timeout.ms")
-        )
-        if leader == "":
-            return await handler(asked)
-        if leader is None or FORWARDED in asked.headers:
-            raise errors.leader_unknown()
-        return await self._forwarded(asked, leader)
+        while True:
+            leader = await self._service.leadership.settled(
+                self._service.settings.seconds("kafkastore.timeout.ms")
+            )
+            if leader == "":
+                return await handler(asked)
+            if leader is None or FORWARDED in asked.headers:
+                raise errors.leader_unknown()
+            reply = await self._forwarded(asked, leader)
+            if reply is not None:
+                return reply
+            if handler != self._subjects.register:  # which may come twice
+                raise errors.forwarding_failed(f"Another registry leads now than {leader}")
 
-    async def _forwarded(self, asked: Asked, leader: str) -> Any:
+    async def _forwarded(self, asked: Asked, leader: str) -> Reply | None:
+        """None when somebody else leads before it has answered: it may sleep for ever."""
         timeout_s = self._service.settings.seconds("leader.read.timeout.ms")
+        asking = asyncio.create_task(forward(asked, leader, timeout_s, self._encryption))
+        moving = asyncio.create_task(self._service.leadership.moved_from(leader))
         try:
-            reply = await forward(asked, leader, timeout_s, self._encryption)
+            await asyncio.wait((asking, moving), return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                return None
+            reply = asking.result()
         except OSError as error:
             raise errors.forwarding_failed(
                 f"Unexpected error while forwarding the request to {leader}: {error}"
             ) from None
+        finally:
+            asking.cancel()
+            moving.cancel()
         if reply.status < 300:  # what was answered here can be read here
             try:
                 await self._service.topic.catch_up()

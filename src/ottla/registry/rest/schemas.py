@@ -14,6 +14,7 @@ from ottla.registry.rest.subjects import (
     with_qualified_references,
 )
 from ottla.registry.service import Service
+from ottla.registry.tags import fields_of
 from ottla.registry.types import SCHEMA_TYPES
 from ottla.serving.http import Reply
 from ottla.serving.routing import Asked, Route, whole_number
@@ -73,7 +74,8 @@ class Schemas:
         text = await self._formatted(schema, asked)
         state = self._service.state
         id_max = state.id_max(context_of(schema.subject)) if asked.flag("fetchMaxId") else None
-        return by_id_fields(with_qualified_references(schema, asked), text, id_max)
+        tags = fields_of(schema.text, schema.kind, asked.texts("findTags"))
+        return by_id_fields(with_qualified_references(schema, asked), text, id_max) | tags
 
     async def text(self, asked: Asked) -> Any:
         id, schema = self._by_id(asked)

@@ -9,11 +9,12 @@ import msgspec
 
 from ottla.registry import decisions, errors
 from ottla.registry.drafts import Draft, Registration, draft_of
-from ottla.registry.entities import PROTOBUF, Schema
+from ottla.registry.entities import PROTOBUF, RuleFault, Schema
 from ottla.registry.names import WILDCARD, is_valid, normal, qualified, within
 from ottla.registry.records import SchemaKey
 from ottla.registry.rest.bodies import read, registered_fields, schema_fields
 from ottla.registry.service import Service, replaced
+from ottla.registry.tags import Tagging, fields_of
 from ottla.serving.errors import RestError
 from ottla.serving.http import Reply
 from ottla.serving.routing import INT32, Asked, Route
@@ -51,6 +52,7 @@ class Subjects:
 
     def writes(self) -> Iterator[Route]:
         yield Route("POST", "/subjects/{subject}/versions", self.register)
+        yield Route("POST", "/subjects/{subject}/versions/{version}/tags", self.tag)
         yield Route("DELETE", "/subjects/{subject}", self.delete)
         yield Route("DELETE", "/subjects/{subject}/versions/{version}", self.delete_version)
 
@@ -82,8 +84,9 @@ class Subjects:
 
     async def version(self, asked: Asked) -> dict[str, Any]:
         schema = self._version(asked, deleted=asked.flag("deleted"))
+        tags = fields_of(schema.text, schema.kind, asked.texts("findTags"))
         schema = await self.formatted(schema, asked.text("format"))
-        return schema_fields(with_qualified_references(schema, asked))
+        return schema_fields(with_qualified_references(schema, asked)) | tags
 
     async def text(self, asked: Asked) -> Any:
         schema = self._version(asked, deleted=asked.flag("deleted"))
@@ -179,6 +182,22 @@ class Subjects:
             self._service.state, self._service.reader, draft, normalize=normalize
         )
         return None if found is None else await self._registered(asked, sent, found)
+
+    async def tag(self, asked: Asked) -> dict[str, Any]:
+        name, sent = self.named(asked), read(asked.body, Tagging)
+        if not is_valid(name):
+            raise errors.invalid_subject(name)
+        schema = self._version(asked, deleted=False)
+        for rules in (sent.rules, sent.rules_merged):
+            try:
+                if rules is not None:
+                    rules.check()
+            except RuleFault as error:
+                raise errors.invalid_rules(str(error)) from None
+        made = await self._service.decide(
+            lambda: decisions.retag(self._service.state, self._service.reader, schema, sent)
+        )
+        return registered_fields(made)
 
     async def delete(self, asked: Asked) -> list[int]:
         subject, permanent = self.subject(asked), asked.flag("permanent")

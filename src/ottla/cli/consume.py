@@ -1,5 +1,6 @@
 """`ottla consume`: records out, from wherever one likes to begin."""
 
+import json as json_
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from ottla.cli.arguments import Target, complete_topics, reaches_a_cluster
+from ottla.cli.framed import ID_HEADERS, Frames, shown
 from ottla.cli.moments import parse_moment, show_moment
 from ottla.cli.output import err, print_json
+from ottla.cli.schema import Url
 from ottla.client.admin import find_topic
+from ottla.client.schema_registry import RegistryAway, SchemaRegistry, url_of
 from ottla.errors import OttlaError
 
 Place = tuple[str | None, int | None]
@@ -50,6 +54,10 @@ def consume(
     headers: Annotated[bool, typer.Option("--headers", "-H", help="Show headers.")] = False,
     timestamps: Annotated[bool, typer.Option("--timestamps", "-t", help="Show when.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A JSON object a line.")] = False,
+    decode: Annotated[
+        bool, typer.Option("--decode", help="Values by the schemas of a registry, as JSON.")
+    ] = False,
+    registry: Url = None,
 ) -> None:
     """Print a topic's records as they come."""
     if group and (offset is not None or since or partition is not None):
@@ -74,12 +82,14 @@ def consume(
         if not wanted:
             raise OttlaError(f"{topic} has no partition {partition}.")
         consumer.assign(_begin(consumer, topic, wanted, from_beginning, offset, since))
+    frames = Frames(SchemaRegistry(url_of(registry))) if decode else None
     try:
         for message in _messages(consumer, exit_at_end, count):
+            value = message.value() if frames is None else _decoded(frames, message)
             if json:
-                print_json(_as_json(message))
+                print_json(_as_json(message, value))
             else:
-                _print_plain(message, keys, headers, timestamps)
+                _print_plain(message, value, keys, headers, timestamps)
             if group:
                 consumer.store_offsets(message)
     except KeyboardInterrupt:
@@ -156,7 +166,26 @@ def _all_ended(consumer: Consumer, ended: set[Place]) -> bool:
     return bool(assigned) and ended == assigned
 
 
-def _print_plain(message: Message, keys: bool, headers: bool, timestamps: bool) -> None:
+def _decoded(frames: Frames, message: Message) -> bytes | None:
+    """As JSON; what cannot be decoded is shown as it is, and told of."""
+    value = message.value()
+    if value is None:
+        return None
+    header = dict(_header_pairs(message)).get(ID_HEADERS["value"])
+    try:
+        return json_.dumps(
+            frames.decode(bytes(value), header), ensure_ascii=False, default=shown
+        ).encode()
+    except RegistryAway:
+        raise
+    except OttlaError as error:
+        err.print(f"partition {message.partition()}, offset {message.offset()}: {error}")
+        return bytes(value)
+
+
+def _print_plain(
+    message: Message, value: bytes | None, keys: bool, headers: bool, timestamps: bool
+) -> None:
     parts = []
     if timestamps:
         parts.append(show_moment(message.timestamp()[1]).encode())
@@ -165,19 +194,19 @@ def _print_plain(message: Message, keys: bool, headers: bool, timestamps: bool) 
         parts.append(",".join(shown).encode())
     if keys:
         parts.append(message.key() or b"")
-    parts.append(message.value() or b"")
+    parts.append(value or b"")
     sys.stdout.buffer.write(b"\t".join(parts) + b"\n")
     sys.stdout.buffer.flush()
 
 
-def _as_json(message: Message) -> dict[str, Any]:
+def _as_json(message: Message, value: bytes | None) -> dict[str, Any]:
     return {
         "topic": message.topic(),
         "partition": message.partition(),
         "offset": message.offset(),
         "timestamp": message.timestamp()[1],
         "key": _json_field(message.key()),
-        "value": _json_field(message.value()),
+        "value": _json_field(value),
         "headers": [[name, _json_field(value)] for name, value in _header_pairs(message)],
     }
 

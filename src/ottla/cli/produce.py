@@ -13,9 +13,12 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, Producer
 
 from ottla.cli.arguments import Target, assignments, complete_topics, reaches_a_cluster
+from ottla.cli.framed import JSON, encoder
 from ottla.cli.output import err, progress
+from ottla.cli.schema import Url
 from ottla.client.admin import read_metadata
 from ottla.client.kafka_errors import explain
+from ottla.client.schema_registry import AVRO, SchemaRegistry, url_of
 from ottla.errors import OttlaError
 
 BYTES_MAX = 1_000_000_000
@@ -68,8 +71,18 @@ def produce(
     compression: Annotated[
         str, typer.Option("--compression", "-z", help="none, gzip, snappy, lz4 or zstd.")
     ] = "none",
+    avro: Annotated[
+        str | None,
+        typer.Option(metavar="SUBJECT", help="Values are JSON, and written in its Avro schema."),
+    ] = None,
+    json_schema: Annotated[
+        str | None,
+        typer.Option(metavar="SUBJECT", help="Values are JSON that its JSON Schema allows."),
+    ] = None,
+    registry: Url = None,
 ) -> None:
     """Send each line of standard input or a file as a record."""
+    encode = _encoder(avro, json_schema, registry)
     headers = list(assignments(header, "--header").items())
     connection = target.connection()
     producer = connection.producer(
@@ -89,6 +102,8 @@ def produce(
         try:
             for number, line in enumerate(source, 1):
                 record = _json_record(line) if json_lines else _plain_record(line, key_separator)
+                if encode is not None and record["value"] is not None:
+                    record["value"] = encode(record["value"])
                 record["headers"] = [*record.get("headers", []), *headers]
                 if partition >= 0:
                     record["partition"] = partition
@@ -111,6 +126,17 @@ def produce(
     if wrong:
         raise OttlaError(" ".join([*wrong, sent]))
     err.print(sent)
+
+
+def _encoder(
+    avro: str | None, json_schema: str | None, registry: str | None
+) -> Callable[[bytes], bytes] | None:
+    if avro is not None and json_schema is not None:
+        raise OttlaError("--avro or --json-schema: a value has one schema.")
+    there = SchemaRegistry(url_of(registry))
+    if avro is not None:
+        return encoder(there, avro, AVRO)
+    return encoder(there, json_schema, JSON) if json_schema is not None else None
 
 
 def _send(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from typer.testing import CliRunner, Result
 
 import ottla
@@ -17,6 +18,7 @@ from ottla.cli.registry_start import parse
 from ottla.client.schema_moving import import_all, in_order
 from ottla.client.schema_registry import Reference, RegistryAway, SchemaRegistry, stored
 from ottla.errors import OttlaError
+from support.confluent import create_topic
 from support.homes import free_port
 from support.jars import PROJECT
 from system.registry.processes import Registry
@@ -165,3 +167,74 @@ def test_a_handle_starts_stops_and_forgets_nothing_in_between() -> None:
         assert there.version("kept").id == id
         assert registry.running
     assert not registry.running
+
+
+def ottla_(*words: str, registry: Registry, given: str = "") -> Result:
+    words = (*words, "--bootstrap", registry.bootstrap, "--registry", registry.url)
+    return CliRunner().invoke(app, words, input=given)
+
+
+def consumed(registry: Registry, topic: str) -> list[str]:
+    said = ottla_("consume", topic, "-f", "-e", "--decode", registry=registry)
+    assert said.exit_code == 0, said.output
+    return said.stdout.splitlines()
+
+
+def test_json_becomes_avro_and_json_again(registry: Registry) -> None:
+    decimal = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
+    when = {"type": "long", "logicalType": "timestamp-millis"}
+    fields = [
+        {"name": "id", "type": "long"},
+        {"name": "note", "type": ["null", "string"], "default": None},
+        {"name": "at", "type": when, "default": 0},
+        {"name": "price", "type": decimal, "default": ""},
+    ]
+    registry.register("made-value", {"type": "record", "name": "Made", "fields": fields})
+    create_topic(registry.bootstrap, "made")
+    row = '{"id": 7, "note": "é"}\n'
+    sent = ottla_("produce", "made", "--avro", "made-value", registry=registry, given=row)
+    assert sent.exit_code == 0, sent.output
+    (line,) = consumed(registry, "made")
+    at = "1970-01-01T00:00:00+00:00"
+    assert json.loads(line) == {"id": 7, "note": "é", "at": at, "price": "0.00"}
+    wrong = ottla_(
+        "produce", "made", "--avro", "made-value", registry=registry, given='{"id": "x"}'
+    )
+    assert "Line 1: It does not fit the schema of made-value" in str(wrong.exception)
+    plain = ottla_("produce", "made", registry=registry, given="no frame\n")
+    assert plain.exit_code == 0
+    assert consumed(registry, "made")[1] == "no frame"
+
+
+def test_json_must_fit_its_schema(registry: Registry) -> None:
+    person = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    registry.register("person-value", person, schemaType="JSON")
+    create_topic(registry.bootstrap, "person")
+    words = ("produce", "person", "--json-schema", "person-value")
+    assert ottla_(*words, registry=registry, given='{"age": 3}').exit_code == 0
+    assert ottla_(*words, registry=registry, given='{"age": "x"}').exit_code == 1
+    assert ottla_("produce", "person", "--avro", "person-value", registry=registry).exit_code == 1
+    assert consumed(registry, "person") == ['{"age": 3}']
+
+
+def test_protobuf_is_shown_whatever_message_of_its_file_it_is(registry: Registry) -> None:
+    shared = 'syntax = "proto3"; package s; message Money { int64 cents = 1; }'
+    registry.register("money", shared, schemaType="PROTOBUF")
+    text = (
+        'syntax = "proto3"; package t; import "money.proto"; '
+        'import "google/protobuf/timestamp.proto"; message A { string a = 1; } '
+        "message B { message C { s.Money price = 1; google.protobuf.Timestamp at = 2; } }"
+    )
+    about = [{"name": "money.proto", "subject": "money", "version": 1}]
+    made = registry.register("proto-value", text, schemaType="PROTOBUF", references=about)
+    assert made.status == 200, made
+    create_topic(registry.bootstrap, "proto")
+    head = b"\0" + made.body["id"].to_bytes(4, "big")
+    producer = Producer({"bootstrap.servers": registry.bootstrap})
+    producer.produce("proto", head + b"\0" + b"\x0a\x01x")
+    producer.produce("proto", head + b"\x04\x02\x00" + b"\x0a\x02\x08\x07\x12\x02\x08\x01")
+    assert producer.flush(10) == 0
+    assert [json.loads(line) for line in consumed(registry, "proto")] == [
+        {"a": "x"},
+        {"price": {"cents": "7"}, "at": "1970-01-01T00:00:01Z"},
+    ]

@@ -1,0 +1,236 @@
+"""Records that bear the id of a schema, as JSON for people, and JSON as such records.
+
+The libraries of the three types are asked for when the first record of the type comes.
+"""
+
+import contextlib
+import datetime
+import importlib
+import json
+import struct
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from io import BytesIO
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from ottla.client.schema_registry import AVRO, RegistryRefusal, SchemaRegistry, Stored, stored
+from ottla.errors import OttlaError
+
+JSON, PROTOBUF = "JSON", "PROTOBUF"
+ID_HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
+Decode = Callable[[bytes], Any]
+
+
+class Frames:
+    """Reads what any serializer of the registry wrote; each schema is fetched once."""
+
+    def __init__(self, registry: SchemaRegistry) -> None:
+        self._registry = registry
+        self._decoders: dict[str, Decode] = {}
+
+    def decode(self, data: bytes, header: bytes | None = None) -> Any:
+        """As JSON has it; OttlaError for what bears no id, or does not fit its schema."""
+        place, body = _split(data, header)
+        if place not in self._decoders:
+            self._decoders[place] = self._decoder(place, self._schema(place))
+        try:
+            return self._decoders[place](body)
+        except OttlaError:
+            raise
+        except Exception as error:  # each library has its own, for bytes that do not fit
+            raise OttlaError(f"The bytes do not fit the schema {place}: {error!r}.") from None
+
+    def _schema(self, place: str) -> Stored:
+        try:
+            return stored(self._registry.ask("GET", f"/schemas/{place}"))
+        except RegistryRefusal as refusal:
+            raise OttlaError(f"The record bears an id that leads nowhere: {refusal}.") from None
+
+    def _decoder(self, place: str, schema: Stored) -> Decode:
+        if schema.kind == AVRO:
+            return _avro_decoder(schema, self._registry.texts(schema.references))
+        if schema.kind == JSON:
+            return json.loads
+        return _protobuf_decoder(f"/schemas/{place}", schema, self._registry)
+
+
+def _split(data: bytes, header: bytes | None) -> tuple[str, bytes]:
+    """Where the schema stands, and what comes after the id."""
+    if header is not None and len(header) == 17 and header[0] == 1:
+        return f"guids/{UUID(bytes=header[1:])}", data
+    if len(data) >= 5 and data[0] == 0:
+        return f"ids/{int.from_bytes(data[1:5], 'big', signed=True)}", data[5:]
+    if len(data) >= 17 and data[0] == 1:
+        return f"guids/{UUID(bytes=data[1:17])}", data[17:]
+    raise OttlaError("The record bears no id of a schema.")
+
+
+# --- Avro
+
+
+def _fastavro() -> Any:
+    try:
+        import fastavro
+    except ModuleNotFoundError:
+        raise OttlaError("Avro needs fastavro: pip install 'ottla[registry]'.") from None
+    return fastavro
+
+
+def _avro_schema(text: str, references: Mapping[str, str]) -> Any:
+    fastavro = _fastavro()
+    names: dict[str, Any] = {}
+    for one in references.values():
+        fastavro.parse_schema(json.loads(one), named_schemas=names)
+    return fastavro.parse_schema(json.loads(text), named_schemas=names)
+
+
+def _avro_decoder(schema: Stored, references: Mapping[str, str]) -> Decode:
+    parsed, fastavro = _avro_schema(schema.text, references), _fastavro()
+    return lambda body: fastavro.schemaless_reader(BytesIO(body), parsed, None)
+
+
+def shown(value: Any) -> Any:
+    """What JSON has no word for, as text."""
+    match value:
+        case bytes():
+            return value.decode("latin-1")  # as Avro's own JSON writes bytes
+        case Decimal() | UUID():
+            return str(value)
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+    raise TypeError(f"{type(value).__name__} has no place in JSON")
+
+
+# --- Protobuf
+
+
+def _protobuf_decoder(path: str, schema: Stored, registry: SchemaRegistry) -> Decode:
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+    except ModuleNotFoundError:
+        raise OttlaError("Protobuf needs protobuf: pip install 'ottla[registry]'.") from None
+    pool = descriptor_pool.DescriptorPool()
+
+    def add(name: str, held: Stored, path: str) -> Any:
+        for one in held.references:
+            there = f"/subjects/{quote(one.subject, safe='')}/versions/{one.version}"
+            add(one.name, registry.version(one.subject, one.version, deleted=True), there)
+        file = descriptor_pb2.FileDescriptorProto()
+        asked = registry.ask("GET", path, {"format": "serialized", "deleted": "true"})
+        file.ParseFromString(b64decode(asked["schema"]))
+        for needed in file.dependency:
+            _add_known(pool, needed, descriptor_pb2)
+        file.name = name
+        return pool.AddSerializedFile(file.SerializeToString())
+
+    add("the record's", schema, path)
+    file = pool.FindFileByName("the record's")
+
+    def decode(body: bytes) -> Any:
+        indexes, rest = _indexes(body)
+        kind = list(file.message_types_by_name.values())[indexes[0]]
+        for one in indexes[1:]:
+            kind = kind.nested_types[one]
+        message = message_factory.GetMessageClass(kind)()
+        message.ParseFromString(rest)
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+    return decode
+
+
+def _add_known(pool: Any, name: str, descriptors: Any) -> None:
+    """A file that comes with the library, unless the pool has it."""
+    from google.protobuf import descriptor_pool
+
+    try:
+        pool.FindFileByName(name)
+    except KeyError:
+        _import_known(name)
+        file = descriptors.FileDescriptorProto()
+        try:
+            descriptor_pool.Default().FindFileByName(name).CopyToProto(file)
+        except KeyError:
+            return
+        for needed in file.dependency:
+            _add_known(pool, needed, descriptors)
+        pool.AddSerializedFile(file.SerializeToString())
+
+
+def _import_known(name: str) -> None:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
+
+
+def _indexes(body: bytes) -> tuple[list[int], bytes]:
+    """Which message of the file it is: zigzag varints, a lone 0 for the first."""
+    count, at = _varint(body, 0)
+    found = []
+    for _ in range(count):
+        one, at = _varint(body, at)
+        found.append(one)
+    return found or [0], body[at:]
+
+
+def _varint(body: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+
+
+# --- writing
+
+
+def encoder(registry: SchemaRegistry, subject: str, kind: str) -> Callable[[bytes], bytes]:
+    """JSON in the subject's latest schema, behind its id."""
+    schema = registry.version(subject)
+    if schema.kind != kind:
+        raise OttlaError(f"The schema of {subject} is {schema.kind}, not {kind}.")
+    head = struct.pack(">bi", 0, schema.id)
+    if kind == JSON:
+        check = _json_checker(schema)
+        return lambda line: head + check(line)
+    parsed, fastavro = _avro_schema(schema.text, registry.texts(schema.references)), _fastavro()
+
+    def encode(line: bytes) -> bytes:
+        body = BytesIO()
+        body.write(head)
+        try:
+            fastavro.schemaless_writer(body, parsed, _loaded(line))
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise OttlaError(f"It does not fit the schema of {subject}: {error}.") from None
+        return body.getvalue()
+
+    return encode
+
+
+def _loaded(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise OttlaError(f"It is not JSON: {error}.") from None
+
+
+def _json_checker(schema: Stored) -> Callable[[bytes], bytes]:
+    try:
+        import jsonschema_rs
+    except ModuleNotFoundError:
+        raise OttlaError(
+            "JSON Schema needs jsonschema-rs: pip install 'ottla[registry]'."
+        ) from None
+    validator = jsonschema_rs.validator_for(json.loads(schema.text))
+
+    def check(line: bytes) -> bytes:
+        found: Iterable[Any] = validator.iter_errors(_loaded(line))
+        for error in found:
+            raise OttlaError(f"It does not fit the schema of {schema.subject}: {error.message}.")
+        return line
+
+    return check

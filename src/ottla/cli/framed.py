@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
+from ottla.cli.avro_json import AvroValues
 from ottla.client.schema_registry import AVRO, RegistryRefusal, SchemaRegistry, Stored, stored
 from ottla.errors import OttlaError
 
@@ -79,16 +80,17 @@ def _fastavro() -> Any:
     return fastavro
 
 
-def _avro_schema(text: str, references: Mapping[str, str]) -> Any:
+def _avro_schema(text: str, references: Mapping[str, str]) -> tuple[Any, dict[str, Any]]:
+    """Parsed, and the types that it names."""
     fastavro = _fastavro()
     names: dict[str, Any] = {}
     for one in references.values():
         fastavro.parse_schema(json.loads(one), named_schemas=names)
-    return fastavro.parse_schema(json.loads(text), named_schemas=names)
+    return fastavro.parse_schema(json.loads(text), named_schemas=names), names
 
 
 def _avro_decoder(schema: Stored, references: Mapping[str, str]) -> Decode:
-    parsed, fastavro = _avro_schema(schema.text, references), _fastavro()
+    (parsed, _), fastavro = _avro_schema(schema.text, references), _fastavro()
     return lambda body: fastavro.schemaless_reader(BytesIO(body), parsed, None)
 
 
@@ -197,13 +199,20 @@ def encoder(registry: SchemaRegistry, subject: str, kind: str) -> Callable[[byte
     if kind == JSON:
         check = _json_checker(schema)
         return lambda line: head + check(line)
-    parsed, fastavro = _avro_schema(schema.text, registry.texts(schema.references)), _fastavro()
+    parsed, names = _avro_schema(schema.text, registry.texts(schema.references))
+    fastavro = _fastavro()
+
+    def fits(value: Any, one: Any) -> bool:
+        named = names.get(one, one) if isinstance(one, str) else one
+        return bool(fastavro.validate(value, named, raise_errors=False))
+
+    typed = AvroValues(names, fits)
 
     def encode(line: bytes) -> bytes:
         body = BytesIO()
         body.write(head)
         try:
-            fastavro.schemaless_writer(body, parsed, _loaded(line))
+            fastavro.schemaless_writer(body, parsed, typed.of(_loaded(line), parsed))
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise OttlaError(f"It does not fit the schema of {subject}: {error}.") from None
         return body.getvalue()

@@ -187,7 +187,7 @@ def test_json_becomes_avro_and_json_again(registry: Registry) -> None:
         {"name": "id", "type": "long"},
         {"name": "note", "type": ["null", "string"], "default": None},
         {"name": "at", "type": when, "default": 0},
-        {"name": "price", "type": decimal, "default": ""},
+        {"name": "price", "type": decimal, "default": "\u0007"},
     ]
     registry.register("made-value", {"type": "record", "name": "Made", "fields": fields})
     create_topic(registry.bootstrap, "made")
@@ -196,14 +196,18 @@ def test_json_becomes_avro_and_json_again(registry: Registry) -> None:
     assert sent.exit_code == 0, sent.output
     (line,) = consumed(registry, "made")
     at = "1970-01-01T00:00:00+00:00"
-    assert json.loads(line) == {"id": 7, "note": "é", "at": at, "price": "0.00"}
+    assert json.loads(line) == {"id": 7, "note": "é", "at": at, "price": "0.07"}
+    again = json.dumps({**json.loads(line), "price": 1.5, "at": "2026-01-02T03:04:05+00:00"})
+    ottla_("produce", "made", "--avro", "made-value", registry=registry, given=again)
+    more = json.loads(consumed(registry, "made")[1])
+    assert (more["price"], more["at"]) == ("1.50", "2026-01-02T03:04:05+00:00")
     wrong = ottla_(
         "produce", "made", "--avro", "made-value", registry=registry, given='{"id": "x"}'
     )
     assert "Line 1: It does not fit the schema of made-value" in str(wrong.exception)
     plain = ottla_("produce", "made", registry=registry, given="no frame\n")
     assert plain.exit_code == 0
-    assert consumed(registry, "made")[1] == "no frame"
+    assert consumed(registry, "made")[2] == "no frame"
 
 
 def test_json_must_fit_its_schema(registry: Registry) -> None:

@@ -10,13 +10,14 @@ from ottla.pipelines.formats.avro_format import Avro, avro
 from ottla.pipelines.formats.bytes_format import Bytes, bytes
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.json_format import Json, json
+from ottla.pipelines.formats.json_schema_format import JsonSchema, json_schema
 from ottla.pipelines.formats.long_format import Long, long
 from ottla.pipelines.formats.string_format import String, string
 
-__all__ = ["avro", "bytes", "json", "long", "string"]
+__all__ = ["avro", "bytes", "json", "json_schema", "long", "string"]
 
 FORMATS: Mapping[str, type[Format]] = {
-    kind.name: kind for kind in (Avro, Bytes, Json, Long, String)
+    kind.name: kind for kind in (Avro, Bytes, Json, JsonSchema, Long, String)
 }
 
 

@@ -10,6 +10,7 @@ import typer
 from ottla.cli.local_cluster import existing
 from ottla.cli.output import err, print_json
 from ottla.cli.secured.home import FILE
+from ottla.cli.secured.vault import FOLDER
 from ottla.errors import OttlaError
 
 app = typer.Typer(
@@ -82,7 +83,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="JSON for scripts.")] = False,
 ) -> None:
     """Find what expires, what certificates lack, what is open; code 1 if something is wrong."""
-    from ottla.cli.secured.checks import ERROR, Finding, check_file
+    from ottla.cli.secured.checks import ERROR, Finding, check_file, check_vault
     from ottla.cli.secured.ports_asked import ask_port
 
     if not places and not bootstrap:
@@ -91,6 +92,8 @@ def check(
     found: list[tuple[str, Finding]] = []
     for file in [file for place in places or () for file in _files(place)]:
         found += [(str(file), one) for one in check_file(file, now)]
+    for vault in filter(Path.is_dir, (place / FOLDER for place in places or ())):
+        found += [(str(vault), one) for one in check_vault(vault)]
     for address in filter(None, (bootstrap or "").split(",")):
         found += [(address, one) for one in asyncio.run(ask_port(address, now))]
     if json:

@@ -143,6 +143,12 @@ def test_a_check_finds_what_is_open(home: Path) -> None:
     assert CliRunner().invoke(app, ["secure", "check", str(file)]).exit_code == 1
 
 
+def test_a_check_finds_a_key_of_the_authority_that_others_can_read(home: Path) -> None:
+    (home / "secure" / "authority.key").chmod(0o644)
+    ran = CliRunner().invoke(app, ["secure", "check", str(home)])
+    assert "authority.key has mode 0644; 0600 keeps others out." in ran.output
+
+
 def test_files_for_real_hosts_are_complete_before_they_are_carried_there(tmp_path: Path) -> None:
     words = ["secure", "init", str(tmp_path / "r"), "--name", "kafka.example"]
     hosts = [word for n in (1, 2, 3, 4) for word in ("--node", f"{n}@h{n}.example")]

@@ -43,6 +43,14 @@ def check_file(file: Path, now: datetime) -> Iterator[Finding]:
     yield from _disks(topology)
 
 
+def check_vault(folder: Path) -> Iterator[Finding]:
+    """What a secured cluster's owner keeps, for its owner alone."""
+    for path in (folder, *sorted(folder.rglob("*"))):
+        found = _readable_by_others(path)
+        if found is not None:
+            yield found
+
+
 def _at_hand(settings: Settings, folder: Path) -> Settings:
     """A node's folder that has not been brought to its host yet has its stores beside the file."""
     found = {

@@ -17,11 +17,21 @@ OTHER_ID = "MvDxzVmcRsaTz33bUuRU6A"
 STATIC = "controller.quorum.voters=1@127.0.0.1:9093"
 DYNAMIC = "controller.quorum.bootstrap.servers=127.0.0.1:9093"
 TWO_VOTERS = f"1@127.0.0.1:9093:JEXY6aqzQY-32P5TStzaFg,2@127.0.0.1:9094:{OTHER_ID}"
+SALT = "MWx2NHBkbnc0ZndxN25vdGN4bTB5Y2sx"
 CASES = {
     "static": (STATIC, ()),
     "static, old": (STATIC, ("--release-version", "3.9")),
     "standalone": (DYNAMIC, ("--standalone",)),
     "initial": (DYNAMIC, ("--initial-controllers", TWO_VOTERS, "--feature", "share.version=0")),
+    "users": (
+        STATIC,
+        (
+            "--add-scram",
+            f'SCRAM-SHA-512=[name=admin,salt="{SALT}",iterations=8192,password="a secret"]',
+            "--add-scram",
+            f"SCRAM-SHA-256=[name=bob,salt={SALT},saltedpassword={SALT}]",
+        ),
+    ),
     "none": (DYNAMIC, ("--no-initial-controllers", "--feature", "transaction.version=1")),
 }
 

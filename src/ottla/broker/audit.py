@@ -1,5 +1,5 @@
 """The audit trail of a node: what happened, handed to Kafka's logger and, where the options name
-one, to a file of events, a line of JSON each.
+one, to a file of events, a line of JSON each, and to a topic, a record each.
 
 Bounded: what comes faster than the disk takes it is dropped and counted. Threads write; whoever
 asks is never held up. What an event says is `security.audit`'s.
@@ -16,6 +16,7 @@ from ottla.errors import OttlaError
 from ottla.ports.recurring import every
 
 if TYPE_CHECKING:
+    from ottla.broker.audit_topic import AuditTopic
     from ottla.broker.background import Background
     from ottla.broker.transport.context import Peer, RequestContext
     from ottla.security.acls import Operation, ResourceType
@@ -58,9 +59,13 @@ class Audit(Protocol):
 
 
 class AuditTrail:
-    def __init__(self, path: str, now_ms: Callable[[], int]) -> None:
-        """Without a path only the logger is told."""
+    def __init__(self, path: str, now_ms: Callable[[], int], topic: str = "") -> None:
+        """Without a path and a topic only the logger is told."""
         self._path = path
+        self._topic = topic
+        self._is_kept = bool(path or topic)
+        self._writer: AuditTopic | None = None  # on a broker, once it serves
+        self._unsent: list[bytes] = []  # to the topic
         self._now_ms = now_ms
         self._events: list[dict[str, Any]] = []
         self.dropped = 0
@@ -84,7 +89,7 @@ class AuditTrail:
                 principal, host, operation, resource, name, audit.request_name(api), decision
             ),
         )
-        if not decision.allowed and self._path:
+        if not decision.allowed and self._is_kept and name != self._topic:
             self._put(
                 audit.denied(
                     self._now_ms(), principal, host, operation, resource, name, api, decision
@@ -92,7 +97,7 @@ class AuditTrail:
             )
 
     def signed_in(self, peer: "Peer", user: str, mechanism: str, fault: str = "") -> None:
-        if not self._path:
+        if not self._is_kept:
             return
         from ottla.security import audit
 
@@ -103,7 +108,7 @@ class AuditTrail:
         )
 
     def changed(self, context: "RequestContext", request: "Message", answer: "Message") -> None:
-        if not self._path or context.api.name.startswith(QUESTIONS) or _is_refusal(answer):
+        if not self._is_kept or context.api.name.startswith(QUESTIONS) or _is_refusal(answer):
             return
         from ottla.security import audit
 
@@ -125,30 +130,43 @@ class AuditTrail:
         else:
             self._events.append(event)
 
+    def write_to(self, make: "Callable[[str], AuditTopic]") -> None:
+        if self._topic:
+            self._writer = make(self._topic)
+
     def start(self, background: "Background") -> None:
-        if not self._path:
+        if not self._is_kept:
             return
-        self._write(b"")  # a file that cannot be written is a reason not to start
+        if self._path:
+            self._write(b"")  # a file that cannot be written is a reason not to start
         background.spawn(every(WRITE_S, self._flush, "the audit trail"))
 
     async def _flush(self) -> None:
-        data = self._taken()
-        if data:
+        lines = self._taken()
+        if lines and self._path:
+            data = b"".join(lines)
             await asyncio.get_running_loop().run_in_executor(None, self._write, data)
+        if self._writer is not None:
+            self._unsent += lines
+            self.dropped += max(0, len(self._unsent) - EVENTS_MAX)
+            del self._unsent[: max(0, len(self._unsent) - EVENTS_MAX)]
+            written = await self._writer.write([line.rstrip() for line in self._unsent])
+            del self._unsent[:written]
 
     def close(self) -> None:
-        data = self._taken()
-        if data:
-            self._write(data)
+        """What the topic lacks by then stays away from it: others end, too."""
+        lines = self._taken()
+        if lines and self._path:
+            self._write(b"".join(lines))
 
-    def _taken(self) -> bytes:
+    def _taken(self) -> list[bytes]:
         events, self._events = self._events, []
         if self.dropped:
             from ottla.security import audit
 
             events.append(audit.dropped(self._now_ms(), self.dropped))
             self.dropped = 0
-        return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+        return [json.dumps(event).encode() + b"\n" for event in events]
 
     def _write(self, data: bytes) -> None:
         """Opened each time: whoever rotates the file needs to tell nobody."""

@@ -64,7 +64,7 @@ SINGLE_NODE: Mapping[str, str] = {
 _PREFIXES = ("listener.name.", "rsm.config.", "rlmm.config.", "config.providers.")
 _OF_THE_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
 """Kafka's authorizer reads them; the broker itself does not know them."""
-OUR_OWN = ("ottla.audit.file", "ottla.require.encrypted.log.dirs")
+OUR_OWN = ("ottla.audit.file", "ottla.audit.topic", "ottla.require.encrypted.log.dirs")
 """Options that Kafka does not have, and does not mind: it warns of names that it does not know."""
 _OPT_OUTS = tuple(f"sasl.oauthbearer.allow.unverified.{claim}" for claim in ("issuer", "audience"))
 """Options of Kafka that 4.3 does not have yet."""

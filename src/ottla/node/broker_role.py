@@ -4,7 +4,7 @@ leaves it. What every node has (listeners, quorum, controller) is `node.node`'s.
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.audit import AuditTrail
 from ottla.broker.background import Background
@@ -51,6 +51,9 @@ from ottla.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+
+if TYPE_CHECKING:
+    from ottla.broker.audit_topic import AuditTopic
 
 
 class Foundation(NamedTuple):
@@ -341,6 +344,13 @@ class BrokerRole:
         self._assignments.loaded()
         self.maintenance.start()
         self._watch()
+        self._base.audit.write_to(self._make_audit_topic)
+
+    def _make_audit_topic(self, name: str) -> "AuditTopic":
+        from ottla.broker.audit_topic import AuditTopic
+
+        services = self._cluster_services()
+        return AuditTopic(name, self._base.cluster, self.peers, services.topics_on_demand.create)
 
     def _watch(self) -> None:
         base, settings = self._base, self._base.settings

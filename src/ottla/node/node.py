@@ -109,7 +109,11 @@ class Node:
         self.to_controllers: Network = self.network
         self.log_directories = LogDirectories(self.topology, sync, chance)
         self.in_force = SettingsInForce(settings)
-        self.audit = AuditTrail(settings.static.get("ottla.audit.file", ""), clock.wall_ms)
+        self.audit = AuditTrail(
+            settings.static.get("ottla.audit.file", ""),
+            clock.wall_ms,
+            settings.static.get("ottla.audit.topic", ""),
+        )
         self.certificates = Certificates(self.in_force, clock.monotonic)
         self.listeners = SharedByListeners.of(self.in_force, clock.monotonic)
         self.policies = policies_of(settings)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from ottla.broker.api import Listeners, apis
@@ -36,6 +36,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def secured(broker_kind: Kind, home: Path) -> Iterator[Secured]:
     more = {
         "ottla.audit.file": str(home / "audit.json"),
+        "ottla.audit.topic": "audit",
         "delegation.token.secret.key": PASSWORD,
         "ssl.key.password": PASSWORD,
     }
@@ -100,6 +101,18 @@ def test_a_token_that_is_ended_closes_its_connections(secured: Secured) -> None:
         assert bearer.is_closed_by_peer(timeout=10)
 
 
+def reader(secured: Secured) -> dict[str, Any]:
+    return {"bootstrap.servers": secured.process.bootstrap, "group.id": "auditors"}
+
+
+def more_of(consumer: Consumer, events: list[bytes]) -> bool:
+    for message in consumer.consume(500, 0.5):
+        value = message.value()
+        if message.error() is None and isinstance(value, bytes):
+            events.append(value)
+    return bool(events)
+
+
 def test_a_password_is_found_nowhere(secured: Secured, home: Path, broker_kind: Kind) -> None:
     """Not in logs, not in the audit trail, not in DescribeConfigs, not among the arguments."""
     if broker_kind == "kafka":
@@ -126,7 +139,12 @@ def test_a_password_is_found_nowhere(secured: Secured, home: Path, broker_kind: 
     assert told["listener.name.secure.plain.sasl.jaas.config"].value is None
     audit = home / "audit.json"
     wait_until(lambda: audit.exists() and "grace" in audit.read_text())
+    with Consumer(reader(secured)) as consumer:
+        consumer.assign([TopicPartition("audit", 0, 0)])
+        events: list[bytes] = []
+        wait_until(lambda: more_of(consumer, events) and b"grace" in b"".join(events))
     places = {
+        "audit topic": b"".join(events).decode(),
         "log": secured.process.log.read_text(),
         "audit": audit.read_text(),
         "configs": " ".join(f"{name}={entry.value}" for name, entry in told.items()),

@@ -1,4 +1,4 @@
-"""Events of the audit trail in a topic: partition 0, by its leader, as any node would write them."""
+"""Events of the audit trail in a topic: partition 0, by its leader, written as nodes write."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence

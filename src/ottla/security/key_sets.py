@@ -9,6 +9,7 @@ that are known in use.
 import asyncio
 import logging
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -60,8 +61,8 @@ class KeySet:
             try:
                 async with asyncio.timeout(wait_s):
                     await self._wanted.wait()
-                # Whatever strangers send, the provider is left in peace.
-                await asyncio.sleep(max(0.0, began + UNKNOWN_KEY_S - self._loop.time()))
+                    # Whatever strangers send, the provider is left in peace.
+                    await asyncio.sleep(max(0.0, began + UNKNOWN_KEY_S - self._loop.time()))
             except TimeoutError:
                 pass
             self._wanted.clear()
@@ -75,8 +76,11 @@ def fetch(source: KeySource) -> bytes:
             return file.read(KEY_SET_BYTES_MAX)
     opener = build_opener(NoRedirects(), HTTPSHandler(context=source.encryption))
     request = Request(source.url, headers={"Accept": "application/json"})
-    with opener.open(request, timeout=FETCH_S_MAX) as answer:
-        data: bytes = answer.read(KEY_SET_BYTES_MAX + 1)
+    try:
+        with opener.open(request, timeout=FETCH_S_MAX) as answer:
+            data: bytes = answer.read(KEY_SET_BYTES_MAX + 1)
+    except HTTPException as error:  # no HTTP, or half of it: no kind of OSError
+        raise OSError(f"it does not speak HTTP: {type(error).__name__}") from None
     if len(data) > KEY_SET_BYTES_MAX:
         raise ValueError("it answers without an end")
     return data

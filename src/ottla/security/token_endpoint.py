@@ -4,6 +4,7 @@ kept until most of their time is over."""
 import asyncio
 import json
 from base64 import b64encode
+from http.client import HTTPException
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPSHandler, Request, build_opener
@@ -55,7 +56,7 @@ def fetch(endpoint: TokenEndpoint) -> tuple[str, float]:
         return str(said["access_token"]), float(said.get("expires_in", USUAL_S))
     except HTTPError as error:
         raise AuthenticationFailed(f"{endpoint.url} answers with {error.code}") from None
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise AuthenticationFailed(f"{endpoint.url} does not answer: {error}") from None
     except (ValueError, KeyError, TypeError):
         raise AuthenticationFailed(f"{endpoint.url} gives no token") from None

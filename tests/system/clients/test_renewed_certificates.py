@@ -27,12 +27,12 @@ from support.secured import Secured, running_secured
 SECONDS = 20
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("renewed")
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def secured(broker_kind: Kind, home: Path) -> Iterator[Secured]:
     with running_secured(broker_kind, home) as secured:
         secured.create("sealed")
@@ -106,7 +106,7 @@ def test_files_that_change_are_read_again_and_no_client_notices(
             wait_until(lambda new=new: shown(secured) == new.der)
             so_far = count()
             wait_until(lambda so_far=so_far: count() > so_far + 20)
-    before, kept = shown(secured), (home / "own.pem").read_text()
+    before = shown(secured)
     (home / "own.pem").write_text("not a certificate")
     other = next_certificate(secured, "somebody-else")
     with load(secured) as count:
@@ -114,7 +114,6 @@ def test_files_that_change_are_read_again_and_no_client_notices(
         other.write_pem(home / "own.pem")
         wait_until(lambda: count() > 80)
     assert shown(secured) == before
-    (home / "own.pem").write_text(kept)
 
 
 def altered(secured: Secured, location: Path) -> None:

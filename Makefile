@@ -35,21 +35,19 @@ java: # Spark's only need besides Python, installed where the package manager ma
 check: install lint ## Lint, and what runs inside one process: a minute and a half
 	$(BIN)/python -m pytest tests/unit -m "not long" -n 2 --dist loadfile $(ARGS)
 
-test: install lint ## Run every check and the tests; at most MINUTES=75
-	# A thousand simulated clusters have both cores first. Tests of real processes wait more than they
-	# compute: three at a time, and the other simulations, which only compute, get what they leave of the
-	# cores. What fails beside others is tried once more; what passed only then is a defect, named at the
-	# end. All of it has an end: who is stuck shows its stacks, and a worker that died is not replaced
+test: install ## Run every check and the tests; at most MINUTES=75
+	# Tests of real processes wait more than they compute: three workers, one of which has all that needs
+	# Spark, the longest first. Simulations only compute: they have what is left of both cores, from the
+	# beginning. What fails beside others is tried once more; what passed only then is a defect, named at
+	# the end. All of it has an end: who is stuck shows its stacks, and a worker that died is not replaced
 	# (xdist would wait for ever, by files).
 	@outcome=0; rm -f .defects; left() { local s=$$(( $(MINUTES) * 60 - SECONDS )); echo $$(( s > 1 ? s : 1 )); }; set -x; \
-	$(BIN)/python -m pytest tests/simulation/test_cluster.py -m "not long" --durations=1 \
-		--session-timeout $$(left) $(ARGS) || outcome=1; \
-	setsid nice -n 19 $(BIN)/python -m pytest tests/simulation --ignore=tests/simulation/test_cluster.py \
-		-m "not long" --durations=3 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
+	setsid nice -n 19 $(BIN)/python -m pytest tests/simulation -m "not long" -n 2 --dist loadfile \
+		--max-worker-restart 0 --durations=5 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
-	$(BIN)/python -m pytest tests --ignore=tests/system/pipelines --ignore=tests/simulation -m "not long" \
-		-n 3 --dist loadfile --max-worker-restart 0 --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
-	$(BIN)/python -m pytest tests/system/pipelines -m "not long" --durations=10 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
+	$(MAKE) --no-print-directory lint || exit 1; \
+	$(BIN)/python -m pytest tests --ignore=tests/simulation -m "not long" -n 3 --dist loadfile \
+		--max-worker-restart 0 --durations=25 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; set +x; cat .simulation.log; \
 	[ ! -s .defects ] || { echo "Defects: passed only at a second try"; cat .defects; }; exit $$outcome
 

@@ -19,6 +19,7 @@ from support.brokers import BrokerProcess, Kind, running  # noqa: E402
 from support.defects import Defects  # noqa: E402
 from support.hang_guard import HangGuard  # noqa: E402
 from support.homes import Home  # noqa: E402
+from support.spreading import Spreading  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(HangGuard(config))
+    config.pluginmanager.register(Spreading())
     if not hasattr(config, "workerinput"):  # who distributes the tests tells of them
         config.pluginmanager.register(Defects(config.getoption("--defects")))
 

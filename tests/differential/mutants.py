@@ -51,7 +51,7 @@ MUTANTS = {
     ),
     "guards_are_taken_once": Mutant(
         "transactions",
-        "ottla.broker.transaction_verification",
+        "ottla.broker.producing.transaction_verification",
         (
             (
                 "self._asked.clear()",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import transaction_verification
 from ottla.broker.handlers.transactions import write_txn_markers
+from ottla.broker.producing import transaction_verification
 from ottla.coordination.committer import Committer
 from ottla.coordination.machine import Decision, Instant, Ticket
 from ottla.coordination.shard import Shard

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ottla.broker.durability import Durability
     from ottla.broker.fetching.sessions import FetchSessions
     from ottla.broker.forwarding import Authority
+    from ottla.broker.producing.transaction_verification import TransactionVerifier
     from ottla.broker.share.shares import Shares
     from ottla.broker.share.states import StateKeeper
     from ottla.broker.topics_on_demand import TopicsOnDemand
-    from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.broker.transport.connection import UnreadReplies
     from ottla.broker.waiting import Waiting
     from ottla.groups.coordinator import GroupCoordinator

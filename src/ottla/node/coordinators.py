@@ -24,9 +24,9 @@ from ottla.replication.partitions import Replica
 from ottla.replication.peers import Peers
 
 if TYPE_CHECKING:
+    from ottla.broker.producing.transaction_verification import TransactionVerifier
     from ottla.broker.share.shares import Shares
     from ottla.broker.share.states import StateKeeper
-    from ottla.broker.transaction_verification import TransactionVerifier
     from ottla.coordination.log import ShardLog
     from ottla.groups.coordinator import GroupCoordinator
     from ottla.groups.share.coordinator import ShareCoordinator
@@ -130,7 +130,7 @@ class Coordinators:
         return self._sized(TRANSACTION_STATE, coordinator)
 
     def _make_verifier(self) -> "TransactionVerifier":
-        from ottla.broker.transaction_verification import TransactionVerifier
+        from ottla.broker.producing.transaction_verification import TransactionVerifier
 
         cluster = self._means.cluster
         return TransactionVerifier(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.broker.dispatch import BadRequest
 from ottla.broker.internal_topics import INTERNAL_TOPICS
-from ottla.broker.long_checks import LongChecks, Verdicts, is_large
+from ottla.broker.producing.long_checks import LongChecks, Verdicts, is_large
 from ottla.broker.producing.request_checks import (
     FIRST_WITH_ZSTD,
     check_batch,
@@ -16,7 +16,7 @@ from ottla.broker.producing.request_checks import (
     refusal_of_codecs,
 )
 from ottla.broker.producing.response import Outcome, Outcomes, write_produce_response
-from ottla.broker.transaction_verification import Codes, TransactionVerification
+from ottla.broker.producing.transaction_verification import Codes, TransactionVerification
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.validation import NotOneBatch

@@ -21,8 +21,8 @@ from ottla.broker.handlers.transactions import (
     txn_offset_commit,
     write_txn_markers,
 )
+from ottla.broker.producing.transaction_verification import TransactionVerifier
 from ottla.broker.services import RecordServices, TransactionServices
-from ottla.broker.transaction_verification import TransactionVerifier
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.broker.transport.pending_reply import ConnectionLost, PendingReply
 from ottla.broker.waiting import Waiting

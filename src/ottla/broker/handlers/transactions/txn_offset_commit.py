@@ -5,8 +5,8 @@ of version 5 has not announced it, so asking adds it (KIP-890). v2: a coordinato
 so; v3 (KIP-447): the group checks its member; v4: TRANSACTION_ABORTABLE.
 """
 
+from ottla.broker.producing.transaction_verification import Patience
 from ottla.broker.services import TransactionServices
-from ottla.broker.transaction_verification import Patience
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition

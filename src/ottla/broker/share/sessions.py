@@ -1,5 +1,6 @@
 """Share sessions: which partitions a member takes from, told once and changed bit by bit."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +65,7 @@ class ShareSession:
 class ShareSessions:
     def __init__(self, sessions_max: int) -> None:
         self._sessions: dict[SessionKey, ShareSession] = {}
+        self._opened: defaultdict[Peer, set[SessionKey]] = defaultdict(set)  # until it is lost
         self._sessions_max = sessions_max
 
     def open(self, key: SessionKey, asker: "Peer") -> ShareSession:
@@ -72,7 +74,7 @@ class ShareSessions:
         if len(self._sessions) >= self._sessions_max:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
         session = self._sessions[key] = ShareSession(asker)
-        asker.share_sessions.add(key)
+        self._opened[asker].add(key)
         return session
 
     def find(self, key: SessionKey, epoch: int) -> ShareSession:
@@ -92,13 +94,13 @@ class ShareSessions:
     def has_group(self, group_id: str) -> bool:
         return any(key.group_id == group_id for key in self._sessions)
 
-    def lost_with(self, connection: "Peer") -> list[SessionKey]:
-        """Sessions that end with a connection; others were opened anew on another one."""
-        return [
-            key
-            for key in connection.share_sessions
-            if key in self._sessions and self._sessions[key].owner is connection
-        ]
+    def opened_on(self, lost: "Peer") -> dict[SessionKey, bool]:
+        """All that a connection opened before it was lost; and whether they end with it: others
+        were opened anew on another one."""
+        return {key: self._is_on(lost, key) for key in self._opened.pop(lost, ())}
+
+    def _is_on(self, connection: "Peer", key: SessionKey) -> bool:
+        return key in self._sessions and self._sessions[key].owner is connection
 
 
 def next_epoch(epoch: int) -> int:

@@ -69,9 +69,11 @@ class Shares:
                 self.queues.release(queue, key.member_id)
 
     def connection_lost(self, connection: "Peer") -> None:
-        for key in self.sessions.lost_with(connection):
-            self.close_session(key)
-        for group_id in {key.group_id for key in connection.share_sessions}:
+        opened = self.sessions.opened_on(connection)
+        for key, ends in opened.items():
+            if ends:
+                self.close_session(key)
+        for group_id in {key.group_id for key in opened}:
             if not self.sessions.has_group(group_id):
                 self.queues.forget_group(group_id)
 

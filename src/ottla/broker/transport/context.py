@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ottla.broker.accounting import Cost
     from ottla.broker.api import Api, Listeners
-    from ottla.broker.share.sessions import SessionKey
     from ottla.broker.transport.authentication import Authentication
 
 
@@ -34,7 +33,6 @@ class Peer:
         "listener_name",
         "mute",
         "principal",
-        "share_sessions",
         "software",
         "when_closed",
     )
@@ -52,7 +50,6 @@ class Peer:
         self.is_passed_on = False  # a client of a broker, which asks for it
         self.is_refused = False  # what is to be said is the last word
         self.principal = "User:ANONYMOUS"
-        self.share_sessions: set[SessionKey] = set()  # they end with the connection
         self.software = ("unknown", "unknown")  # name and version, as ApiVersions told
         self.when_closed: dict[str, Callable[[], None]] = {}
         """What has to be done then, by what it is about: the last word counts."""

@@ -15,7 +15,7 @@ from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Decision, Entry, Instant
 from ottla.coordination.shard import Phase, Shard
 from ottla.groups.classic import records as classic_records
-from ottla.groups.classic.group import ClassicGroup, Member
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember
 from ottla.groups.classic.kind import Classic
 from ottla.groups.consumer import reconciling
 from ottla.groups.consumer import records as consumer_records
@@ -153,7 +153,7 @@ def assignments_are_lost_with_the_coordinator(patch: pytest.MonkeyPatch) -> None
     """Members are loaded without what they were given."""
     right = classic_records._member
 
-    def member(data: Any, protocol: str | None) -> Member:
+    def member(data: Any, protocol: str | None) -> ClassicGroupMember:
         loaded = right(data, protocol)
         loaded.assignment = b""
         return loaded
@@ -164,7 +164,9 @@ def assignments_are_lost_with_the_coordinator(patch: pytest.MonkeyPatch) -> None
 def later_records_of_a_member_are_half_read(patch: pytest.MonkeyPatch) -> None:
     """After a restart it asks for what it asked for when it came."""
 
-    def update(member: Member, written: Member, protocol: str | None) -> None:
+    def update(
+        member: ClassicGroupMember, written: ClassicGroupMember, protocol: str | None
+    ) -> None:
         member.assignment = written.assignment
 
     patch.setattr(classic_records, "_update", update)

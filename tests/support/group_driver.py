@@ -6,7 +6,7 @@ from typing import Any
 
 from ottla.coordination.machine import LATER, Decision, Entry, Instant
 from ottla.errors import KafkaError
-from ottla.groups.classic.group import State
+from ottla.groups.classic.group import ClassicGroupState
 from ottla.groups.classic.heartbeats import heartbeat
 from ottla.groups.classic.joining import join
 from ottla.groups.classic.leaving import leave
@@ -188,7 +188,7 @@ class Driver:
     def settle(self, count: int, **options: Any) -> list[JoinGroupResponse]:
         """So many members, joined and assigned: each gets its own name as its assignment."""
         tickets = [self.join(version=3, client=f"c{index}", **options) for index in range(count)]
-        while self.groups.groups[self.group_id].state is not State.COMPLETING_REBALANCE:
+        while self.groups.groups[self.group_id].state is not ClassicGroupState.COMPLETING_REBALANCE:
             self.pass_time(1)
             for position, ticket in enumerate(tickets):
                 if ticket.reply is not None:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
-from ottla.groups.classic.group import ClassicGroup, State
-from ottla.groups.consumer.group import Member
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
+from ottla.groups.consumer.group import ConsumerGroupMember
 from ottla.groups.consumer.targets import preferred_assignor
 from ottla.groups.kinds import kind_of
 from ottla.groups.share.group import ShareGroup
@@ -37,7 +37,7 @@ def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGrou
     if not isinstance(group, ClassicGroup):
         reason = "not found" if group is None else "is not a classic group"
         return dead(group_id, api_version, f"Group {group_id} {reason}.")
-    settled = group.state is State.STABLE
+    settled = group.state is ClassicGroupState.STABLE
     return DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
@@ -115,7 +115,7 @@ def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
     )
 
 
-def _all_it_has(member: Member) -> dict[Uuid, set[int]]:
+def _all_it_has(member: ConsumerGroupMember) -> dict[Uuid, set[int]]:
     """What it is to give up is its own until it has."""
     return {
         topic_id: {*member.held.get(topic_id, ()), *member.revoking.get(topic_id, ())}

@@ -11,7 +11,7 @@ from ottla.coordination.machine import Decision, Instant, RecordTypes
 from ottla.coordination.timers import Timers
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup
-from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 from ottla.groups.consumer.migration import Downgrade
 from ottla.groups.history import Rebalance
 from ottla.groups.kinds import BY_RECORD, KINDS, kind_of
@@ -165,7 +165,7 @@ class Groups:
         self.timers.set(("session", group_id, member_id), now.seconds + timeout_ms / 1000)
 
     def expect_member(
-        self, group_id: str, member_id: str, now: Instant, member: Member | None = None
+        self, group_id: str, member_id: str, now: Instant, member: ConsumerGroupMember | None = None
     ) -> None:
         """A member of a consumer group; those of the classic protocol bring their time-out."""
         pace = self.pace_of(group_id)

@@ -1,7 +1,7 @@
 """The classic protocol, told as what members ask and what they are answered."""
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.wire.records.groups import GroupMetadataValue
 from support.group_driver import Driver, Ticket
 
@@ -11,7 +11,7 @@ def code(ticket: Ticket) -> ErrorCode:
     return reply.code if isinstance(reply, KafkaError) else ErrorCode(reply.error_code)
 
 
-def state(driver: Driver) -> State | str:
+def state(driver: Driver) -> ClassicGroupState | str:
     return driver.groups.groups["g"].state
 
 
@@ -30,7 +30,7 @@ def test_a_newcomer_is_given_an_id_and_asked_to_come_again() -> None:
 def test_the_leader_assigns_and_everyone_gets_their_part() -> None:
     driver = Driver()
     joined = driver.settle(3)
-    assert state(driver) is State.STABLE
+    assert state(driver) is ClassicGroupState.STABLE
     assert {j.leader for j in joined} == {joined[0].member_id}
     last = driver.written[-1].value
     assert isinstance(last, GroupMetadataValue)
@@ -54,7 +54,7 @@ def test_a_group_that_somebody_has_joined_is_there_for_the_next_coordinator() ->
     driver = Driver(initial_rebalance_delay_ms=3000)
     driver.join()
     driver.restart()
-    assert state(driver) is State.EMPTY
+    assert state(driver) is ClassicGroupState.EMPTY
     assert driver.groups.groups["g"].members == {}
 
 
@@ -62,7 +62,7 @@ def test_a_group_that_is_waited_for_keeps_who_has_come_when_it_is_written() -> N
     driver = Driver(initial_rebalance_delay_ms=3000)
     waiting = driver.join(version=3)
     assert len(driver.written) == 1
-    assert state(driver) is State.PREPARING_REBALANCE
+    assert state(driver) is ClassicGroupState.PREPARING_REBALANCE
     driver.pass_time(4)
     assert waiting.reply.generation_id == 1
 
@@ -83,7 +83,7 @@ def test_a_member_that_joins_makes_everyone_join_again() -> None:
     driver = Driver()
     (old,) = driver.settle(1)
     newcomer = driver.join(version=3)
-    assert state(driver) is State.PREPARING_REBALANCE
+    assert state(driver) is ClassicGroupState.PREPARING_REBALANCE
     assert code(driver.heartbeat(old.member_id, 1)) is ErrorCode.REBALANCE_IN_PROGRESS
     again = driver.join(old.member_id)
     assert again.reply.generation_id == newcomer.reply.generation_id == 2
@@ -116,7 +116,7 @@ def test_the_last_member_leaves_an_empty_group_behind() -> None:
     driver = Driver()
     (member,) = driver.settle(1)
     assert [m.error_code for m in driver.leave(member.member_id).members] == [0]
-    assert state(driver) is State.EMPTY
+    assert state(driver) is ClassicGroupState.EMPTY
     last = driver.written[-1].value
     assert isinstance(last, GroupMetadataValue)
     assert (last.generation, last.members, last.protocol_type) == (2, [], "consumer")
@@ -184,7 +184,7 @@ def test_a_static_member_is_sent_away_by_its_instance_id() -> None:
     driver = Driver()
     driver.settle(1, instance="i")
     assert driver.leave("", instance="i").members[0].error_code == 0
-    assert state(driver) is State.EMPTY
+    assert state(driver) is ClassicGroupState.EMPTY
 
 
 def test_members_agree_on_the_protocol_most_of_them_prefer() -> None:
@@ -230,9 +230,9 @@ def test_who_never_asks_for_its_part_is_out() -> None:
     first = driver.join(version=3, session_s=100, rebalance_s=20)
     driver.pass_time(0)
     driver.pass_time(19)
-    assert state(driver) is State.COMPLETING_REBALANCE
+    assert state(driver) is ClassicGroupState.COMPLETING_REBALANCE
     driver.pass_time(2)
-    assert state(driver) is State.EMPTY
+    assert state(driver) is ClassicGroupState.EMPTY
     assert code(driver.heartbeat(first.reply.member_id, 1)) is ErrorCode.UNKNOWN_MEMBER_ID
 
 

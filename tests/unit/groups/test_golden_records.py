@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ottla.coordination.machine import Entry, Instant
 from ottla.coordination.records import decode_entry, encode_entry
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.limits import Limits
@@ -60,7 +60,7 @@ def test_classic_groups_go_on() -> None:
     groups = loaded()
     group = groups.groups["classic-1"]
     assert isinstance(group, ClassicGroup)
-    assert (group.state, group.generation, len(group.members)) == (State.STABLE, 2, 2)
+    assert (group.state, group.generation, len(group.members)) == (ClassicGroupState.STABLE, 2, 2)
     assert group.subscribed_topics == frozenset({"t"})
     static = groups.groups["static-1"]
     assert isinstance(static, ClassicGroup)

@@ -3,7 +3,7 @@
 from struct import pack
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.join_group import JoinGroupResponse
@@ -118,7 +118,7 @@ def test_the_last_new_member_leaves_a_classic_group_behind() -> None:
     group = driver.groups.groups["g"]
     assert isinstance(group, ClassicGroup)
     driver.pass_time(0)
-    assert group.state is State.PREPARING_REBALANCE
+    assert group.state is ClassicGroupState.PREPARING_REBALANCE
     assert code(driver.heartbeat(old.id, group.generation)) is ErrorCode.REBALANCE_IN_PROGRESS
     again = driver.join(old.id, metadata=subscription("t", *old.has))
     assert again.reply.leader == old.id

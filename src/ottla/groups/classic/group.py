@@ -15,7 +15,7 @@ Protocols = Sequence[tuple[str, bytes]]
 """Names of assignors with what the member says to each, the favourite first."""
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """The values are what clients are shown."""
 
     EMPTY = "Empty"
@@ -25,14 +25,20 @@ class State(Enum):
 
 
 MAY_BECOME = {
-    State.EMPTY: {State.PREPARING_REBALANCE},
-    State.PREPARING_REBALANCE: {State.COMPLETING_REBALANCE, State.EMPTY},
-    State.COMPLETING_REBALANCE: {State.STABLE, State.PREPARING_REBALANCE},
-    State.STABLE: {State.PREPARING_REBALANCE},
+    ClassicGroupState.EMPTY: {ClassicGroupState.PREPARING_REBALANCE},
+    ClassicGroupState.PREPARING_REBALANCE: {
+        ClassicGroupState.COMPLETING_REBALANCE,
+        ClassicGroupState.EMPTY,
+    },
+    ClassicGroupState.COMPLETING_REBALANCE: {
+        ClassicGroupState.STABLE,
+        ClassicGroupState.PREPARING_REBALANCE,
+    },
+    ClassicGroupState.STABLE: {ClassicGroupState.PREPARING_REBALANCE},
 }
 
 
-class Member:
+class ClassicGroupMember:
     __slots__ = (
         "assignment",
         "client_host",
@@ -104,14 +110,14 @@ class ClassicGroup:
 
     def __init__(self, id: str) -> None:
         self.id = id
-        self.state = State.EMPTY
-        self.previous_state = State.EMPTY
+        self.state = ClassicGroupState.EMPTY
+        self.previous_state = ClassicGroupState.EMPTY
         self.state_since_ms = -1
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.leader: str | None = None
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ClassicGroupMember] = {}
         self.static_ids: dict[str, str] = {}  # instance id → member id
         self.pending_joins: set[str] = set()  # ids we gave out and wait to see again
         self.pending_syncs: set[str] = set()
@@ -123,7 +129,7 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        return self.state is State.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     @property
     def is_simple(self) -> bool:
@@ -147,9 +153,9 @@ class ClassicGroup:
 
     def waiting_for(self) -> list[str]:
         """Whom a rebalance under way waits for."""
-        if self.state is State.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             return [m.id for m in self.members.values() if m.join_ticket is None]
-        if self.state is State.COMPLETING_REBALANCE:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             return sorted(self.pending_syncs)
         return []
 
@@ -173,7 +179,7 @@ class ClassicGroup:
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return max(hash_map_order(votes), key=votes.__getitem__)  # of equals Kafka's first
 
-    def check_member(self, member_id: str, instance_id: str | None) -> Member:
+    def check_member(self, member_id: str, instance_id: str | None) -> ClassicGroupMember:
         if instance_id is not None:
             known = self.static_ids.get(instance_id)
             if known is None:
@@ -187,11 +193,11 @@ class ClassicGroup:
 
     # -- changing -----------------------------------------------------------------------------
 
-    def become(self, state: State, now_ms: int) -> None:
+    def become(self, state: ClassicGroupState, now_ms: int) -> None:
         assert state in MAY_BECOME[self.state], (self.state, state)
         self.previous_state, self.state, self.state_since_ms = self.state, state, now_ms
 
-    def add(self, member: Member) -> None:
+    def add(self, member: ClassicGroupMember) -> None:
         self.members[member.id] = member
         self.pending_joins.discard(member.id)
         if member.instance_id is not None:

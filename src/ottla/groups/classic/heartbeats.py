@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
@@ -31,7 +31,7 @@ def heartbeat(
     if group.is_empty:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     groups.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
     return Decision((), HeartbeatResponse())
 
@@ -41,7 +41,7 @@ def session_ended(
 ) -> None:
     if member_id in group.pending_joins:
         group.pending_joins.discard(member_id)
-        if group.state is State.PREPARING_REBALANCE and group.all_joined():
+        if group.state is ClassicGroupState.PREPARING_REBALANCE and group.all_joined():
             rebalance.complete(groups, group, now, out)
         return
     member = group.members.get(member_id)
@@ -49,7 +49,7 @@ def session_ended(
         return
     rebalance.remove_member(groups, group, member, out)
     reason = f"no heartbeat of {member_id} for {member.session_timeout_ms} ms"
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         if group.all_joined():
             rebalance.complete(groups, group, now, out)
     elif not group.is_empty:

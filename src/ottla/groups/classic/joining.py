@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import LATER, Decision, Instant, Later, Ticket
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
-from ottla.groups.classic.group import ClassicGroup, Member, Protocols, State
+from ottla.groups.classic.group import (
+    ClassicGroup,
+    ClassicGroupMember,
+    ClassicGroupState,
+    Protocols,
+)
 from ottla.groups.classic.records import birth_record, group_record
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
@@ -119,7 +124,7 @@ class _Join:
         member = group.members.get(self.request.member_id)
         if group.is_empty:
             return True
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             return (
                 member is not None and member.join_ticket is not None
             ) or group.awaiting_join() < limit
@@ -141,7 +146,7 @@ class _Join:
 
     def _add(self, member_id: str) -> Reply:
         group, request = self.group, self.request
-        member = Member(
+        member = ClassicGroupMember(
             id=member_id,
             instance_id=request.group_instance_id,
             client_id=self.caller.client_id,
@@ -156,7 +161,10 @@ class _Join:
         group.add(member)
         if group.leader is None:
             group.leader = member.id
-        if group.state is State.PREPARING_REBALANCE and group.previous_state is State.EMPTY:
+        if (
+            group.state is ClassicGroupState.PREPARING_REBALANCE
+            and group.previous_state is ClassicGroupState.EMPTY
+        ):
             group.new_member_added = True
         # A new member cannot send heartbeats before it knows its id. If its connection is gone it
         # asks anew under another id, and this one must not stay forever.
@@ -164,23 +172,23 @@ class _Join:
         self.groups.expect_heartbeat(group.id, member_id, self.now, timeout_ms)
         return self._rebalance(member, f"{member_id} joined; {self.why}")
 
-    def _known(self, member: Member) -> Reply:
+    def _known(self, member: ClassicGroupMember) -> Reply:
         group = self.group
         if group.is_empty:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         changed = list(member.protocols) != list(self.protocols)
-        if group.state is State.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             return self._update(member, f"{member.id} joins again; {self.why}")
         if changed:
             return self._update(member, f"{member.id} changed what it asks for; {self.why}")
-        if group.state is State.STABLE and group.leader == member.id:
+        if group.state is ClassicGroupState.STABLE and group.leader == member.id:
             return self._update(member, f"the leader {member.id} joins again; {self.why}")
         reply = rebalance.joined(group, member)  # it missed our answer
-        if group.state is State.STABLE:
+        if group.state is ClassicGroupState.STABLE:
             reply.members = []
         return reply
 
-    def _update(self, member: Member, reason: str) -> Reply:
+    def _update(self, member: ClassicGroupMember, reason: str) -> Reply:
         member.protocols = self.protocols
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
         member.session_timeout_ms = self.request.session_timeout_ms
@@ -189,7 +197,7 @@ class _Join:
             self.out.answer(member.join_ticket, stale)
         return self._rebalance(member, reason)
 
-    def _rebalance(self, member: Member, reason: str) -> Later:
+    def _rebalance(self, member: ClassicGroupMember, reason: str) -> Later:
         member.join_ticket = self.ticket
         self.groups.history(self.group.id).member_joined(member.id, self.now.seconds)
         rebalance.rebalance_or_go_on(self.groups, self.group, self.now, reason, self.out)
@@ -215,11 +223,11 @@ class _Join:
         member.protocols = self.protocols
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
-        if group.state is State.STABLE and group.elect_protocol() == group.protocol:
+        if group.state is ClassicGroupState.STABLE and group.elect_protocol() == group.protocol:
             return self._go_on(member, old_leader)
         return self._rebalance(member, f"{new_id} replaces {old_id}; {self.why}")
 
-    def _fence(self, member: Member) -> None:
+    def _fence(self, member: ClassicGroupMember) -> None:
         fenced = ErrorCode.FENCED_INSTANCE_ID
         if member.join_ticket is not None:
             reply = JoinGroupResponse(error_code=fenced, member_id=member.id)
@@ -228,7 +236,7 @@ class _Join:
             self.out.answer(member.sync_ticket, SyncGroupResponse(error_code=fenced))
         member.join_ticket = member.sync_ticket = None
 
-    def _go_on(self, member: Member, old_leader: str | None) -> JoinGroupResponse:
+    def _go_on(self, member: ClassicGroupMember, old_leader: str | None) -> JoinGroupResponse:
         """Nothing but the id changes: the group stays stable, and is written with the new id."""
         group = self.group
         assignments = {m.id: m.assignment for m in group.members.values()}

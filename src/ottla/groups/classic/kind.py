@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Entry, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance, records
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer import migration
 from ottla.groups.kind import Check, Kind
 from ottla.groups.offsets.store import Committed
@@ -88,10 +88,13 @@ class Classic(Kind[ClassicGroup]):
             if generation < 0 and not request.member_id and request.group_instance_id is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             self._check_member(group, request.member_id, request.group_instance_id, generation)
-            if group.state is State.COMPLETING_REBALANCE:
+            if group.state is ClassicGroupState.COMPLETING_REBALANCE:
                 raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         committer = group.members.get(request.member_id)
-        if committer is not None and group.state in (State.STABLE, State.PREPARING_REBALANCE):
+        if committer is not None and group.state in (
+            ClassicGroupState.STABLE,
+            ClassicGroupState.PREPARING_REBALANCE,
+        ):
             groups.expect_heartbeat(group.id, committer.id, now, committer.session_timeout_ms)
         return None
 
@@ -127,7 +130,7 @@ class Classic(Kind[ClassicGroup]):
             return offset.commit_ms
         if group.is_empty:
             return group.state_since_ms if group.state_since_ms >= 0 else offset.commit_ms
-        if group.state is State.STABLE and group.subscribed_topics is not None:
+        if group.state is ClassicGroupState.STABLE and group.subscribed_topics is not None:
             return offset.commit_ms
         return None
 

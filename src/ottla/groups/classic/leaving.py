@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.outcome import Outcome
@@ -63,7 +63,7 @@ def _leave(
 
 
 def _settle(groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out: Outcome) -> None:
-    if group.state in (State.STABLE, State.COMPLETING_REBALANCE):
+    if group.state in (ClassicGroupState.STABLE, ClassicGroupState.COMPLETING_REBALANCE):
         rebalance.begin(groups, group, now, reason, out)
     else:
         rebalance.maybe_complete(groups, group, now, out)

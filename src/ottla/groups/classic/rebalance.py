@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ottla.coordination.machine import Instant
 from ottla.errors import ErrorCode
-from ottla.groups.classic.group import ClassicGroup, Member, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember, ClassicGroupState
 from ottla.groups.classic.records import group_record
 from ottla.groups.outcome import Outcome
 from ottla.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
@@ -22,14 +22,14 @@ def rebalance_or_go_on(
     groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out: Outcome
 ) -> None:
     """Something changed: begin a rebalance, or see whether the one under way is complete."""
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         maybe_complete(groups, group, now, out)
     else:
         begin(groups, group, now, reason, out)
 
 
 def begin(groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out: Outcome) -> None:
-    if group.state is State.COMPLETING_REBALANCE:
+    if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         for member in group.members.values():
             member.assignment = b""
             answer_sync(
@@ -43,7 +43,7 @@ def begin(groups: "Groups", group: ClassicGroup, now: Instant, reason: str, out:
     group.pending_syncs.clear()
     groups.timers.cancel(("sync", group.id, ""))
     initial = group.is_empty
-    group.become(State.PREPARING_REBALANCE, now.wall_ms)
+    group.become(ClassicGroupState.PREPARING_REBALANCE, now.wall_ms)
     groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
     if initial:
         _delay_first(groups, group, now)
@@ -66,10 +66,10 @@ def _expect_joins_within(groups: "Groups", group: ClassicGroup, now: Instant, ms
 
 
 def join_time_is_up(groups: "Groups", group: ClassicGroup, now: Instant, out: Outcome) -> None:
-    if group.state is not State.PREPARING_REBALANCE:
+    if group.state is not ClassicGroupState.PREPARING_REBALANCE:
         return
     left = groups.first_join_left_ms.pop(group.id, 0)
-    if group.previous_state is State.EMPTY and group.new_member_added and left:
+    if group.previous_state is ClassicGroupState.EMPTY and group.new_member_added and left:
         group.new_member_added = False
         delay = min(groups.limits.initial_rebalance_delay_ms, left)
         groups.first_join_left_ms[group.id] = max(left - delay, 0)
@@ -80,8 +80,8 @@ def join_time_is_up(groups: "Groups", group: ClassicGroup, now: Instant, out: Ou
 
 def maybe_complete(groups: "Groups", group: ClassicGroup, now: Instant, out: Outcome) -> None:
     if (
-        group.state is State.PREPARING_REBALANCE
-        and group.previous_state is not State.EMPTY  # then the delay is waited out
+        group.state is ClassicGroupState.PREPARING_REBALANCE
+        and group.previous_state is not ClassicGroupState.EMPTY  # then the delay is waited out
         and group.all_joined()
     ):
         complete(groups, group, now, out)
@@ -109,7 +109,7 @@ def complete(groups: "Groups", group: ClassicGroup, now: Instant, out: Outcome) 
     group.generation += 1
     group.protocol = group.elect_protocol()
     group.note_subscriptions()
-    group.become(State.COMPLETING_REBALANCE, now.wall_ms)
+    group.become(ClassicGroupState.COMPLETING_REBALANCE, now.wall_ms)
     for member in group.members.values():
         answer_join(groups, group, member, now, joined(group, member), out)
         member.is_new = False
@@ -120,7 +120,10 @@ def complete(groups: "Groups", group: ClassicGroup, now: Instant, out: Outcome) 
 
 def sync_time_is_up(groups: "Groups", group: ClassicGroup, now: Instant, out: Outcome) -> None:
     late = sorted(group.pending_syncs)
-    if group.state not in (State.COMPLETING_REBALANCE, State.STABLE) or not late:
+    if (
+        group.state not in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
+        or not late
+    ):
         return
     for member_id in late:
         group.remove(member_id)
@@ -129,7 +132,7 @@ def sync_time_is_up(groups: "Groups", group: ClassicGroup, now: Instant, out: Ou
 
 
 def joined(
-    group: ClassicGroup, member: Member, *, skip_assignment: bool = False
+    group: ClassicGroup, member: ClassicGroupMember, *, skip_assignment: bool = False
 ) -> JoinGroupResponse:
     """What a member is told about the generation; the leader also learns about the others."""
     everyone: list[JoinGroupResponseMember] = []
@@ -156,7 +159,7 @@ def joined(
 def answer_join(
     groups: "Groups",
     group: ClassicGroup,
-    member: Member,
+    member: ClassicGroupMember,
     now: Instant,
     reply: JoinGroupResponse,
     out: Outcome,
@@ -171,7 +174,7 @@ def answer_join(
 def answer_sync(
     groups: "Groups",
     group: ClassicGroup,
-    member: Member,
+    member: ClassicGroupMember,
     now: Instant,
     reply: SyncGroupResponse,
     out: Outcome,
@@ -182,7 +185,9 @@ def answer_sync(
         groups.expect_heartbeat(group.id, member.id, now, member.session_timeout_ms)
 
 
-def remove_member(groups: "Groups", group: ClassicGroup, member: Member, out: Outcome) -> None:
+def remove_member(
+    groups: "Groups", group: ClassicGroup, member: ClassicGroupMember, out: Outcome
+) -> None:
     """Take a member out; whoever still waits for its JoinGroup is told to start anew."""
     groups.timers.cancel(("session", group.id, member.id))
     gone = ErrorCode.UNKNOWN_MEMBER_ID

@@ -8,7 +8,7 @@ a new coordinator goes on without a rebalance.
 from collections.abc import Mapping
 
 from ottla.coordination.machine import Entry
-from ottla.groups.classic.group import ClassicGroup, Member, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember, ClassicGroupState
 from ottla.wire.records.groups import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 
@@ -78,11 +78,11 @@ def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:
             _update(member, written, value.protocol)
     group.leader = value.leader
     group.previous_state = group.state
-    group.state = State.STABLE if value.members else State.EMPTY
+    group.state = ClassicGroupState.STABLE if value.members else ClassicGroupState.EMPTY
     group.note_subscriptions()
 
 
-def _update(member: Member, written: Member, protocol: str | None) -> None:
+def _update(member: ClassicGroupMember, written: ClassicGroupMember, protocol: str | None) -> None:
     member.assignment = written.assignment
     member.client_id, member.client_host = written.client_id, written.client_host
     member.rebalance_timeout_ms = written.rebalance_timeout_ms
@@ -91,9 +91,9 @@ def _update(member: Member, written: Member, protocol: str | None) -> None:
         member.protocols = written.protocols
 
 
-def _member(data: MemberMetadata, protocol: str | None) -> Member:
+def _member(data: MemberMetadata, protocol: str | None) -> ClassicGroupMember:
     timeout = data.rebalance_timeout
-    return Member(
+    return ClassicGroupMember(
         id=data.member_id,
         instance_id=data.group_instance_id,
         client_id=data.client_id,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import LATER, Decision, Instant, Ticket
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import rebalance
-from ottla.groups.classic.group import ClassicGroup, Member, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember, ClassicGroupState
 from ottla.groups.classic.records import group_record
 from ottla.groups.consumer import classic_members
 from ottla.groups.consumer.group import ConsumerGroup
@@ -27,12 +27,12 @@ def sync(
     if isinstance(group, ConsumerGroup):
         return classic_members.sync(groups, group, now, request)
     member = _check(group, request)
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_syncs.discard(member.id)
     if not group.pending_syncs:
         groups.timers.cancel(("sync", group.id, ""))
-    if group.state is State.STABLE:
+    if group.state is ClassicGroupState.STABLE:
         return Decision((), assigned(group, member, member.assignment))
     member.sync_ticket = ticket
     out = Outcome()
@@ -41,7 +41,7 @@ def sync(
     return out.decision(LATER)
 
 
-def _check(group: ClassicGroup, request: SyncGroupRequest) -> Member:
+def _check(group: ClassicGroup, request: SyncGroupRequest) -> ClassicGroupMember:
     member = group.check_member(request.member_id, request.group_instance_id)
     if request.generation_id != group.generation:
         raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -68,7 +68,9 @@ def _assign(
     groups.history(group.id).end(group.id, group.generation, now.seconds)
 
 
-def assigned(group: ClassicGroup, member: Member, assignment: bytes) -> SyncGroupResponse:
+def assigned(
+    group: ClassicGroup, member: ClassicGroupMember, assignment: bytes
+) -> SyncGroupResponse:
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol, assignment=assignment
     )

@@ -16,7 +16,13 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import CONSUMER, subscription_of
 from ottla.groups.consumer import heartbeats, leaving, migration, records, targets
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import ConsumerGroup, Held, Member, MemberState, Target
+from ottla.groups.consumer.group import (
+    ConsumerGroup,
+    ConsumerGroupMember,
+    Held,
+    MemberState,
+    Target,
+)
 from ottla.groups.consumer.topics import owned_partitions
 from ottla.groups.outcome import Caller, Outcome
 from ottla.metadata.image import Image
@@ -109,7 +115,7 @@ def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from None
 
 
-def _known_or_new(draft: Draft, request: JoinGroupRequest, member_id: str) -> Member:
+def _known_or_new(draft: Draft, request: JoinGroupRequest, member_id: str) -> ConsumerGroupMember:
     group, instance_id = draft.group, request.group_instance_id
     if instance_id is not None:
         if request.member_id:
@@ -117,15 +123,15 @@ def _known_or_new(draft: Draft, request: JoinGroupRequest, member_id: str) -> Me
         known_id = group.static_ids.get(instance_id)
         if known_id is not None:  # whatever protocol it speaks, and whether it has left or not
             return heartbeats.replace_static(draft, group.members[known_id], member_id)
-    return group.members.get(member_id) or Member(id=member_id)
+    return group.members.get(member_id) or ConsumerGroupMember(id=member_id)
 
 
 def _updated(
-    member: Member,
+    member: ConsumerGroupMember,
     request: JoinGroupRequest,
     subscription: ConsumerProtocolSubscription,
     caller: Caller,
-) -> Member:
+) -> ConsumerGroupMember:
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
@@ -161,12 +167,12 @@ def _downgrade(
     groups: "Groups",
     group: ConsumerGroup,
     draft: Draft,
-    member: Member,
+    member: ConsumerGroupMember,
     owned: Target,
     now: Instant,
     resubscribed: bool,
     out: Outcome,
-) -> Member:
+) -> ConsumerGroupMember:
     """Where the target is of the epoch it needs no rebalance: the member gets what was meant for
     the one whose place it takes."""
     reason = None
@@ -238,7 +244,7 @@ def heartbeat(
     return Decision((), HeartbeatResponse())
 
 
-def _should_join_again(group: ConsumerGroup, member: Member) -> bool:
+def _should_join_again(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and all(
@@ -251,7 +257,7 @@ def _should_join_again(group: ConsumerGroup, member: Member) -> bool:
 def leave(
     groups: "Groups", group: ConsumerGroup, now: Instant, request: LeaveGroupRequest
 ) -> Decision[LeaveGroupResponse]:
-    gone: list[Member] = []
+    gone: list[ConsumerGroupMember] = []
     answers: list[MemberResponse] = []
     for identity in request.members:
         member_id, instance_id = identity.member_id, identity.group_instance_id
@@ -270,7 +276,7 @@ def leave(
     return out.decision(LeaveGroupResponse(members=answers))
 
 
-def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member:
+def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerGroupMember:
     if instance_id is None:
         return group.member(member_id)
     return group.static_member(instance_id, member_id)
@@ -278,7 +284,7 @@ def _known(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Mem
 
 def _classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None
-) -> tuple[Member, ClassicMemberMetadata]:
+) -> tuple[ConsumerGroupMember, ClassicMemberMetadata]:
     member = _known(group, member_id, instance_id)
     if member.classic is None:
         raise KafkaError(
@@ -287,16 +293,18 @@ def _classic_member(
     return member, member.classic
 
 
-def _expect_join(groups: "Groups", group: ConsumerGroup, member: Member, now: Instant) -> None:
+def _expect_join(
+    groups: "Groups", group: ConsumerGroup, member: ConsumerGroupMember, now: Instant
+) -> None:
     """From the first time that it was told."""
     name = _timer("join", group, member)
     if name not in groups.timers:
         groups.timers.set(name, _rebalance_time_is_up(member, now))
 
 
-def _rebalance_time_is_up(member: Member, now: Instant) -> float:
+def _rebalance_time_is_up(member: ConsumerGroupMember, now: Instant) -> float:
     return now.seconds + member.rebalance_timeout_ms / 1000
 
 
-def _timer(what: str, group: ConsumerGroup, member: Member) -> tuple[str, str, str]:
+def _timer(what: str, group: ConsumerGroup, member: ConsumerGroupMember) -> tuple[str, str, str]:
     return what, group.id, member.id

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from ottla.coordination.machine import Entry
 from ottla.groups.consumer import records
-from ottla.groups.consumer.group import ConsumerGroup, Member
+from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 
 
 class Draft:
@@ -24,5 +24,5 @@ class Draft:
     def write_all(self, entries: Iterable[Entry]) -> None:
         self.write(*entries)
 
-    def member(self, member_id: str) -> Member:
+    def member(self, member_id: str) -> ConsumerGroupMember:
         return self.group.members[member_id]

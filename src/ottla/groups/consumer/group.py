@@ -29,7 +29,7 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class ConsumerGroupMember(Struct, frozen=True, kw_only=True):
     id: str
     instance_id: str | None = None
     rack: str | None = None
@@ -80,7 +80,7 @@ class ConsumerGroup:
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
         self.assigned_at_ms = 0
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ConsumerGroupMember] = {}
         self.static_ids: dict[str, str] = {}  # instance id → member id
         self.targets: dict[str, Target] = {}
         self.owners: dict[tuple[Uuid, int], str] = {}  # also of what is being given up
@@ -126,14 +126,14 @@ class ConsumerGroup:
                 names.update(self.regexes[member.regex].topics)
         return names
 
-    def topics_of(self, member: Member) -> set[str]:
+    def topics_of(self, member: ConsumerGroupMember) -> set[str]:
         resolved = self.regexes.get(member.regex)
         return {*member.topics, *(resolved.topics if resolved else ())}
 
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribed_topics()
 
-    def member(self, member_id: str) -> Member:
+    def member(self, member_id: str) -> ConsumerGroupMember:
         member = self.members.get(member_id)
         if member is None:
             raise KafkaError(
@@ -142,7 +142,7 @@ class ConsumerGroup:
             )
         return member
 
-    def static_member(self, instance_id: str, member_id: str) -> Member:
+    def static_member(self, instance_id: str, member_id: str) -> ConsumerGroupMember:
         known = self.static_ids.get(instance_id)
         if known is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")

@@ -15,8 +15,8 @@ from ottla.groups.consumer.group import (
     LEAVING_STATIC,
     NOTHING,
     ConsumerGroup,
+    ConsumerGroupMember,
     Held,
-    Member,
     MemberState,
     no_consumer_group,
 )
@@ -180,7 +180,7 @@ def _nothing_new(
 
 def _known_or_new(
     groups: "Groups", draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Owned
-) -> Member:
+) -> ConsumerGroupMember:
     group = draft.group
     member_id = request.member_id or groups.new_uuid()
     joins = request.member_epoch == JOINING
@@ -193,13 +193,13 @@ def _known_or_new(
         if known_id is not None:
             return _come_back(draft, group.members[known_id], member_id)
     if joins:
-        return group.members.get(member_id) or Member(id=member_id)
+        return group.members.get(member_id) or ConsumerGroupMember(id=member_id)
     member = group.member(member_id)
     check_epoch(member, request.member_epoch, owned)
     return member
 
 
-def check_epoch(member: Member, epoch: int, owned: Owned) -> None:
+def check_epoch(member: ConsumerGroupMember, epoch: int, owned: Owned) -> None:
     """The current epoch, or the one before it if the answer that told of this one was lost."""
     if epoch == member.epoch:
         return
@@ -223,7 +223,7 @@ def _is_part_of(owned: Owned, held: Held) -> bool:
     return all(parts <= held.get(topic, {}).keys() for topic, parts in owned.items())
 
 
-def _come_back(draft: Draft, old: Member, new_id: str) -> Member:
+def _come_back(draft: Draft, old: ConsumerGroupMember, new_id: str) -> ConsumerGroupMember:
     """Between members of the consumer protocol an instance id goes over only when it was left."""
     if old.classic is None and old.epoch != LEAVING_STATIC:
         raise KafkaError(
@@ -234,7 +234,7 @@ def _come_back(draft: Draft, old: Member, new_id: str) -> Member:
     return replace_static(draft, old, new_id)
 
 
-def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
+def replace_static(draft: Draft, old: ConsumerGroupMember, new_id: str) -> ConsumerGroupMember:
     """An instance that has left, or was restarted, comes back: it gets what it had."""
     group_id = draft.group.id
     target = draft.group.targets.get(old.id, NOTHING)
@@ -248,7 +248,9 @@ def replace_static(draft: Draft, old: Member, new_id: str) -> Member:
     return member
 
 
-def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Member:
+def _updated(
+    member: ConsumerGroupMember, request: ConsumerGroupHeartbeatRequest, caller: Caller
+) -> ConsumerGroupMember:
     """The member as it describes itself now; what it does not say stays."""
     names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
     return replace(
@@ -269,7 +271,7 @@ def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Cal
     )
 
 
-def _why(before: Member, after: Member) -> str:
+def _why(before: ConsumerGroupMember, after: ConsumerGroupMember) -> str:
     if before.epoch == 0 and not before.held:
         return f"{after.id} joined"
     if (before.topics, before.regex) != (after.topics, after.regex):
@@ -283,12 +285,12 @@ def _why(before: Member, after: Member) -> str:
 def step(
     groups: "Groups",
     draft: Draft,
-    member: Member,
+    member: ConsumerGroupMember,
     owned: Owned,
     now: Instant,
     *,
     resubscribed: bool,
-) -> Member:
+) -> ConsumerGroupMember:
     """Lead the member one step towards its target, and watch how long it takes to give up."""
     group = draft.group
     goal = Goal(
@@ -317,7 +319,7 @@ def step(
 def _response(
     groups: "Groups",
     group: ConsumerGroup,
-    member: Member,
+    member: ConsumerGroupMember,
     request: ConsumerGroupHeartbeatRequest,
     *,
     changed: bool,
@@ -337,7 +339,7 @@ def _response(
     )
 
 
-def _assignment(member: Member) -> Assignment:
+def _assignment(member: ConsumerGroupMember) -> Assignment:
     return Assignment(
         topic_partitions=[
             ResponseTopicPartitions(topic_id=topic_id, partitions=sorted(partitions))

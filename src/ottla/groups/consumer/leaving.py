@@ -10,7 +10,7 @@ from ottla.groups.consumer.draft import Draft
 from ottla.groups.consumer.group import (
     LEAVING_STATIC,
     ConsumerGroup,
-    Member,
+    ConsumerGroupMember,
     MemberState,
     no_consumer_group,
 )
@@ -51,7 +51,7 @@ def leave(
 def remove(
     groups: "Groups",
     group: ConsumerGroup,
-    members: list[Member],
+    members: list[ConsumerGroupMember],
     now: Instant,
     reason: str,
     out: Outcome,

@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from ottla.coordination.machine import Instant
 from ottla.errors import ErrorCode
 from ottla.groups.classic import rebalance
-from ottla.groups.classic.group import CONSUMER, ClassicGroup, subscription_of
-from ottla.groups.classic.group import Member as ClassicMember
+from ottla.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupMember, subscription_of
 from ottla.groups.classic.records import group_record, tombstone
 from ottla.groups.consumer import records
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import NOTHING, ConsumerGroup, Member, MemberState
+from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ConsumerGroupMember, MemberState
 from ottla.groups.consumer.topics import metadata_hash, owned_partitions
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
@@ -73,7 +72,9 @@ def upgrade(
     return draft.group
 
 
-def _with_what_they_may_still_have(image: Image, members: list[Member], epoch: int) -> list[Member]:
+def _with_what_they_may_still_have(
+    image: Image, members: list[ConsumerGroupMember], epoch: int
+) -> list[ConsumerGroupMember]:
     """Cooperative members were told with their last assignment to give something up. Whether all
     have heard of it nobody knows, so it is theirs until they join again without it."""
     given = {
@@ -96,7 +97,9 @@ def _with_what_they_may_still_have(image: Image, members: list[Member], epoch: i
     return whole
 
 
-def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> Member:
+def _upgraded(
+    groups: "Groups", group: ClassicGroup, member: ClassicGroupMember
+) -> ConsumerGroupMember:
     subscription = subscription_of(member.metadata(group.protocol or member.protocols[0][0]))
     topics = groups.image().topics_by_name
     held: dict[Uuid, dict[int, int]] = {}
@@ -109,7 +112,7 @@ def _upgraded(groups: "Groups", group: ClassicGroup, member: ClassicMember) -> M
             for one in assignment.assigned_partitions
             if one.topic in topics
         }
-    return Member(
+    return ConsumerGroupMember(
         id=member.id,
         instance_id=member.instance_id,
         rack=subscription.rack_id,
@@ -153,7 +156,7 @@ class Downgrade(NamedTuple):
     reason: str | None  # why its members are to join again; None: they need not
 
 
-def may_downgrade(groups: "Groups", members: Sequence[Member]) -> bool:
+def may_downgrade(groups: "Groups", members: Sequence[ConsumerGroupMember]) -> bool:
     """Only classic members are left: they get their own protocol back."""
     return (
         groups.limits.consumer_migration in DOWNGRADES
@@ -165,7 +168,7 @@ def may_downgrade(groups: "Groups", members: Sequence[Member]) -> bool:
 def downgrade(
     groups: "Groups",
     group: ConsumerGroup,
-    members: Sequence[Member],
+    members: Sequence[ConsumerGroupMember],
     now: Instant,
     reason: str | None,
     out: Outcome,
@@ -195,9 +198,9 @@ def downgrade(
     groups.downgrades[group.id] = Downgrade(classic, now, reason)
 
 
-def _downgraded(member: Member) -> ClassicMember:
+def _downgraded(member: ConsumerGroupMember) -> ClassicGroupMember:
     assert member.classic is not None
-    return ClassicMember(
+    return ClassicGroupMember(
         id=member.id,
         instance_id=member.instance_id,
         client_id=member.client_id,

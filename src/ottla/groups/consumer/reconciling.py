@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.group import Held, Member, MemberState, Target
+from ottla.groups.consumer.group import ConsumerGroupMember, Held, MemberState, Target
 from ottla.ids import Uuid
 
 Owned = Target | None
@@ -29,7 +29,9 @@ class Goal(NamedTuple):
     resubscribed: bool  # its subscription changed with this very heartbeat
 
 
-def reconcile(member: Member, goal: Goal, owned: Owned, is_free: IsFree) -> Member:
+def reconcile(
+    member: ConsumerGroupMember, goal: Goal, owned: Owned, is_free: IsFree
+) -> ConsumerGroupMember:
     match member.state:
         case MemberState.STABLE:
             if member.epoch != goal.epoch:
@@ -56,7 +58,9 @@ def _still_has(revoking: Held, owned: Owned) -> bool:
     )
 
 
-def _without_unsubscribed(member: Member, goal: Goal, owned: Owned) -> Member:
+def _without_unsubscribed(
+    member: ConsumerGroupMember, goal: Goal, owned: Owned
+) -> ConsumerGroupMember:
     gone = {
         topic: dict(partitions)
         for topic, partitions in member.held.items()
@@ -74,7 +78,9 @@ def _without_unsubscribed(member: Member, goal: Goal, owned: Owned) -> Member:
     return _moved(member, member.epoch, member.state, held, member.revoking)
 
 
-def _next(member: Member, goal: Goal, owned: Owned, is_free: IsFree) -> Member:
+def _next(
+    member: ConsumerGroupMember, goal: Goal, owned: Owned, is_free: IsFree
+) -> ConsumerGroupMember:
     target = {topic: parts for topic, parts in goal.target.items() if topic in goal.subscribed}
     kept: dict[Uuid, dict[int, int]] = {}
     revoking: dict[Uuid, dict[int, int]] = {}
@@ -96,7 +102,9 @@ def _next(member: Member, goal: Goal, owned: Owned, is_free: IsFree) -> Member:
     return _moved(member, goal.epoch, state, kept, {})
 
 
-def _moved(member: Member, epoch: int, state: MemberState, held: Held, revoking: Held) -> Member:
+def _moved(
+    member: ConsumerGroupMember, epoch: int, state: MemberState, held: Held, revoking: Held
+) -> ConsumerGroupMember:
     return replace(
         member,
         epoch=epoch,

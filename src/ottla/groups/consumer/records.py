@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from ottla.coordination.machine import Entry
 from ottla.groups.consumer.group import (
     ConsumerGroup,
+    ConsumerGroupMember,
     Held,
-    Member,
     MemberState,
     ResolvedRegex,
     Target,
@@ -53,7 +53,7 @@ def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Entry:
     )
 
 
-def member_metadata(group_id: str, member: Member) -> Entry:
+def member_metadata(group_id: str, member: ConsumerGroupMember) -> Entry:
     return Entry(
         wire.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.ConsumerGroupMemberMetadataValue(
@@ -94,7 +94,7 @@ def target(group_id: str, member_id: str, partitions: Target) -> Entry:
     )
 
 
-def current(group_id: str, member: Member) -> Entry:
+def current(group_id: str, member: ConsumerGroupMember) -> Entry:
     return Entry(
         wire.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
         wire.ConsumerGroupCurrentMemberAssignmentValue(
@@ -181,7 +181,7 @@ def _apply_member(group: ConsumerGroup, member_id: str, value: Message | None) -
         if gone and gone.instance_id and group.static_ids.get(gone.instance_id) == member_id:
             del group.static_ids[gone.instance_id]
         return
-    member = group.members.get(member_id) or Member(id=member_id)
+    member = group.members.get(member_id) or ConsumerGroupMember(id=member_id)
     group.members[member_id] = replace(
         member,
         instance_id=value.instance_id,
@@ -225,7 +225,7 @@ def _apply_current(group: ConsumerGroup, member_id: str, value: Message | None) 
     epoch = value.member_epoch
     known = value.state in (0, 1, 2)
     member = replace(
-        member or Member(id=member_id),
+        member or ConsumerGroupMember(id=member_id),
         epoch=epoch,
         previous_epoch=value.previous_member_epoch,
         state=MemberState(value.state) if known else MemberState.UNKNOWN,
@@ -239,7 +239,7 @@ def _apply_current(group: ConsumerGroup, member_id: str, value: Message | None) 
                 group.owners[topic_id, index] = member_id
 
 
-def _disown(group: ConsumerGroup, member: Member) -> None:
+def _disown(group: ConsumerGroup, member: ConsumerGroupMember) -> None:
     for held in (member.held, member.revoking):
         for topic_id, partitions in held.items():
             for index in partitions:

@@ -7,7 +7,7 @@ from ottla.coordination.machine import Instant
 from ottla.groups.consumer import records, regex
 from ottla.groups.consumer.assignors import ASSIGNORS, Subscriber
 from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import NOTHING, ConsumerGroup, Member, ResolvedRegex
+from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ConsumerGroupMember, ResolvedRegex
 from ottla.groups.consumer.topics import metadata_hash, partition_counts
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
@@ -88,7 +88,7 @@ def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant, new_regex: st
     return changed
 
 
-def topic_ids(image: Image, group: ConsumerGroup, member: Member) -> frozenset[Uuid]:
+def topic_ids(image: Image, group: ConsumerGroup, member: ConsumerGroupMember) -> frozenset[Uuid]:
     """Those of the topics it wants that exist."""
     topics = image.topics_by_name
     return frozenset(topics[name].id for name in group.topics_of(member) if name in topics)

@@ -15,7 +15,7 @@ Topics = Mapping[Uuid, tuple[str, frozenset[int]]]
 FIRST_EPOCH = 1
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class ShareGroupMember(Struct, frozen=True, kw_only=True):
     id: str
     rack: str | None = None
     client_id: str = ""
@@ -57,7 +57,7 @@ class ShareGroup:
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
         self.assigned_at_ms = 0
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, ShareGroupMember] = {}
         self.targets: dict[str, Partitions] = {}
         self.noted: Noted | None = None  # nothing ever was
         self.topics_seen = -1
@@ -92,7 +92,7 @@ class ShareGroup:
     def waiting_for(self) -> list[str]:
         return [m.id for m in self.members.values() if m.epoch != self.assignment_epoch]
 
-    def member(self, member_id: str) -> Member:
+    def member(self, member_id: str) -> ShareGroupMember:
         member = self.members.get(member_id)
         if member is None:
             raise KafkaError(

@@ -14,7 +14,7 @@ from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share import records
 from ottla.groups.share.assigning import assign
-from ottla.groups.share.group import NOTHING, Member, ShareGroup, no_share_group
+from ottla.groups.share.group import NOTHING, ShareGroup, ShareGroupMember, no_share_group
 from ottla.groups.share.starting import ToInitialize, begin, missing, without_deleted_topics
 from ottla.ids import Uuid
 from ottla.wire.messages.share_group_heartbeat import (
@@ -115,7 +115,7 @@ def _group(groups: "Groups", request: ShareGroupHeartbeatRequest) -> ShareGroup:
 
 def _known_or_new(
     groups: "Groups", group: ShareGroup, request: ShareGroupHeartbeatRequest
-) -> Member:
+) -> ShareGroupMember:
     member = group.members.get(request.member_id)
     epoch = request.member_epoch
     if member is None:
@@ -127,7 +127,7 @@ def _known_or_new(
             )
         if epoch != JOINING:
             group.member(request.member_id)  # raises
-        return Member(id=request.member_id)
+        return ShareGroupMember(id=request.member_id)
     if epoch not in (JOINING, member.epoch, member.previous_epoch):
         compared = "greater" if epoch > member.epoch else "smaller"
         raise KafkaError(
@@ -140,7 +140,12 @@ def _known_or_new(
 
 
 def remove(
-    groups: "Groups", group: ShareGroup, member: Member, now: Instant, why: str, out: Outcome
+    groups: "Groups",
+    group: ShareGroup,
+    member: ShareGroupMember,
+    now: Instant,
+    why: str,
+    out: Outcome,
 ) -> None:
     """Others get its part with their next heartbeats."""
     draft = Draft(group)
@@ -158,7 +163,9 @@ def session_ended(
         remove(groups, group, member, now, "sent no heartbeat in its session", out)
 
 
-def _refresh(groups: "Groups", draft: Draft, member: Member, before: Member, now: Instant) -> bool:
+def _refresh(
+    groups: "Groups", draft: Draft, member: ShareGroupMember, before: ShareGroupMember, now: Instant
+) -> bool:
     """Bump the epoch if anything that matters changed, and assign anew: now, or with a heartbeat
     when `group.share.assignment.interval.ms` have passed since the last time."""
     group = draft.group
@@ -229,7 +236,9 @@ def _begin_states(groups: "Groups", draft: Draft, now: Instant) -> ToInitialize 
     return ToInitialize(group.id, group.epoch, topics)
 
 
-def _at_target(groups: "Groups", draft: Draft, member_id: str, is_changed: bool) -> Member:
+def _at_target(
+    groups: "Groups", draft: Draft, member_id: str, is_changed: bool
+) -> ShareGroupMember:
     """What the target says, but for topics it does not want any more."""
     group, ids = draft.group, groups.image().topics_by_name
     member = group.members[member_id]
@@ -248,7 +257,7 @@ def _at_target(groups: "Groups", draft: Draft, member_id: str, is_changed: bool)
     return moved
 
 
-def _assignment(member: Member) -> Assignment:
+def _assignment(member: ShareGroupMember) -> Assignment:
     return Assignment(
         topic_partitions=[
             TopicPartitions(topic_id=topic_id, partitions=sorted(indexes))

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ottla.coordination.machine import Entry
-from ottla.groups.share.group import Member, Noted, Partitions, ShareGroup, Topics
+from ottla.groups.share.group import Noted, Partitions, ShareGroup, ShareGroupMember, Topics
 from ottla.wire.message import Message
 from ottla.wire.records import groups as wire
 
@@ -28,7 +28,7 @@ def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Entry:
     )
 
 
-def member_metadata(group_id: str, member: Member) -> Entry:
+def member_metadata(group_id: str, member: ShareGroupMember) -> Entry:
     return Entry(
         wire.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.ShareGroupMemberMetadataValue(
@@ -63,7 +63,7 @@ def target(group_id: str, member_id: str, partitions: Partitions) -> Entry:
     )
 
 
-def current(group_id: str, member: Member) -> Entry:
+def current(group_id: str, member: ShareGroupMember) -> Entry:
     return Entry(
         wire.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
         wire.ShareGroupCurrentMemberAssignmentValue(
@@ -154,7 +154,7 @@ def _apply_member(group: ShareGroup, member_id: str, value: Message | None) -> N
         group.members.pop(member_id, None)
         return
     group.members[member_id] = replace(
-        group.members.get(member_id) or Member(id=member_id),
+        group.members.get(member_id) or ShareGroupMember(id=member_id),
         rack=value.rack_id,
         client_id=value.client_id,
         client_host=value.client_host,
@@ -166,7 +166,7 @@ def _apply_current(group: ShareGroup, member_id: str, value: Message | None) -> 
     if not isinstance(value, wire.ShareGroupCurrentMemberAssignmentValue):
         return  # the member's own tombstone follows
     group.members[member_id] = replace(
-        group.members.get(member_id) or Member(id=member_id),
+        group.members.get(member_id) or ShareGroupMember(id=member_id),
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         partitions={one.topic_id: frozenset(one.partitions) for one in value.assigned_partitions},

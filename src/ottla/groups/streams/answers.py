@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.groups.streams.draft import Draft
 from ottla.groups.streams.endpoints import partitions_by_endpoint
-from ottla.groups.streams.group import Member, StreamsGroup, Task
+from ottla.groups.streams.group import StreamsGroup, StreamsGroupMember, Task
 from ottla.groups.streams.reconciling import Owned
 from ottla.groups.streams.records import by_subtopology
 from ottla.groups.streams.topics import Configured, Status
@@ -19,7 +19,7 @@ Response = wire.StreamsGroupHeartbeatResponse
 
 
 def response_to(
-    groups: "Groups", group: StreamsGroup, member: Member, owned: Owned, *, moved: bool
+    groups: "Groups", group: StreamsGroup, member: StreamsGroupMember, owned: Owned, *, moved: bool
 ) -> Response:
     """With its tasks if they changed, or if it has others: then an answer was lost."""
     response = Response(
@@ -65,7 +65,7 @@ def _task_ids(tasks: Iterable[Task]) -> list[wire.ResponseTaskIds]:
 def status_of(
     group: StreamsGroup,
     topology: Topology,
-    member: Member,
+    member: StreamsGroupMember,
     outcome: Configured,
     delayed: str | None,
 ) -> list[wire.Status]:

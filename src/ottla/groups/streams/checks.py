@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.streams import topology
-from ottla.groups.streams.group import JOINING, LEAVING_STATIC, Member, Tasks
+from ottla.groups.streams.group import JOINING, LEAVING_STATIC, StreamsGroupMember, Tasks
 from ottla.groups.streams.reconciling import Owned
 from ottla.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
@@ -74,7 +74,7 @@ def check_tasks(owned: Tasks, task_counts: Mapping[str, int]) -> None:
                 )
 
 
-def check_epoch(member: Member, epoch: int, owned: Owned) -> None:
+def check_epoch(member: StreamsGroupMember, epoch: int, owned: Owned) -> None:
     """The current epoch, or the one before it if the answer that told of this one was lost."""
     if epoch == member.epoch:
         return

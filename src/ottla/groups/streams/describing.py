@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.groups.streams import targets
-from ottla.groups.streams.group import NOTHING, Member, StreamsGroup, Tasks, TaskSet
+from ottla.groups.streams.group import NOTHING, StreamsGroup, StreamsGroupMember, Tasks, TaskSet
 from ottla.groups.streams.records import by_subtopology
 from ottla.groups.streams.topics import Configured
 from ottla.groups.streams.topology import Subtopology, TopicInfo
@@ -74,7 +74,7 @@ def _topics(topics: Iterable[TopicInfo], outcome: Configured) -> list[wire.Topic
     ]
 
 
-def _member(member: Member, target: Tasks) -> wire.Member:
+def _member(member: StreamsGroupMember, target: Tasks) -> wire.Member:
     return wire.Member(
         member_id=member.id,
         member_epoch=member.epoch,

@@ -55,7 +55,7 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
-class Member(Struct, frozen=True, kw_only=True):
+class StreamsGroupMember(Struct, frozen=True, kw_only=True):
     id: str
     instance_id: str | None = None
     rack: str | None = None
@@ -104,7 +104,7 @@ class StreamsGroup:
         self.assignment_epoch = FIRST_EPOCH
         self.assigned_at_ms = 0
         self.topology: Topology | None = None
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, StreamsGroupMember] = {}
         self.targets: dict[str, Tasks] = {}
         # soft
         self.configured: Configured | None = None
@@ -149,7 +149,7 @@ class StreamsGroup:
             return False
         return self.topology.reader_of(topic) is not None
 
-    def member(self, member_id: str) -> Member:
+    def member(self, member_id: str) -> StreamsGroupMember:
         member = self.members.get(member_id)
         if member is None:
             raise KafkaError(
@@ -158,7 +158,7 @@ class StreamsGroup:
             )
         return member
 
-    def taken(self, member: Member) -> tuple[TaskSet, TaskSet]:
+    def taken(self, member: StreamsGroupMember) -> tuple[TaskSet, TaskSet]:
         """Tasks that `member` cannot get yet: as active ones, and in the other roles.
 
         A task is active once in the group, and in a process once in any role, counting what

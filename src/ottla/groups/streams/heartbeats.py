@@ -16,9 +16,9 @@ from ottla.groups.streams.group import (
     JOINING,
     LEAVING,
     NOTHING,
-    Member,
     MemberState,
     StreamsGroup,
+    StreamsGroupMember,
     Task,
     Tasks,
     no_streams_group,
@@ -111,7 +111,7 @@ def _group(groups: "Groups", request: Request, out: Outcome) -> StreamsGroup:
     return StreamsGroup(request.group_id)
 
 
-def _known_or_new(groups: "Groups", group: StreamsGroup, request: Request) -> Member:
+def _known_or_new(groups: "Groups", group: StreamsGroup, request: Request) -> StreamsGroupMember:
     if request.member_epoch != JOINING:
         member = group.member(request.member_id)
         checks.check_epoch(member, request.member_epoch, _owned(request))
@@ -122,10 +122,10 @@ def _known_or_new(groups: "Groups", group: StreamsGroup, request: Request) -> Me
             "The streams group has reached its maximum capacity of "
             f"{groups.limits.streams_max_size} members.",
         )
-    return group.members.get(request.member_id) or Member(id=request.member_id)
+    return group.members.get(request.member_id) or StreamsGroupMember(id=request.member_id)
 
 
-def _updated(member: Member, request: Request, caller: Caller) -> Member:
+def _updated(member: StreamsGroupMember, request: Request, caller: Caller) -> StreamsGroupMember:
     """The member as it describes itself now; what it does not say stays."""
     at, tags = request.user_endpoint, request.client_tags
     timeout_ms = request.rebalance_timeout_ms
@@ -163,7 +163,9 @@ def _topology(group: StreamsGroup, request: Request) -> Topology:
     return known
 
 
-def _note(draft: Draft, before: Member, after: Member, topology: Topology) -> str | None:
+def _note(
+    draft: Draft, before: StreamsGroupMember, after: StreamsGroupMember, topology: Topology
+) -> str | None:
     """Write down what is new about the member and its topology; why that means a rebalance."""
     group = draft.group
     joins = after.id not in group.members
@@ -218,12 +220,12 @@ def _target(
 def step(
     groups: "Groups",
     draft: Draft,
-    member: Member,
+    member: StreamsGroupMember,
     target: Tasks,
     target_epoch: int,
     owned: Owned,
     now: Instant,
-) -> Member:
+) -> StreamsGroupMember:
     """Lead the member one step towards its target, and watch how long it takes to give up."""
     group = draft.group
     if member.is_reconciled_to(target_epoch):

@@ -8,7 +8,7 @@ from ottla.coordination.machine import Instant
 from ottla.groups.outcome import Outcome
 from ottla.groups.streams import records, targets
 from ottla.groups.streams.draft import Draft
-from ottla.groups.streams.group import Member, MemberState, StreamsGroup
+from ottla.groups.streams.group import MemberState, StreamsGroup, StreamsGroupMember
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
@@ -29,7 +29,12 @@ def expect_again(groups: "Groups", group: StreamsGroup, now: Instant) -> None:
 
 
 def remove(
-    groups: "Groups", group: StreamsGroup, member: Member, now: Instant, why: str, out: Outcome
+    groups: "Groups",
+    group: StreamsGroup,
+    member: StreamsGroupMember,
+    now: Instant,
+    why: str,
+    out: Outcome,
 ) -> None:
     reason = f"{member.id} {why}"
     groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)

@@ -6,15 +6,26 @@ then it goes to the target's epoch with what is free of its target, and waits fo
 
 from msgspec.structs import replace
 
-from ottla.groups.streams.group import NOTHING, Member, MemberState, Task, Tasks, TaskSet
+from ottla.groups.streams.group import (
+    NOTHING,
+    MemberState,
+    StreamsGroupMember,
+    Task,
+    Tasks,
+    TaskSet,
+)
 
 Owned = Tasks | None
 """What the member says it has; None: it did not say."""
 
 
 def reconcile(
-    member: Member, target: Tasks, target_epoch: int, owned: Owned, taken: tuple[TaskSet, TaskSet]
-) -> Member:
+    member: StreamsGroupMember,
+    target: Tasks,
+    target_epoch: int,
+    owned: Owned,
+    taken: tuple[TaskSet, TaskSet],
+) -> StreamsGroupMember:
     """`taken`: tasks that others have, as active ones and in the other roles."""
     if member.is_reconciled_to(target_epoch):
         return member
@@ -30,13 +41,13 @@ def _still_has(revoking: Tasks, owned: Owned) -> bool:
 
 
 def _next(
-    member: Member,
+    member: StreamsGroupMember,
     epoch: int,
     target: Tasks,
     target_epoch: int,
     owned: Owned,
     taken: tuple[TaskSet, TaskSet],
-) -> Member:
+) -> StreamsGroupMember:
     held = member.held
     kept = Tasks(*(has & wanted for has, wanted in zip(held, target, strict=True)))
     revoking = Tasks(*(has - wanted for has, wanted in zip(held, target, strict=True)))
@@ -50,8 +61,13 @@ def _next(
 
 
 def _moved(
-    member: Member, epoch: int, state: MemberState, held: Tasks, revoking: Tasks, since: int
-) -> Member:
+    member: StreamsGroupMember,
+    epoch: int,
+    state: MemberState,
+    held: Tasks,
+    revoking: Tasks,
+    since: int,
+) -> StreamsGroupMember:
     known = member.since
     epochs: dict[Task, int] = {
         task: known.get(task, since) for task in held.active | revoking.active

@@ -8,9 +8,9 @@ from ottla.coordination.machine import Entry
 from ottla.groups.streams.group import (
     FIRST_EPOCH,
     NOTHING,
-    Member,
     MemberState,
     StreamsGroup,
+    StreamsGroupMember,
     Task,
     Tasks,
     TaskSet,
@@ -69,7 +69,7 @@ def topology(group_id: str, one: Topology) -> Entry:
     return Entry(wire.StreamsGroupTopologyKey(group_id=group_id), one.written)
 
 
-def member_metadata(group_id: str, member: Member) -> Entry:
+def member_metadata(group_id: str, member: StreamsGroupMember) -> Entry:
     return Entry(
         wire.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.StreamsGroupMemberMetadataValue(
@@ -115,7 +115,7 @@ def target(group_id: str, member_id: str, tasks: Tasks) -> Entry:
     )
 
 
-def current(group_id: str, member: Member) -> Entry:
+def current(group_id: str, member: StreamsGroupMember) -> Entry:
     held, revoking = member.held, member.revoking
     return Entry(
         wire.StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
@@ -214,7 +214,7 @@ def _apply_member(group: StreamsGroup, member_id: str, value: Message | None) ->
         return
     at = value.user_endpoint
     group.members[member_id] = replace(
-        group.members.get(member_id) or Member(id=member_id),
+        group.members.get(member_id) or StreamsGroupMember(id=member_id),
         instance_id=value.instance_id,
         rack=value.rack_id,
         client_id=value.client_id,
@@ -242,7 +242,7 @@ def _apply_current(group: StreamsGroup, member_id: str, value: Message | None) -
             since[one.subtopology_id, index] = epoch
     states = MemberState.__members__.values()
     group.members[member_id] = replace(
-        known or Member(id=member_id),
+        known or StreamsGroupMember(id=member_id),
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
         state=MemberState(value.state) if value.state in states else MemberState.UNKNOWN,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ottla.errors import KafkaError
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.offsets.fetching import NO_OFFSET, fetch
 from ottla.simulation.groups.classic_member import given_in
 from ottla.simulation.groups.members import GROUP, TOPIC
@@ -57,7 +57,7 @@ class Onlooker:
 
     def _look_at_assignments(self) -> None:
         group = self._world.group()
-        if not isinstance(group, ClassicGroup) or group.state is not State.STABLE:
+        if not isinstance(group, ClassicGroup) or group.state is not ClassicGroupState.STABLE:
             return
         for member_id, given in self._world.given.get(group.generation, {}).items():
             member = group.members.get(member_id)

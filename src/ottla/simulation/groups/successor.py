@@ -3,7 +3,7 @@
 from typing import Any
 
 from ottla.coordination.loading import replay_record
-from ottla.groups.classic.group import ClassicGroup, State
+from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.machine import Groups
 from ottla.groups.streams.group import StreamsGroup
@@ -68,7 +68,7 @@ def _facts(groups: Groups) -> dict[str, Any]:
 
 def _classic(group: ClassicGroup) -> dict[str, Any]:
     """While members join nothing is written: what was agreed on before would be loaded."""
-    if group.state is not State.STABLE:
+    if group.state is not ClassicGroupState.STABLE:
         return {}
     return {
         "generation": group.generation,

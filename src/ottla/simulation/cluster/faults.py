@@ -9,7 +9,7 @@ from ottla.simulation.cluster import recreated_topic
 from ottla.simulation.cluster.targeted_faults import SPAN_S, TargetedFaults
 
 if TYPE_CHECKING:
-    from ottla.simulation.cluster.world import ClusterWorld, Member
+    from ottla.simulation.cluster.world import ClusterWorld, SimulatedNode
 
 HOUR_S = 3600.0
 FIRST_ACKNOWLEDGED = 4  # before anything goes wrong
@@ -48,7 +48,7 @@ class Faults:
         self.targeted.aim()
         self.world.loop.call_later(SPAN_S if whole else 0.0, self._next)
 
-    def _leave_alone_with_clients(self, member: "Member") -> None:
+    def _leave_alone_with_clients(self, member: "SimulatedNode") -> None:
         others = [n for n in self.world.members if n != member.id]
         self.world.tell(f"node {member.id} is cut off from {others}, not from clients")
         self.cut_for(8.0, *((member.id, n) for n in others), *((n, member.id) for n in others))
@@ -78,20 +78,20 @@ class Faults:
 
     # --- processes and hosts
 
-    def _running(self) -> "list[Member]":
+    def _running(self) -> "list[SimulatedNode]":
         return [m for m in self.world.members.values() if m.process.alive and not m.process.paused]
 
     def _may_lose_one(self) -> bool:
         """Mostly a majority is left, for without one nothing happens."""
         return len(self._running()) > 2 or (len(self._running()) > 1 and self.rng.random() < 0.2)
 
-    def _kill(self, member: "Member | None" = None, *, power: bool = False) -> None:
+    def _kill(self, member: "SimulatedNode | None" = None, *, power: bool = False) -> None:
         if not self._may_lose_one():
             return
         member = member or self.rng.choice(self._running())
         self.strike(member, self.rng.choice((0.05, 0.5, 5.0)) * self.rng.random(), power=power)
 
-    def strike(self, member: "Member", away: float, *, power: bool = False) -> None:
+    def strike(self, member: "SimulatedNode", away: float, *, power: bool = False) -> None:
         """Kill it, if that cannot cost what was acknowledged.
 
         Nobody can tell a kill from a power cut later. So while one replica may lack something,
@@ -106,7 +106,7 @@ class Faults:
             return
         self.strike_anyway(member, away, power=power)
 
-    def strike_anyway(self, member: "Member", away: float, *, power: bool) -> None:
+    def strike_anyway(self, member: "SimulatedNode", away: float, *, power: bool) -> None:
         if not member.process.alive:
             return
         if member.process.paused:
@@ -139,7 +139,7 @@ class Faults:
         self.strike_anyway(first, 2.3, power=False)
         self.world.loop.call_later(0.5, self._fall_too, second, third)
 
-    def _fall_too(self, second: "Member", third: "Member") -> None:
+    def _fall_too(self, second: "SimulatedNode", third: "SimulatedNode") -> None:
         if self.is_whole(third):
             self.strike_anyway(second, 1.5, power=True)
             self.world.loop.call_later(1.4, self.stop, third, 6.0)
@@ -172,16 +172,16 @@ class Faults:
         else:
             self._leave_alone_with_clients(member)
 
-    def _strike_if_alive(self, member: "Member") -> None:
+    def _strike_if_alive(self, member: "SimulatedNode") -> None:
         if member.process.alive:
             self.strike(member, away=self.rng.choice((0.1, 3.0)) * self.rng.random())
 
-    def _leader(self) -> "Member | None":
+    def _leader(self) -> "SimulatedNode | None":
         """A node that leads a partition of the topic, as far as it knows."""
         leading = [m for m in self._running() if self.leads(m)]
         return self.rng.choice(leading) if leading else None
 
-    def leads(self, member: "Member", where: TopicPartition | None = None) -> bool:
+    def leads(self, member: "SimulatedNode", where: TopicPartition | None = None) -> bool:
         return any(
             replica.leader is not None
             and replica.topic_partition.topic == "story"
@@ -211,7 +211,7 @@ class Faults:
             else:
                 self.world.lose_unsynced(member)
 
-    def is_whole(self, member: "Member") -> bool:
+    def is_whole(self, member: "SimulatedNode") -> bool:
         """In sync since it started: it has all that was acknowledged, whatever was lost before."""
         newest = self.newest_image()
         broker = member.broker
@@ -245,7 +245,7 @@ class Faults:
         seconds = self.rng.choice((0.5, 4.0, 10.0)) * self.rng.random()
         self.stop(self.rng.choice(self._running()), seconds)
 
-    def stop(self, member: "Member", seconds: float) -> None:
+    def stop(self, member: "SimulatedNode", seconds: float) -> None:
         process = member.process
         if not process.alive or process.paused:
             return

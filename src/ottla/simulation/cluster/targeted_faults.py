@@ -14,7 +14,7 @@ from ottla.metadata.image import PartitionRegistration
 if TYPE_CHECKING:
     from ottla.replication.partitions import Replica
     from ottla.simulation.cluster.faults import Faults
-    from ottla.simulation.cluster.world import ClusterWorld, Member
+    from ottla.simulation.cluster.world import ClusterWorld, SimulatedNode
 
 TOPIC = "story"
 SPAN_S = 13.0
@@ -26,7 +26,7 @@ OUTDATED_S = 5.0
 LAG_S = 5.5  # until a replica does not count any more
 STANDSTILL_S = 8.0  # longer than an election of a controller and a session together
 
-Watch = Callable[["Member"], bool]
+Watch = Callable[["SimulatedNode"], bool]
 """Called after each step of a node, until it says that what it waited for has come."""
 
 
@@ -34,9 +34,9 @@ class Growth(NamedTuple):
     """The leader of a partition wants to count another replica again."""
 
     where: TopicPartition
-    leader: "Member"
-    joining: "Member"
-    third: "Member"
+    leader: "SimulatedNode"
+    joining: "SimulatedNode"
+    third: "SimulatedNode"
 
 
 Ending = Callable[[Growth], None]
@@ -67,7 +67,7 @@ class TargetedFaults:
 
         self.world.loop.call_later(seconds, give_up)
 
-    def look_at(self, member: "Member") -> None:
+    def look_at(self, member: "SimulatedNode") -> None:
         if self.watch is not None and not self.world.calm and self.watch(member):
             self.watch = None
 
@@ -101,7 +101,7 @@ class TargetedFaults:
         self.world.loop.call_later(0.1, lie_in_wait)
         self.world.loop.call_later(LAG_S, forget)
 
-    def _hold_up(self, joining: "Member", leader: "Member") -> None:
+    def _hold_up(self, joining: "SimulatedNode", leader: "SimulatedNode") -> None:
         self.world.tell(f"what node {joining.id} fetches from {leader.id} is stuck")
         self.faults.cut_for(LAG_S, *fetching(joining, leader))
 
@@ -115,7 +115,7 @@ class TargetedFaults:
                 self._wait(lambda heir: self._grows(heir, self._strand_heir), SPAN_S)
                 return
 
-    def _grows(self, member: "Member", ending: Ending) -> bool:
+    def _grows(self, member: "SimulatedNode", ending: Ending) -> bool:
         """Whether it wants to count somebody again; then the end begins."""
         for replica in self._replicas(member):
             in_sync = None if replica.leader is None else replica.leader.in_sync
@@ -184,7 +184,7 @@ class TargetedFaults:
         later = self.world.loop.call_later
         later(0.02 + 0.3 * self.rng.random(), self.faults.stop, heir, STANDSTILL_S)
 
-    def _bereave(self, leader: "Member", third: "Member", after: float) -> None:
+    def _bereave(self, leader: "SimulatedNode", third: "SimulatedNode", after: float) -> None:
         """The leader dies; often the third is no help, for it stands still."""
         alone = self.rng.random() < 0.75
 
@@ -201,7 +201,7 @@ class TargetedFaults:
     def _move(self) -> None:
         self._wait(self._is_waited_for, 4.0)
 
-    def _is_waited_for(self, member: "Member") -> bool:
+    def _is_waited_for(self, member: "SimulatedNode") -> bool:
         """Whether a record waits for others on a node that is not the preferred leader: it gets
         no further, and an operator moves the lead."""
         for replica in self._replicas(member):
@@ -219,7 +219,7 @@ class TargetedFaults:
 
     # --- who is who
 
-    def _cast(self) -> "tuple[Member, Member, Member]":
+    def _cast(self) -> "tuple[SimulatedNode, SimulatedNode, SimulatedNode]":
         """A leader, and two that follow it. Rather not the active controller: who is neither the
         one nor the other tells what came of it."""
         controller = self._controller()
@@ -233,12 +233,12 @@ class TargetedFaults:
         return leader, others[0], others[1]
 
     @staticmethod
-    def _replicas(member: "Member") -> "Iterable[Replica]":
+    def _replicas(member: "SimulatedNode") -> "Iterable[Replica]":
         """Those of the topic; none while the node starts."""
         broker = member.broker
         return () if broker is None else broker.partitions._by_name.get(TOPIC, {}).values()
 
-    def _led_by(self, leader: "Member") -> TopicPartition:
+    def _led_by(self, leader: "SimulatedNode") -> TopicPartition:
         index = next(i for i, state in self._states().items() if state.leader == leader.id)
         return TopicPartition(TOPIC, index)
 
@@ -247,7 +247,7 @@ class TargetedFaults:
         assert image is not None
         return dict(image.topics_by_name[TOPIC].partitions)
 
-    def _controller(self) -> "Member | None":
+    def _controller(self) -> "SimulatedNode | None":
         for member in self.world.members.values():
             quorum = getattr(member.node, "quorum", None)
             if quorum is not None and quorum.is_leader:
@@ -255,6 +255,6 @@ class TargetedFaults:
         return None
 
 
-def fetching(follower: "Member", leader: "Member") -> list[tuple[int, ...]]:
+def fetching(follower: "SimulatedNode", leader: "SimulatedNode") -> list[tuple[int, ...]]:
     """The connection over which one fetches from the other, both ways."""
     return [(follower.id, leader.id, leader.port), (leader.id, follower.id, leader.port)]

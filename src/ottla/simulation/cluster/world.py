@@ -88,7 +88,7 @@ ENVIRONMENT_CONTEXT = Context()
 """Faults that are set off by a node's step are not part of that node."""
 
 
-class Member:
+class SimulatedNode:
     """A node with its host, from process to process."""
 
     def __init__(self, node_id: int, port: int, settings: Settings, path: Path) -> None:
@@ -138,7 +138,7 @@ class ClusterWorld:
         self.faults = Faults(self)
         self._dead_nodes: list[Node] = []
 
-    def _member(self, node_id: int, nodes: int, drawn: dict[str, str]) -> Member:
+    def _member(self, node_id: int, nodes: int, drawn: dict[str, str]) -> SimulatedNode:
         port = 9000 + node_id
         voters = ",".join(f"{n}@127.0.0.1:{9100 + n}" for n in range(1, nodes + 1))
         path = self.root / f"node{node_id}"
@@ -149,7 +149,7 @@ class ClusterWorld:
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(path),
         }
-        return Member(node_id, port, Settings(SETTINGS | drawn | own), path)
+        return SimulatedNode(node_id, port, Settings(SETTINGS | drawn | own), path)
 
     # --- a run
 
@@ -275,7 +275,7 @@ class ClusterWorld:
 
     # --- nodes come and go
 
-    def start(self, member: Member) -> None:
+    def start(self, member: SimulatedNode) -> None:
         member.host.up = True
         member.process = Process(member.host)
         member.node = node = Node(
@@ -289,11 +289,11 @@ class ClusterWorld:
         self.invariants.restarted(member.id)
         self._spawn(member.process, self._start(member, node))
 
-    async def _start(self, member: Member, node: Node) -> None:
+    async def _start(self, member: SimulatedNode, node: Node) -> None:
         await node.start()
         self.tell(f"node {member.id} serves")
 
-    def kill(self, member: Member, *, power: bool) -> None:
+    def kill(self, member: SimulatedNode, *, power: bool) -> None:
         """As by SIGKILL, or with the whole host: then unsynced bytes are lost or torn."""
         assert member.node is not None
         self.tell(f"node {member.id} {'loses power' if power else 'is killed'}")
@@ -306,16 +306,16 @@ class ClusterWorld:
         if power:
             self._cut_power(member)
 
-    def lose_unsynced(self, member: Member) -> None:
+    def lose_unsynced(self, member: SimulatedNode) -> None:
         """The host of a dead node goes down as well."""
         self.tell(f"the dead node {member.id} loses power")
         self._cut_power(member)
 
-    def _cut_power(self, member: Member) -> None:
+    def _cut_power(self, member: SimulatedNode) -> None:
         member.lost_something = True
         cut_power(member.path, self.synced, self.rng, holes=not member.host.disk_lies)
 
-    def replace_disk(self, member: Member, topic: str) -> None:
+    def replace_disk(self, member: SimulatedNode, topic: str) -> None:
         """Of a dead node: that with the records of a topic, not that with the metadata."""
         self.tell(f"node {member.id} gets an empty disk")
         for directory in sorted(member.path.glob(f"{topic}-*")):
@@ -370,13 +370,13 @@ class ClusterWorld:
 
     # --- after every step
 
-    def _look(self, member: Member, node: Node) -> None:
+    def _look(self, member: SimulatedNode, node: Node) -> None:
         """Nothing is to be seen before the node has partitions."""
         if node.broker is not None:
             tables = node.broker.partitions._by_name
             member.process.after_step = partial(self._look_at, member, tables)
 
-    def _look_at(self, member: Member, tables: dict[str, dict[int, Replica]]) -> None:
+    def _look_at(self, member: SimulatedNode, tables: dict[str, dict[int, Replica]]) -> None:
         if self.loop.steps > STEPS_MAX:
             self.violated(f"after {STEPS_MAX} steps somebody is still busy")
         try:

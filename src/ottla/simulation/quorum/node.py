@@ -25,7 +25,7 @@ LOG_DIR = Path("/data")
 SEGMENT_BYTES = 4096
 
 
-class State:
+class AppliedLog:
     """What the listener made of the log: the values, in order."""
 
     def __init__(self, world: "QuorumWorld", node: int) -> None:
@@ -76,7 +76,7 @@ class QuorumNode:
         self._waiting.clear()
         self._ticking_at = float("inf")
         self._flush: events.Flush | None = None
-        self.state = State(self.world, self.id)
+        self.state = AppliedLog(self.world, self.id)
         self.store = Store(self.disk, LOG_DIR, self.config.static_voters, SEGMENT_BYTES)
         self.replica = QuorumReplica(self.store, self.state)
         rng = Random(self.world.rng.random())

@@ -3,8 +3,8 @@
 Pure: `(transaction, ask, now) → Step`. A step names the transaction's next form, to be written
 to the log before anyone is told, and what the client hears after that. A refusal without a write
 is a `KafkaError`. Nothing here waits, so Kafka's pending transition is the state itself: while
-markers are written (`State.is_ending`) nothing else may begin, and a form that could not be
-written is forgotten with the shard that failed to write it.
+markers are written (`TransactionState.is_ending`) nothing else may begin, and a form that could not
+be written is forgotten with the shard that failed to write it.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from ottla.transactions.states import (
     MAY_BECOME,
     NO_EPOCH,
     NO_PRODUCER_ID,
-    State,
     Transaction,
+    TransactionState,
     epoch_exhausted,
 )
 
@@ -54,12 +54,12 @@ class EndTransaction(Struct, frozen=True, kw_only=True):
         return self.client_version >= EPOCH_BUMP_VERSION
 
     @property
-    def prepared(self) -> State:
-        return State.PREPARE_COMMIT if self.commit else State.PREPARE_ABORT
+    def prepared(self) -> TransactionState:
+        return TransactionState.PREPARE_COMMIT if self.commit else TransactionState.PREPARE_ABORT
 
     @property
-    def completed(self) -> State:
-        return State.COMPLETE_COMMIT if self.commit else State.COMPLETE_ABORT
+    def completed(self) -> TransactionState:
+        return TransactionState.COMPLETE_COMMIT if self.commit else TransactionState.COMPLETE_ABORT
 
 
 def init_producer(
@@ -78,7 +78,7 @@ def init_producer(
         raise KafkaError(
             ErrorCode.PRODUCER_FENCED, "A newer producer uses this transactional id now."
         )
-    if current.state is State.ONGOING:
+    if current.state is TransactionState.ONGOING:
         fenced = fence(current, now_ms, ask.server_version, new_producer_id)
         return Step(fenced, ErrorCode.CONCURRENT_TRANSACTIONS)
     expected_epoch = ask.expected[1] if ask.expected else None
@@ -91,7 +91,7 @@ def init_producer(
     return Step(
         become(
             current,
-            State.EMPTY,
+            TransactionState.EMPTY,
             producer_id=producer_id,
             next_producer_id=NO_PRODUCER_ID,
             producer_epoch=epoch,
@@ -138,13 +138,13 @@ def add_partitions(
     if current is not None and current.state.is_ending:
         raise busy(current)  # first of all, see `end_in_version_2`
     transaction = owned(current, producer_id, producer_epoch)
-    if transaction.state is State.ONGOING and partitions <= transaction.partitions:
+    if transaction.state is TransactionState.ONGOING and partitions <= transaction.partitions:
         return Step(None)
-    started = transaction.started_ms if transaction.state is State.ONGOING else now_ms
+    started = transaction.started_ms if transaction.state is TransactionState.ONGOING else now_ms
     return Step(
         become(
             transaction,
-            State.ONGOING,
+            TransactionState.ONGOING,
             partitions=transaction.partitions | partitions,
             started_ms=started,
             updated_ms=now_ms,
@@ -201,7 +201,7 @@ def end_in_version_1(current: Transaction, ask: EndTransaction, now_ms: int) -> 
         raise fenced_out(ask.producer_epoch, current)
     if current.state.is_ending:
         raise busy(current)
-    if current.state is State.ONGOING:
+    if current.state is TransactionState.ONGOING:
         return Step(become(current, ask.prepared, updated_ms=now_ms, client_version=0))
     if current.state is ask.completed:
         return Step(None)
@@ -222,7 +222,7 @@ def end_in_version_2(
     may_repeat = repeated and current.state.is_complete
     if current.producer_epoch != ask.producer_epoch and not may_repeat:
         raise fenced_out(ask.producer_epoch, current)
-    if current.state is State.ONGOING:
+    if current.state is TransactionState.ONGOING:
         return Step(prepare_end(current, ask.prepared, now_ms, new_producer_id))
     if repeated and current.state is ask.completed:
         return Step(None)
@@ -243,7 +243,7 @@ def is_end_before_rotation(current: Transaction, ask: EndTransaction) -> bool:
 
 
 def prepare_end(
-    current: Transaction, state: State, now_ms: int, new_producer_id: Callable[[], int]
+    current: Transaction, state: TransactionState, now_ms: int, new_producer_id: Callable[[], int]
 ) -> Transaction:
     """The decision to commit or abort in version 2: once written, nothing can change it."""
     rotated = new_producer_id() if current.epochs_exhausted else NO_PRODUCER_ID
@@ -263,10 +263,10 @@ def fence(
 ) -> Transaction:
     """Abort for a client that is gone: its epoch is bumped, so that it cannot go on."""
     if server_version >= EPOCH_BUMP_VERSION:
-        return prepare_end(current, State.PREPARE_ABORT, now_ms, new_producer_id)
+        return prepare_end(current, TransactionState.PREPARE_ABORT, now_ms, new_producer_id)
     return become(
         current,
-        State.PREPARE_ABORT,
+        TransactionState.PREPARE_ABORT,
         producer_epoch=current.producer_epoch + 1,
         last_producer_epoch=NO_EPOCH,
         updated_ms=now_ms,
@@ -276,13 +276,13 @@ def fence(
 
 def complete(current: Transaction, now_ms: int) -> Transaction:
     """All markers are written."""
-    commit = current.state is State.PREPARE_COMMIT
+    commit = current.state is TransactionState.PREPARE_COMMIT
     producer_id, epoch = current.producer_id, current.producer_epoch
     if current.bumps_epochs and current.next_producer_id != NO_PRODUCER_ID:
         producer_id, epoch = current.next_producer_id, 0
     return become(
         current,
-        State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
+        TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT,
         producer_id=producer_id,
         next_producer_id=NO_PRODUCER_ID,
         producer_epoch=epoch,
@@ -292,16 +292,19 @@ def complete(current: Transaction, now_ms: int) -> Transaction:
 
 
 def has_timed_out(current: Transaction, now_ms: int) -> bool:
-    return current.state is State.ONGOING and now_ms > current.started_ms + current.timeout_ms
+    return (
+        current.state is TransactionState.ONGOING
+        and now_ms > current.started_ms + current.timeout_ms
+    )
 
 
 def may_expire(current: Transaction, now_ms: int, expiration_ms: int) -> bool:
     """A transactional id nobody used for long is forgotten, unless a transaction is open."""
-    at_rest = current.state is State.EMPTY or current.state.is_complete
+    at_rest = current.state is TransactionState.EMPTY or current.state.is_complete
     return at_rest and now_ms >= current.updated_ms + expiration_ms
 
 
-def become(current: Transaction, state: State, **changes: object) -> Transaction:
+def become(current: Transaction, state: TransactionState, **changes: object) -> Transaction:
     assert state in MAY_BECOME[current.state], (current.state, state)
     return replace(current, state=state, previous_producer_id=current.producer_id, **changes)
 

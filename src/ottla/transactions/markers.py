@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
-from ottla.transactions.states import State, Transaction
+from ottla.transactions.states import Transaction, TransactionState
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -118,7 +118,7 @@ def marker_request(
     marker = WritableTxnMarker(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
-        transaction_result=transaction.state is State.PREPARE_COMMIT,
+        transaction_result=transaction.state is TransactionState.PREPARE_COMMIT,
         topics=[
             WritableTxnMarkerTopic(name=name, partition_indexes=indexes)
             for name, indexes in by_topic.items()

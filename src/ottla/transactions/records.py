@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from ottla.coordination.machine import Entry, RecordTypes
 from ottla.ids import TopicPartition
-from ottla.transactions.states import State, Transaction
+from ottla.transactions.states import Transaction, TransactionState
 from ottla.wire.records.transactions import (
     PartitionsSchema,
     TransactionLogKey,
@@ -34,7 +34,7 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
     for topic, partition in sorted(transaction.partitions):
         by_topic[topic].append(partition)
     partitions = None
-    if transaction.state is not State.EMPTY:
+    if transaction.state is not TransactionState.EMPTY:
         partitions = [PartitionsSchema(topic=t, partition_ids=ids) for t, ids in by_topic.items()]
     return TransactionLogValue(
         producer_id=transaction.producer_id,
@@ -58,7 +58,7 @@ def transaction_of(transactional_id: str, value: TransactionLogValue) -> Transac
         next_producer_id=value.next_producer_id,
         producer_epoch=value.producer_epoch,
         timeout_ms=value.transaction_timeout_ms,
-        state=State(value.transaction_status),
+        state=TransactionState(value.transaction_status),
         partitions=frozenset(
             TopicPartition(each.topic, index)
             for each in value.transaction_partitions or ()

@@ -12,7 +12,7 @@ LAST_EPOCH = 32_767
 """Kept for fencing: a client is never given this epoch, so that it can always be fenced."""
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """Numbered as in the records of `__transaction_state`."""
 
     EMPTY = 0
@@ -31,22 +31,30 @@ class State(IntEnum):
 
     @property
     def is_ending(self) -> bool:
-        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
     @property
     def is_complete(self) -> bool:
-        return self in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+        return self in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
-MAY_BECOME: dict[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
-    State.ONGOING: frozenset({State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT}),
-    State.PREPARE_COMMIT: frozenset({State.COMPLETE_COMMIT}),
-    State.PREPARE_ABORT: frozenset({State.COMPLETE_ABORT}),
-    State.COMPLETE_COMMIT: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
-    State.COMPLETE_ABORT: frozenset({State.EMPTY, State.ONGOING, State.PREPARE_ABORT}),
-    State.DEAD: frozenset(),
-    State.PREPARE_EPOCH_FENCE: frozenset(),
+MAY_BECOME: dict[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: frozenset(
+        {TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.PREPARE_ABORT}
+    ),
+    TransactionState.ONGOING: frozenset(
+        {TransactionState.ONGOING, TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT}
+    ),
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.COMPLETE_COMMIT}),
+    TransactionState.PREPARE_ABORT: frozenset({TransactionState.COMPLETE_ABORT}),
+    TransactionState.COMPLETE_COMMIT: frozenset(
+        {TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.PREPARE_ABORT}
+    ),
+    TransactionState.COMPLETE_ABORT: frozenset(
+        {TransactionState.EMPTY, TransactionState.ONGOING, TransactionState.PREPARE_ABORT}
+    ),
+    TransactionState.DEAD: frozenset(),
+    TransactionState.PREPARE_EPOCH_FENCE: frozenset(),
 }
 
 
@@ -62,7 +70,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     last_producer_epoch: int = NO_EPOCH
     """The epoch before the last bump; a client that repeats its call still names this one."""
     timeout_ms: int
-    state: State = State.EMPTY
+    state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     started_ms: int = -1
     updated_ms: int

@@ -11,7 +11,7 @@ from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.transactions.coordinator import Limits, TransactionCoordinator
 from ottla.transactions.machine import EndTransaction
 from ottla.transactions.markers import results
-from ottla.transactions.states import State, Transaction
+from ottla.transactions.states import Transaction, TransactionState
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -118,7 +118,7 @@ class World:
         )
         return await self.coordinator.end("app", ask)
 
-    async def until(self, state: State) -> Transaction:
+    async def until(self, state: TransactionState) -> Transaction:
         async with asyncio.timeout(5):
             while (transaction := self.coordinator.describe("app")).state is not state:
                 await asyncio.sleep(0.001)
@@ -140,7 +140,7 @@ def test_a_commit_sends_markers_with_the_bumped_epoch_and_then_completes() -> No
         begun = await world.begin(ORDERS)
         ended = await world.end(begun, commit=True)
         assert (ended.producer_id, ended.producer_epoch) == (7, 1)
-        await world.until(State.COMPLETE_COMMIT)
+        await world.until(TransactionState.COMPLETE_COMMIT)
         (request,) = world.cluster.requests
         (marker,) = request.markers
         assert (marker.producer_id, marker.producer_epoch) == (7, 1)
@@ -154,7 +154,7 @@ def test_markers_are_tried_until_the_leader_takes_them() -> None:
     async def body(world: World) -> None:
         world.cluster.failures = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
         await world.end(await world.begin(ORDERS), commit=True)
-        await world.until(State.COMPLETE_COMMIT)
+        await world.until(TransactionState.COMPLETE_COMMIT)
         assert len(world.cluster.requests) == 3
 
     in_a_world(body)
@@ -163,7 +163,7 @@ def test_markers_are_tried_until_the_leader_takes_them() -> None:
 def test_a_deleted_partition_needs_no_marker() -> None:
     async def body(world: World) -> None:
         await world.end(await world.begin(GONE), commit=False)
-        await world.until(State.COMPLETE_ABORT)
+        await world.until(TransactionState.COMPLETE_ABORT)
         assert world.cluster.requests == []
 
     in_a_world(body)
@@ -177,7 +177,7 @@ def test_a_coordinator_that_starts_again_finishes_what_was_decided() -> None:
         world.cluster.reachable.set()
         world.coordinator = world.new_coordinator()
         await world.ready()
-        await world.until(State.COMPLETE_COMMIT)
+        await world.until(TransactionState.COMPLETE_COMMIT)
 
     in_a_world(body)
 
@@ -214,7 +214,7 @@ def test_a_coordinator_elected_anew_delivers_with_its_new_epoch() -> None:
         world.log = world.log.reopened()
         world.coordinator.elected(0, world.log)
         await world.ready()
-        await world.until(State.COMPLETE_COMMIT)
+        await world.until(TransactionState.COMPLETE_COMMIT)
         assert world.cluster.requests[-1].markers[0].coordinator_epoch == 1
 
     in_a_world(body)
@@ -280,7 +280,7 @@ def test_a_transaction_open_for_too_long_is_aborted_and_its_producer_fenced() ->
         begun = await world.begin(ORDERS)
         world.now_ms += 60_001
         running = asyncio.create_task(world.coordinator.run())
-        aborted = await world.until(State.COMPLETE_ABORT)
+        aborted = await world.until(TransactionState.COMPLETE_ABORT)
         running.cancel()
         assert aborted.producer_epoch == begun.producer_epoch + 1
         with pytest.raises(KafkaError) as caught:
@@ -296,7 +296,7 @@ def test_a_second_producer_is_told_to_wait_and_then_takes_over() -> None:
         with pytest.raises(KafkaError) as caught:
             await world.coordinator.init_producer("app", 60_000, None)
         assert caught.value.code == ErrorCode.CONCURRENT_TRANSACTIONS
-        await world.until(State.COMPLETE_ABORT)
+        await world.until(TransactionState.COMPLETE_ABORT)
         second = await world.coordinator.init_producer("app", 60_000, None)
         assert second.producer_epoch == 2
 

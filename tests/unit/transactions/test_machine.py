@@ -10,7 +10,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.transactions import machine, records
 from ottla.transactions.machine import EndTransaction, InitProducer, Step
-from ottla.transactions.states import LAST_EPOCH, State, Transaction
+from ottla.transactions.states import LAST_EPOCH, Transaction, TransactionState
 from ottla.wire.records.transactions import TransactionLogValue
 
 ORDERS = TopicPartition("orders", 0)
@@ -74,7 +74,7 @@ def refusal(call: object, *args: object, **kwargs: object) -> ErrorCode:
 
 def test_a_new_transactional_id_gets_a_producer_id_and_epoch_0() -> None:
     fresh = begun()
-    assert (fresh.producer_id, fresh.producer_epoch, fresh.state) == (70, 0, State.EMPTY)
+    assert (fresh.producer_id, fresh.producer_epoch, fresh.state) == (70, 0, TransactionState.EMPTY)
 
 
 def test_asking_again_bumps_the_epoch_and_so_fences_the_producer_before() -> None:
@@ -92,7 +92,10 @@ def test_a_repeated_request_with_the_old_epoch_is_answered_with_the_bumped_one()
 def test_init_during_a_transaction_aborts_it_and_asks_the_client_to_come_again() -> None:
     step = init(add(begun(), ORDERS))
     assert step.told == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert (written(step).state, written(step).producer_epoch) == (State.PREPARE_ABORT, 1)
+    assert (written(step).state, written(step).producer_epoch) == (
+        TransactionState.PREPARE_ABORT,
+        1,
+    )
     assert refusal(init, written(step)) == ErrorCode.CONCURRENT_TRANSACTIONS
 
 
@@ -103,10 +106,10 @@ def test_version_2_bumps_the_epoch_with_each_transaction_and_version_1_does_not(
 
 def test_a_commit_goes_through_prepare_to_complete_and_forgets_its_partitions() -> None:
     prepared = written(end(add(begun(), ORDERS, TOTALS), commit=True))
-    assert prepared.state is State.PREPARE_COMMIT
+    assert prepared.state is TransactionState.PREPARE_COMMIT
     assert prepared.partitions == {ORDERS, TOTALS}
     done = machine.complete(prepared, 4_000)
-    assert (done.state, done.partitions) == (State.COMPLETE_COMMIT, frozenset())
+    assert (done.state, done.partitions) == (TransactionState.COMPLETE_COMMIT, frozenset())
 
 
 def test_a_late_end_of_the_transaction_before_cannot_end_the_next_one() -> None:
@@ -208,7 +211,7 @@ def test_an_end_with_the_epoch_before_is_fenced_where_nothing_has_ended() -> Non
 
 
 def test_a_version_2_client_may_abort_a_transaction_that_never_began() -> None:
-    assert written(end(begun(), commit=False)).state is State.PREPARE_ABORT
+    assert written(end(begun(), commit=False)).state is TransactionState.PREPARE_ABORT
     assert refusal(end, begun(), commit=True) == ErrorCode.INVALID_TXN_STATE
     assert refusal(end, begun(), commit=False, version=1) == ErrorCode.INVALID_TXN_STATE
 
@@ -278,7 +281,7 @@ def test_what_kafka_wrote_is_read_and_written_byte_for_byte() -> None:
     assert entry is not None
     assert isinstance(entry[1], TransactionLogValue)
     transaction = records.transaction_of("tv2", entry[1])
-    assert transaction.state is State.ONGOING
+    assert transaction.state is TransactionState.ONGOING
     assert transaction.partitions == {TopicPartition("t", 0), TopicPartition("u", 0)}
     assert transaction.client_version == 2
     assert encode_entry(records.entry_of(transaction), records.RECORDS) == (key, value)

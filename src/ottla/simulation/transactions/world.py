@@ -33,7 +33,7 @@ from ottla.simulation.transactions.broker import (
 from ottla.simulation.transactions.client import Client, Deed
 from ottla.simulation.transactions.partition import SimulatedPartition
 from ottla.transactions.ledger import Ledger
-from ottla.transactions.states import State
+from ottla.transactions.states import TransactionState
 from ottla.wire.message import Message
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from ottla.wire.messages.write_txn_markers import WritableTxnMarker
@@ -153,7 +153,7 @@ class TransactionWorld:
                 value = entry[1] if entry is not None else None
                 if (
                     isinstance(value, TransactionLogValue)
-                    and State(value.transaction_status).is_ending
+                    and TransactionState(value.transaction_status).is_ending
                     and value.producer_id == marker.producer_id
                     and value.producer_epoch == marker.producer_epoch
                 ):
@@ -318,7 +318,7 @@ class TransactionWorld:
         return [
             f"{each.transactional_id} {each.state.name}"
             for each in coordinator.transactions()
-            if each.state is State.ONGOING or each.state.is_ending
+            if each.state is TransactionState.ONGOING or each.state.is_ending
         ]
 
     # --- the judgement

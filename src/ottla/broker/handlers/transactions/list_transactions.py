@@ -7,14 +7,14 @@ from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode
 from ottla.groups.consumer import regex
-from ottla.transactions.states import State, Transaction
+from ottla.transactions.states import Transaction, TransactionState
 from ottla.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
-    TransactionState,
 )
+from ottla.wire.messages.list_transactions import TransactionState as ListedTransaction
 
-TITLES = {state.title for state in State}
+TITLES = {state.title for state in TransactionState}
 
 
 def handle(
@@ -34,7 +34,7 @@ def handle(
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in TITLES],
         transaction_states=[
-            TransactionState(
+            ListedTransaction(
                 transactional_id=each.transactional_id,
                 producer_id=each.producer_id,
                 transaction_state=each.state.title,

@@ -28,11 +28,12 @@ def quorum_config(
         directory_id=identity.metadata_directory_id,
         log_dir=topology.metadata_dir,
         static_voters=VoterSet.static(
-            (voter.node_id, Address(topology.controller_names[0], voter.host, voter.port))
+            (voter.node_id, Address(topology.controller_names[0].upper(), voter.host, voter.port))
             for voter in topology.voters
         ),
         bootstrap_servers=topology.bootstrap_controllers,
         endpoints=tuple(Address(each.name, each.host, each.port) for each in controllers),
+        listeners=tuple(name.upper() for name in topology.controller_names),
         is_controller=topology.is_controller,
         auto_join=settings.flag("controller.quorum.auto.join.enable"),
         election_timeout=seconds("election.timeout"),

@@ -4,7 +4,7 @@ from ottla.errors import ErrorCode
 from ottla.quorum.election_state import ElectionState
 from ottla.quorum.events import BeginEpoch, EndEpoch, EpochReply, Reply, Token, Vote, VoteReply
 from ottla.quorum.leading import become_leader
-from ottla.quorum.member import RaftMember, voter_address
+from ottla.quorum.member import RaftMember
 from ottla.quorum.roles import (
     CandidateState,
     FollowerState,
@@ -148,7 +148,7 @@ def tick(member: RaftMember, now: float) -> None:
 
 def _ask_for_votes(member: RaftMember, now: float, role: ProspectiveState | CandidateState) -> None:
     for voter in member.voters.others(member.id):
-        address = voter_address(voter)
+        address = member.config.place(voter.endpoints)
         answered = voter.key.id in role.granted or voter.key.id in role.refused
         if address is None or answered:
             continue
@@ -199,9 +199,7 @@ def _heed_leader(member: RaftMember, now: float, word: BeginEpoch | EndEpoch) ->
         return ErrorCode.FENCED_LEADER_EPOCH
     if word.leader == member.id:
         return ErrorCode.INVALID_REQUEST
-    address = member.address_of(word.leader)
-    if word.endpoints:
-        address = word.endpoints[0].host, word.endpoints[0].port
+    address = member.config.place(word.endpoints) or member.address_of(word.leader)
     learn_of_leader(member, now, word.epoch, word.leader, address, first_hand=True)
     return ErrorCode.NONE
 
@@ -218,6 +216,9 @@ def learn_of_leader(
     """Take over what a message says of epoch and leader, if it is news."""
     if epoch < member.epoch:
         return
+    if leader is not None and len(member.config.listeners) > 1 and not first_hand:
+        # Others name the listener that they use: ours may be another while a cluster moves.
+        address = member.address_of(leader) or address
     if leader is None or leader == member.id or address is None:
         if epoch > member.epoch:
             member.become_unattached(now, epoch)

@@ -22,7 +22,7 @@ from ottla.quorum.events import (
     SnapshotReply,
     Token,
 )
-from ottla.quorum.member import RaftMember, voter_address
+from ottla.quorum.member import RaftMember
 from ottla.quorum.roles import LeaderState, Parked, Progress, ResignedState, Role
 from ottla.quorum.snapshots import SnapshotId
 from ottla.quorum.voters import ReplicaKey, Voter
@@ -235,7 +235,7 @@ def _is_forgotten(member: RaftMember, one: Progress, now: float) -> bool:
 def _make_known(member: RaftMember, leader: LeaderState, now: float) -> None:
     """Tell voters that do not fetch who leads."""
     for voter in member.voters.others(member.id):
-        address = voter_address(voter)
+        address = member.config.place(voter.endpoints)
         heard = (one.fetched_at for one in leader.progress.values() if voter.key.matches(one.key))
         recently = now - member.config.fetch_timeout / 2
         if any(at is not None and at >= recently for at in heard):
@@ -256,7 +256,7 @@ def resign(member: RaftMember, now: float, *, for_good: bool) -> None:
 def tick_resigned(member: RaftMember, now: float, resigned: ResignedState) -> None:
     end = EndEpoch(member.id, member.epoch, member.config.endpoints, resigned.candidates)
     for voter in member.voters.others(member.id):
-        address = voter_address(voter)
+        address = member.config.place(voter.endpoints)
         if voter.key.id not in resigned.unaware or address is None:
             continue
         if member.may_send(now, address, end):

@@ -31,7 +31,7 @@ from ottla.quorum.roles import (
     UnattachedState,
 )
 from ottla.quorum.voter_history import VoterHistory
-from ottla.quorum.voters import ReplicaKey, Voter, VoterSet
+from ottla.quorum.voters import ReplicaKey, VoterSet
 
 logger = logging.getLogger(__name__)
 
@@ -108,17 +108,14 @@ class RaftMember:
     def leader_address(self) -> tuple[str, int] | None:
         match self.role:
             case LeaderState():
-                own = self.config.endpoints
-                return (own[0].host, own[0].port) if own else None
+                return self.config.place(self.config.endpoints)
             case FollowerState(address=address):
                 return address
         return None if self.leader is None else self.address_of(self.leader)
 
     def address_of(self, node: int) -> tuple[str, int] | None:
         voter = self.voters.by_id.get(node)
-        if voter is None or not voter.endpoints:
-            return None
-        return voter_address(voter)
+        return None if voter is None else self.config.place(voter.endpoints)
 
     # --- time ---------------------------------------------------------------------------------
 
@@ -159,7 +156,8 @@ class RaftMember:
 
     def next_bootstrap(self) -> tuple[str, int] | None:
         """Somebody who may know the leader: bootstrap servers and voters, one after the other."""
-        places = [place for voter in self.voters.others(self.id) if (place := voter_address(voter))]
+        others = (self.config.place(voter.endpoints) for voter in self.voters.others(self.id))
+        places = [place for place in others if place is not None]
         places += [place for place in self.config.bootstrap_servers if place not in places]
         own = {(address.host, address.port) for address in self.config.endpoints}
         places = [place for place in places if place not in own]
@@ -219,12 +217,6 @@ class RaftMember:
         unaware = {voter.key.id for voter in self.voters.others(self.id)}
         self.become(ResignedState(now + self.election_timeout(), unaware, candidates, for_good))
         self.emit(LeaderChanged(None, self.epoch))
-
-
-def voter_address(voter: Voter) -> tuple[str, int] | None:
-    if not voter.endpoints:
-        return None
-    return voter.endpoints[0].host, voter.endpoints[0].port
 
 
 def _is_alike(one: Request, other: Request) -> bool:

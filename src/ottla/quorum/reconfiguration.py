@@ -34,9 +34,10 @@ def on_add(member: RaftMember, now: float, token: Token, add: AddVoter) -> None:
         _reply(member, token, error, detail)
         return
     assert isinstance(member.role, LeaderState)
-    place = add.endpoints[0]
+    place = member.config.place(add.endpoints)
+    assert place is not None
     deadline = now + min(add.timeout, member.config.request_timeout)
-    number = member.send(now, add.key.id, (place.host, place.port), AskFeatures())
+    number = member.send(now, add.key.id, place, AskFeatures())
     member.role.change = VoterChange(token, add, deadline, number)
 
 

@@ -26,7 +26,10 @@ VOTERS = VoterSet.static([(node, Address("C", f"node{node}", 9093)) for node in 
 
 
 def machine(
-    *epochs: tuple[int, int], end: int = 0, election: ElectionState | None = None
+    *epochs: tuple[int, int],
+    end: int = 0,
+    election: ElectionState | None = None,
+    listeners: tuple[str, ...] = ("C",),
 ) -> QuorumMachine:
     """Node 1 of three, with a log of these (epoch, first offset) up to `end`."""
     config = QuorumConfig(
@@ -36,6 +39,7 @@ def machine(
         log_dir=Path("/nowhere"),
         static_voters=VOTERS,
         endpoints=(Address("C", "node1", 9093),),
+        listeners=listeners,
     )
     log = LogState(EpochTable([EpochStart(*entry) for entry in epochs]), end_offset=end)
     state = election or ElectionState(log.last_epoch)
@@ -235,3 +239,33 @@ def test_a_log_that_ends_before_ours_begins_is_sent_to_the_snapshot() -> None:
     assert log.check(50, 1) is None
     assert log.check(55, 2) is None
     assert log.check(55, 1) == Divergence(1, 50)
+
+
+# Controllers with two listeners, while a cluster moves from one to the other ---------------------
+
+BOTH = (Address("OLD", "node2", 1), Address("C", "node2", 9093))
+
+
+def address_after(one: QuorumMachine, event: events.Event) -> tuple[str, int]:
+    one.step(0.0, event)
+    role = one.member.role
+    assert isinstance(role, FollowerState)
+    return role.address
+
+
+def test_of_a_leader_s_listeners_the_one_is_taken_that_we_speak() -> None:
+    begin = events.Received("begin", events.BeginEpoch(2, 5, BOTH, ReplicaKey(1)))
+    assert address_after(machine(), begin) == ("node2", 9093)
+    assert address_after(machine(listeners=("OLD", "C")), begin) == ("node2", 1)
+
+
+def test_the_address_that_another_uses_for_the_leader_is_not_taken_for_ours() -> None:
+    """Who answers may speak another protocol with it than we do."""
+    for listeners, expected in ((("C", "OLD"), 9093), (("C",), 1)):
+        one = machine(listeners=listeners)
+        (ask, *_) = sent(one.step(0.0, Tick()), events.Fetch) or sent(
+            one.step(5.0, Tick()), events.Vote
+        )
+        known = Known(ErrorCode.NONE, 5, 2, ("node2", 1))
+        reply = events.VoteReply(known, False)
+        assert address_after(one, events.Answered(ask.number, reply)) == ("node2", expected)

@@ -106,6 +106,9 @@ ABOUT = (
 ORDERED = frozenset({"FetchResponse.responses", "FetchableTopicResponse.partitions"})
 
 
+BYTES = (bytes, bytearray, memoryview)
+
+
 class Compared(NamedTuple):
     """A field of a message that counts."""
 
@@ -170,7 +173,7 @@ class Comparer:
             for prefix in self.prefixes:
                 value = value.replace(prefix, "~")
             return value
-        if isinstance(value, bytes | bytearray | memoryview):
+        if isinstance(value, BYTES):
             said = bytes(value)
             for prefix in self.prefixes:
                 said = said.replace(prefix.encode(), b"~")

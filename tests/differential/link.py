@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_type_hints
 
@@ -154,17 +154,19 @@ class Links:
             self.free.append((time.monotonic(), link))
 
 
-def codes(value: Any) -> Iterator[int]:
+def codes(value: Any) -> list[int]:
     """Every error code in an answer."""
-    if isinstance(value, Message):
-        own, inner = fields(type(value))
-        for name in own:
-            yield getattr(value, name)
-        for name in inner:
-            yield from codes(getattr(value, name))
-    elif isinstance(value, list):
-        for each in value:
-            yield from codes(each)
+    found: list[int] = []
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, list):
+            left += value
+        elif isinstance(value, Message):
+            own, inner = fields(type(value))
+            found += [getattr(value, name) for name in own]
+            left += [getattr(value, name) for name in inner]
+    return found
 
 
 @cache

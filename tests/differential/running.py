@@ -280,4 +280,4 @@ def at(answer: Any, path: str) -> Any:
 
 
 def is_retriable(answer: Answer) -> bool:
-    return any(code in RETRIABLE for code in codes(answer))
+    return not RETRIABLE.isdisjoint(codes(answer))

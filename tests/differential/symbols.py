@@ -86,6 +86,11 @@ class Ref(AnyField):
         return f"<{self.key}{older}{f'{self.plus:+}' if self.plus else ''}>"
 
 
+NAMED = (Name, Ref)
+BUFFERS = (memoryview, bytearray)
+"""Tuples, as these are asked for every value of every request."""
+
+
 @dataclass(frozen=True)
 class Made:
     """Whatever `make` returns for the resolved keywords: record batches, subscriptions."""
@@ -114,8 +119,9 @@ def resolve(value: Any, bindings: Bindings) -> Any:
 
 def filling(value: Any) -> Filling | None:
     """What puts one side's values into a drawn one; None where there is no symbol inside."""
-    if isinstance(value, Name | Ref):
-        return value.value
+    if isinstance(value, NAMED):
+        fill: Filling = value.value
+        return fill
     if isinstance(value, Made):
         return partial(filled_made, value.make, [(n, v, filling(v)) for n, v in value.given])
     if isinstance(value, Message):
@@ -154,7 +160,7 @@ def leaves(value: Any) -> list[Any]:
         return [leaf for name in value.__struct_fields__ for leaf in leaves(getattr(value, name))]
     if isinstance(value, list):
         return [leaf for each in value for leaf in leaves(each)]
-    return [] if isinstance(value, memoryview | bytearray) else [value]
+    return [] if isinstance(value, BUFFERS) else [value]
 
 
 def told(value: Any) -> str:

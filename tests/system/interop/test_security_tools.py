@@ -7,6 +7,7 @@ import pytest
 
 from ottla.config.properties import render_properties
 from support.brokers import Kind
+from support.confluent import wait_until
 from support.secured import SCRAM_MODULE, Secured, running_secured
 from support.toolbox import Ran, Toolbox
 
@@ -39,6 +40,30 @@ def login(folder: Path, secured: Secured, user: str, password: str, *, tls: bool
     file = folder / f"{user}.properties"
     file.write_text(render_properties(options, about="a client"))
     return file
+
+
+@pytest.mark.parametrize(
+    ("entity", "config", "told"),
+    [
+        (("users", "quinn"), "producer_byte_rate=1024", "producer_byte_rate=1024.0"),
+        (("clients", "quinn"), "request_percentage=12.5", "request_percentage=12.5"),
+        (("ips", "127.0.0.9"), "connection_creation_rate=7", "connection_creation_rate=7.0"),
+    ],
+    ids=["users", "clients", "ips"],
+)
+def test_quotas_are_set_described_and_removed(
+    toolbox: Toolbox, secured: Secured, entity: tuple[str, str], config: str, told: str
+) -> None:
+    def run(*arguments: str) -> Ran:
+        whose = ("--entity-type", entity[0], "--entity-name", entity[1])
+        return toolbox.run(
+            CONFIGS, "--bootstrap-server", secured.process.bootstrap, *arguments, *whose
+        )
+
+    run("--alter", "--add-config", config)
+    wait_until(lambda: told in run("--describe").output)
+    run("--alter", "--delete-config", config.partition("=")[0])
+    wait_until(lambda: told not in run("--describe").output)
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["sasl_plaintext", "sasl_ssl"])

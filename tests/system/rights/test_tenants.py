@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from msgspec import to_builtins
 
 from differential.link import Link
+from differential.waiting import drive
 from ottla.security import scram
 from ottla.wire.message import Message
 from ottla.wire.messages.sasl_authenticate import (
@@ -24,7 +25,7 @@ from support.confluent import wait_until
 from support.secured import Secured, create_topic, running_secured
 from support.wire import Connection
 from system.cli.test_tools import Tool
-from system.rights.asking import PATIENCE_S, asked, drive, versions_of
+from system.rights.asking import PATIENCE_S, asked, versions_of
 from system.rights.people import PREFIX
 from system.rights.questions import (
     NO_SUCH_ID,

@@ -79,7 +79,7 @@ def test_schemas_evolve_under_a_running_application(
 ) -> None:
     name = f"evolving-{uuid.uuid4().hex[:6]}"
     orders, prices = f"{name}-orders", f"{name}-prices"
-    settings = {"kafkastore.topic": f"_schemas-{name}", "schema.registry.group.id": name}
+    settings = {"kafkastore.topic": f"_schemas-{name}", "schema.registry.group.id": f"sr-{name}"}
     producer = Producer({"bootstrap.servers": driven, "linger.ms": 0})
     with Registry(driven, settings=settings) as registry:
 

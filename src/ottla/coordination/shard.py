@@ -204,7 +204,7 @@ class Shard(Generic[M]):
         machine = self.machine
         log = self._led()
         future: asyncio.Future[None] = self._loop.create_future()
-        self._flush()
+        self._flush_or_refuse()
         check()
         now_ms = self._wall_ms()
         marker = build_marker(
@@ -265,7 +265,7 @@ class Shard(Generic[M]):
                 "holds.",
             )
         if not self._batcher.fits(encoded.size, producer, limit):
-            self._flush()
+            self._flush_or_refuse()
         try:
             producer_id = -1 if producer is None else producer.id
             for key_message, value_message in entries:
@@ -299,9 +299,16 @@ class Shard(Generic[M]):
         self._lingers = False
         self._flush()
 
-    def _flush(self) -> None:
+    def _flush_or_refuse(self) -> None:
+        """For what was decided upon a state that is gone if this fails."""
+        refusal = self._flush()
+        if refusal is not None:
+            raise refusal
+
+    def _flush(self) -> KafkaError | None:
+        """What those who wait for the batch were refused with, if it could not be appended."""
         if not self._batcher.records or self._log is None:
-            return
+            return None
         batch = self._batcher.close()
         try:
             end_offset = self._log.append(batch.encode(self._log.leader_epoch), self._wall_ms())
@@ -310,8 +317,9 @@ class Shard(Generic[M]):
             refusal = as_coordinator(error)
             self._replies.refuse(batch.answers, refusal)
             self._reload(refusal)
-            return
+            return refusal
         self._committer.appended(end_offset, batch.answers)
+        return None
 
     # -- time -----------------------------------------------------------------------------
 

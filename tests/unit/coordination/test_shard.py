@@ -236,6 +236,29 @@ def test_a_failed_append_takes_the_state_back(monkeypatch: pytest.MonkeyPatch) -
     in_a_loop(body)
 
 
+def test_what_was_decided_upon_a_lost_batch_is_lost_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another producer's records need a batch of their own, so the open one is appended first."""
+    monkeypatch.setattr("ottla.coordination.loading.RETRY_LOAD_S", 0.01)
+
+    async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
+        first = shard.submit(lambda notes, now, _: notes.put("a", 1))
+        log.refuse_appends = ErrorCode.NOT_ENOUGH_REPLICAS
+        with pytest.raises(KafkaError) as refusal:
+            shard.submit(lambda notes, now, _: notes.put("b", 2, Producer(7, 0)))
+        log.refuse_appends = None  # before its turn comes
+        assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        with pytest.raises(KafkaError):
+            await first
+        while shard.phase is Phase.LOADING:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert log.batches == []
+
+    in_a_loop(body)
+
+
 def test_a_log_that_takes_nothing_is_not_read_over_and_over() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
         log.refuse_appends = ErrorCode.KAFKA_STORAGE_ERROR

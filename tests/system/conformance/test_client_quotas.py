@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from kio.schema.errors import ErrorCode
 
 from support.batches import batch
@@ -341,3 +342,43 @@ def test_a_quota_that_is_removed_holds_nobody_any_more(
     assert alter(connection, {"client-id": client_id}, {"producer_byte_rate": None})[0] == 0
     wait_until(lambda: described(connection, ("client-id", EXACT, client_id), strict=True) == {})
     assert throttle_ms(produce(client, topic, 900_000)) == 0
+
+
+@pytest.mark.long
+def test_a_producer_keeps_to_its_rate_and_hears_of_its_throttling(
+    bootstrap: str,
+    make_raw_topic: MakeRawTopic,
+    limited: Callable[..., None],
+    client_id: str,
+) -> None:
+    """The same client and setting on both brokers: each within a tenth of what is set. A window's
+    worth goes out at once whenever the window is empty, so two whole windows are measured."""
+    topic, rate, seconds = make_raw_topic(), 200_000, 21.5
+    limited(producer_byte_rate=rate)
+    acknowledged = 0
+    throttled: list[float] = []
+
+    def count(error: object, message: Any) -> None:
+        nonlocal acknowledged
+        acknowledged += 0 if error else len(message.value())
+
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "client.id": client_id,
+            "throttle_cb": lambda event: throttled.append(event.throttle_time),
+            "batch.size": 5_000,
+            "queue.buffering.max.kbytes": 100,
+            "max.in.flight.requests.per.connection": 1,
+        }
+    )
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            producer.produce(topic.name, b"v" * 5_000, on_delivery=count)
+        except BufferError:
+            producer.poll(0.05)
+    producer.purge()
+    assert 0.9 < acknowledged / (rate * seconds) < 1.1
+    assert throttled, "the client was never told"
+    assert max(throttled) > 0

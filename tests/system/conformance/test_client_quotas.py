@@ -4,6 +4,8 @@ Each test has client ids of its own, so that no quota is in another's way. Limit
 requests large: one or two of them are over it, by an amount that can be worked out.
 """
 
+import contextlib
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from support.batches import batch
 from support.confluent import wait_until
-from support.wire import Connection
+from support.wire import Connection, encode_request
 from system.conformance.conftest import MakeRawTopic, RawTopic
 
 WINDOW_S = 10  # of eleven samples the last one is not full
@@ -382,3 +384,28 @@ def test_a_producer_keeps_to_its_rate_and_hears_of_its_throttling(
     assert 0.9 < acknowledged / (rate * seconds) < 1.1
     assert throttled, "the client was never told"
     assert max(throttled) > 0
+
+
+def test_an_address_that_opens_too_many_connections_is_not_served(
+    connection: Connection, bootstrap: str
+) -> None:
+    address = "127.0.0.7"
+    entity: Entity = {"ip": address}
+    assert alter(connection, entity, {"connection_creation_rate": 1})[0] == ErrorCode.none
+    wait_until(lambda: bool(described(connection, ("ip", EXACT, address), strict=True)))
+    host, port = bootstrap.split(":")
+    opened = [
+        socket.create_connection((host, int(port)), 5, source_address=(address, 0))
+        for _ in range(WINDOW_S + 1)
+    ]
+    try:
+        for each in opened:
+            frame = encode_request("api_versions", 0, 1, {})
+            each.sendall(len(frame).to_bytes(4, "big") + frame)
+        assert all(each.recv(1) for each in opened[:WINDOW_S])
+        with contextlib.suppress(ConnectionResetError):
+            assert opened[-1].recv(1) == b""
+    finally:
+        for each in opened:
+            each.close()
+        alter(connection, entity, {"connection_creation_rate": None})

@@ -1,4 +1,4 @@
-"""Users, tokens and access rules go with the directory, from Apache Kafka to Ottla and back."""
+"""Users, tokens, rules and quotas go with the directory, from Apache Kafka to Ottla and back."""
 
 from base64 import b64encode
 from itertools import pairwise
@@ -12,11 +12,13 @@ from ottla.wire.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
+from support.batches import batch
 from support.brokers import Kind
 from support.confluent import wait_until
-from support.secured import DESCRIBE, TOPIC, Secured, running_secured, sign_in
+from support.secured import DESCRIBE, TOPIC, WRITE, Secured, running_secured, sign_in
 from support.wire import Connection
 
+BYTES_A_SECOND = 1000.0
 pytestmark = [pytest.mark.java, pytest.mark.timeout(240)]
 
 
@@ -41,8 +43,29 @@ def came_in(secured: Secured, token_id: str, password: str) -> bool:
         return int(sign_in(connection, token_id, password, token=True).error_code) == 0
 
 
+def limit(secured: Secured, user: str) -> None:
+    entity = [{"entity_type": "user", "entity_name": user}]
+    rate = [{"key": "producer_byte_rate", "value": BYTES_A_SECOND, "remove": False}]
+    with secured.setup() as connection:
+        reply = connection.ask(
+            "alter_client_quotas", 1, entries=[{"entity": entity, "ops": rate}], validate_only=False
+        )
+    assert [one.error_code for one in reply.entries] == [ErrorCode.none]
+
+
+def is_throttled(secured: Secured, user: str) -> bool:
+    """Whether it hears that it has written too much."""
+    with secured.by(user, f"{user}'s secret") as connection:
+        records = batch([bytes(20 * int(BYTES_A_SECOND))])
+        place = {"name": user, "partition_data": [{"index": 0, "records": records}]}
+        reply = connection.ask("produce", 9, acks=-1, timeout=5000, topic_data=[place])
+    (partition,) = reply.responses[0].partition_responses
+    assert partition.error_code is ErrorCode.none
+    return bool(reply.throttle_time)
+
+
 @pytest.mark.parametrize("turns", [("kafka", "ottla", "kafka"), ("ottla", "kafka", "ottla")])
-def test_each_finds_the_users_and_rules_of_the_others(
+def test_each_finds_the_users_rules_and_quotas_of_the_others(
     turns: tuple[Kind, ...], tmp_path: Path
 ) -> None:
     users: list[str] = []
@@ -52,12 +75,15 @@ def test_each_finds_the_users_and_rules_of_the_others(
             user = f"user-{number}"
             secured.create(user)
             secured.add_user(user, f"{user}'s secret")
-            secured.allow(user, (TOPIC, user, DESCRIBE))
+            secured.allow(user, (TOPIC, user, DESCRIBE), (TOPIC, user, WRITE))
+            limit(secured, user)
             users.append(user)
             for each in users:
                 assert told(secured, each, each) is ErrorCode.none
             tokens.append(token_of(secured, user))
             for token_id, password in tokens:
                 wait_until(lambda a=token_id, b=password: came_in(secured, a, b))
+            for each in users:
+                wait_until(lambda name=each: is_throttled(secured, name))
             for one, other in pairwise(users):
                 assert told(secured, one, other) is ErrorCode.topic_authorization_failed

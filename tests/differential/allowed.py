@@ -85,6 +85,7 @@ ALLOWED = (
         "(active|standby|warmup)_tasks",
         "null",
         r"\[.*\]",
+        ends=True,  # it has heard of them, and says next that it has them
     ),
     Allowed(
         "a member with an endpoint while topics are missing: Kafka has no tasks to tell of",

@@ -58,28 +58,35 @@ def tombstone(group_id: str) -> Entry:
 
 
 def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:
-    """What the record says holds; members that are known keep who waits for them."""
+    """What the record says holds; members that are known keep who waits for them. Subscriptions
+    are noted with a generation, so not where a static member came back with another one: only
+    a log that is read knows no better."""
     group.written = True
     if group.members and not value.members and not value.generation:
         return  # of its birth: those who have come meanwhile stay
     group.protocol_type = value.protocol_type or None
+    is_news = group.generation != value.generation
     group.generation = value.generation
     group.protocol = value.protocol
     group.leader = value.leader
     group.state_since_ms = value.current_state_timestamp
     for gone in group.members.keys() - {member.member_id for member in value.members}:
         group.remove(gone)
+        is_news = True
     for data in value.members:
         written = _member(data, value.protocol)
         member = group.members.get(data.member_id)
         if member is None:
             group.add(written)
+            is_news = True
         else:
+            is_news |= member.metadata(value.protocol) != written.metadata(value.protocol)
             _update(member, written, value.protocol)
     group.leader = value.leader
     group.previous_state = group.state
     group.state = ClassicGroupState.STABLE if value.members else ClassicGroupState.EMPTY
-    group.note_subscriptions()
+    if is_news:
+        group.note_subscriptions()
 
 
 def _update(member: ClassicGroupMember, written: ClassicGroupMember, protocol: str | None) -> None:

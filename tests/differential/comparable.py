@@ -12,8 +12,10 @@ from msgspec.json import Encoder
 from differential.steps import Area
 from differential.symbols import INVENTED_ID, NOT_TOLD, leaves
 from ottla.errors import ErrorCode, KafkaError
+from ottla.wire.codec import MalformedMessage, decode, encode
 from ottla.wire.message import Message
 from ottla.wire.record_batch import iterate_batches, iterate_records
+from ottla.wire.records.consumer_protocol import ConsumerProtocolAssignment
 
 _ENCODER = Encoder(order="sorted")
 NEW = "<new>"
@@ -103,6 +105,9 @@ ABOUT = (
     "api_key",
 )
 
+ASSIGNMENTS = frozenset({"assignment", "member_assignment"})
+"""What a consumer is given, as bytes: Kafka names topics in the order of their ids' hashes."""
+
 ORDERED = frozenset({"FetchResponse.responses", "FetchableTopicResponse.partitions"})
 
 
@@ -136,6 +141,7 @@ class Comparer:
         self.ids = IDS | area.ids
         self.ordered = ORDERED | area.ordered
         self.uncompared = area.uncompared
+        self.assignments = ASSIGNMENTS if area.broker_assigns else frozenset[str]()
         self.first_told: dict[tuple[str, Any], str] = {}
         self.step = 0
         self.request: Message | None = None
@@ -187,6 +193,8 @@ class Comparer:
             return self.many(value, field, path)
         if field == "records":
             return self.records(value)
+        if field in self.assignments and isinstance(value, bytes | memoryview):
+            return self.plain(in_order_of_topics(bytes(value)))
         if field in self.ids and not isinstance(value, bool):
             return self.label(field, value)
         if field.endswith("error_code"):
@@ -255,6 +263,16 @@ class Comparer:
         except KafkaError as error:
             told.append({"unreadable": name_of(error.code)})
         return told
+
+
+def in_order_of_topics(assignment: bytes) -> bytes:
+    """As it is, where it is not a consumer's."""
+    try:
+        given, _ = decode(ConsumerProtocolAssignment, 0, assignment, 2)
+    except MalformedMessage:
+        return assignment
+    given.assigned_partitions.sort(key=lambda one: one.topic)
+    return assignment[:2] + encode(given, 0)
 
 
 def name_of(code: int) -> str:

@@ -146,6 +146,9 @@ class Area:
     """How many sequences a campaign asks at a time."""
     modes: tuple[str, ...] = ("patient", "impatient")
     seeds_in_tests: int = 100
+    broker_assigns: bool = False
+    """Partitions are given by the broker, to classic members, too: in which order topics stand
+    there is its own affair."""
     kafka_varies: bool = False
     """Its answers hang on time, or on ids that it draws: a recording asks it more often, and ends
     where it has varied."""

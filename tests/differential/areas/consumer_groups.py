@@ -410,5 +410,6 @@ AREA = Area(
     },
     shares_topics=True,
     modes=("patient",),
+    broker_assigns=True,
     kafka_varies=True,
 )

@@ -28,6 +28,7 @@ from ottla.cli import (
     topic,
     user,
 )
+from ottla.cli.arguments import RegistryPort, Secure
 from ottla.cli.run import run as run_application
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -90,14 +91,8 @@ def start(
         str | None,
         typer.Option(metavar="N", help="Run N brokers on this host, to use more of its cores."),
     ] = None,
-    registry: Annotated[
-        str | None,
-        typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
-    ] = None,
-    secure: Annotated[
-        bool,
-        typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure."),
-    ] = False,
+    registry: RegistryPort = None,
+    secure: Secure = False,
     jaas: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Login modules, as java.security.auth.login.config."),

@@ -22,6 +22,19 @@ from ottla.errors import OttlaError
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts instead of a table.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting.")]
+RegistryPort = Annotated[
+    str | None,
+    typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
+]
+Secure = Annotated[
+    bool, typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure.")
+]
+RequestPercentage = Annotated[
+    float | None, typer.Option(metavar="PERCENT", help="Of a broker's time.")
+]
+MutationRate = Annotated[
+    float | None, typer.Option(metavar="N", help="Partitions created or deleted a second.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the change and do not make it.")]
 
 

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from ottla.cli import local_cluster
-from ottla.cli.arguments import DryRun, Json, Target, reaches_a_cluster
+from ottla.cli.arguments import DryRun, Json, RegistryPort, Secure, Target, reaches_a_cluster
 from ottla.cli.changing import carry_out
 from ottla.cli.cluster_status import show
 from ottla.cli.output import err, print_json, print_table
@@ -63,14 +63,8 @@ def run(
     port: Annotated[
         int | None, typer.Option(min=1, max=65000, help="Of node 1; the others count on from it.")
     ] = None,
-    registry: Annotated[
-        str | None,
-        typer.Option(metavar="[PORT]", help="Run a schema registry beside it; at 8081 if unsaid."),
-    ] = None,
-    secure: Annotated[
-        bool,
-        typer.Option("--secure", help="TLS, users and access rules; client files in DIR/secure."),
-    ] = False,
+    registry: RegistryPort = None,
+    secure: Secure = False,
 ) -> None:
     """Run a whole cluster on this machine until Ctrl-C; DIR keeps it for the next time."""
     files = local_cluster.lay_out(directory, nodes, port, secure=secure)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from ottla.cli.arguments import Json, Target, reaches_a_cluster
+from ottla.cli.arguments import Json, MutationRate, RequestPercentage, Target, reaches_a_cluster
 from ottla.cli.output import err, print_json, print_table
 from ottla.client import quotas
 from ottla.client.cluster import Cluster
@@ -47,12 +47,8 @@ def set_(
         str | None, typer.Option(metavar="RATE", help="Bytes written, as 5MB/s.")
     ] = None,
     consume: Annotated[str | None, typer.Option(metavar="RATE", help="Bytes read.")] = None,
-    requests: Annotated[
-        float | None, typer.Option(metavar="PERCENT", help="Of a broker's time.")
-    ] = None,
-    mutations: Annotated[
-        float | None, typer.Option(metavar="N", help="Partitions created or deleted a second.")
-    ] = None,
+    requests: RequestPercentage = None,
+    mutations: MutationRate = None,
     connections: Annotated[
         int | None, typer.Option(metavar="N", help="New connections a second, with --ip.")
     ] = None,

@@ -3,16 +3,12 @@
 Imports nothing that a registry does not need: it should answer within half a second.
 """
 
-import os
-import signal
-import sys
-import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ottla.cli.straight import FILE, exit_code, read_words, stop_with_who_started
 from ottla.errors import OttlaError
 
-STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # as in `start`
 _SHORT = {
     "--bootstrap": "kafkastore.bootstrap.servers",
     "-b": "kafkastore.bootstrap.servers",
@@ -33,26 +29,19 @@ class RegistryStart:
 
 
 def parse(arguments: Sequence[str]) -> RegistryStart | None:
-    """The usual forms; None for whatever needs an explanation."""
+    """None for whatever needs an explanation."""
+    words = read_words(arguments, {*_SHORT, "--set"})
+    if words is None:
+        return None
     asked = RegistryStart()
-    words = iter(arguments)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name.startswith("-"):
-            if asked.file is not None:
-                return None
-            asked.file = word
-            continue
-        if name not in _SHORT and name != "--set":
-            return None
-        value = value if equals else next(words, "")
-        if not value:
-            return None
-        if name == "--set":
-            option, equals, value = value.partition("=")
+    for name, value in words:
+        if name == FILE:
+            asked.file = value
+        elif name == "--set":
+            option, equals, given = value.partition("=")
             if not equals or not option:
                 return None
-            asked.said.append((option, value, "--set"))
+            asked.said.append((option, given, "--set"))
         else:
             asked.said.append((_SHORT[name], value, name))
     return asked
@@ -60,14 +49,7 @@ def parse(arguments: Sequence[str]) -> RegistryStart | None:
 
 def start(asked: RegistryStart) -> int:
     """Runs the registry until it is told to stop; the exit code."""
-    try:
-        run(asked)
-    except OttlaError as error:
-        print(f"ottla: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return exit_code(lambda: run(asked))
 
 
 def run(asked: RegistryStart) -> None:
@@ -81,16 +63,8 @@ def run(asked: RegistryStart) -> None:
         raise OttlaError(
             f"{missing.name} is missing: install the registry with `pip install 'ottla[registry]'`."
         ) from None
-    if os.environ.pop(STOP_AT_EOF, None):
-        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
+    stop_with_who_started()
     settings = read_settings(
         Path(asked.file) if asked.file else None, [Said(*one) for one in asked.said]
     )
     uvloop.run(serve_until_stopped(settings, lambda sentence: print(sentence, flush=True)))
-
-
-def _stop_at_end_of_input() -> None:
-    """Whoever started it holds the other end."""
-    while os.read(0, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)

@@ -3,14 +3,12 @@
 Imports nothing that the server does not need.
 """
 
-import os
-import signal
 import sys
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ottla.cli.straight import FILE, exit_code, read_words, stop_with_who_started
 from ottla.config import Settings
 from ottla.config.load import Loaded, load, parse_listen
 from ottla.config.topology import EVERYWHERE
@@ -21,7 +19,7 @@ from ottla.ports.network import own_name
 if TYPE_CHECKING:
     from ottla.cli.supervisor import Beside
 
-STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # set by who starts a node and wants it to end with them
+_OPTIONS = ("--listen", "--data", "--jaas", "--registry", "--set", "--workers")
 
 
 class Start:
@@ -110,25 +108,17 @@ class Start:
 
 
 def parse(arguments: Sequence[str]) -> Start | None:
-    """The usual forms; None for whatever needs an explanation."""
+    """None for whatever needs an explanation."""
+    words = read_words(arguments, _OPTIONS, ("--secure",))
+    if words is None:
+        return None
     asked = Start()
-    words = iter(arguments)
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not name.startswith("-"):
-            if asked.file is not None:
-                return None
-            asked.file = word
-            continue
-        if word == "--secure":
+    for name, value in words:
+        if name == FILE:
+            asked.file = value
+        elif name == "--secure":
             asked.secure = True
-            continue
-        if name not in ("--listen", "--data", "--jaas", "--registry", "--set", "--workers"):
-            return None
-        value = value if equals else next(words, "")
-        if not value:
-            return None
-        if name == "--set":
+        elif name == "--set":
             asked.assignments.append(value)
         else:
             setattr(asked, name[2:], value)
@@ -137,35 +127,25 @@ def parse(arguments: Sequence[str]) -> Start | None:
 
 def start(asked: Start) -> int:
     """Runs the node until it is told to stop; the exit code."""
-    try:
-        settings, warnings = asked.load()
-        for warning in warnings:
-            print(f"warning: {warning}", file=sys.stderr)
-        if asked.workers is not None or asked.registry is not None:
-            return _start_several(asked, settings)
-        for listener in settings.topology.exposed:
-            print(
-                f"warning: {listener.name} on {listener.host or 'all interfaces'}:{listener.port} "
-                "is open to the network without encryption or authentication: whoever reaches it "
-                "may read, write and delete everything.",
-                file=sys.stderr,
-            )
-        if os.environ.pop(STOP_AT_EOF, None):
-            threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
-        serve(settings)
-    except OttlaError as error:
-        print(f"ottla: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return exit_code(lambda: _run(asked))
 
 
-def _stop_at_end_of_input() -> None:
-    """Whoever started the node holds the other end: a script that was killed must not leave it."""
-    while os.read(0, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
+def _run(asked: Start) -> int | None:
+    settings, warnings = asked.load()
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if asked.workers is not None or asked.registry is not None:
+        return _start_several(asked, settings)
+    for listener in settings.topology.exposed:
+        print(
+            f"warning: {listener.name} on {listener.host or 'all interfaces'}:{listener.port} "
+            "is open to the network without encryption or authentication: whoever reaches it "
+            "may read, write and delete everything.",
+            file=sys.stderr,
+        )
+    stop_with_who_started()
+    serve(settings)
+    return None
 
 
 def _start_several(asked: Start, settings: Settings) -> int:
@@ -177,8 +157,7 @@ def _start_several(asked: Start, settings: Settings) -> int:
     beside = None
     if asked.registry is not None:
         beside = _registry(asked.registry, settings, asked.secured_home)
-    if os.environ.pop(STOP_AT_EOF, None):
-        threading.Thread(target=_stop_at_end_of_input, daemon=True).start()
+    stop_with_who_started()
     if asked.workers is None:
         return supervise([Child("node", asked.command({}))], beside)
     if not asked.workers.isdigit():

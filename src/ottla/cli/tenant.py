@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from ottla.cli.arguments import Json, Target, Yes, reaches_a_cluster
+from ottla.cli.arguments import (
+    Json,
+    MutationRate,
+    RequestPercentage,
+    Target,
+    Yes,
+    reaches_a_cluster,
+)
 from ottla.cli.output import err, print_json, print_table
 from ottla.cli.passwords import PasswordFile, mechanism_named, read_password, stretched
 from ottla.cli.rules_as_text import show_rule
@@ -34,12 +41,8 @@ def create(
         str | None,
         typer.Option("--bytes", metavar="RATE", help="To write and to read, each, as 5MB/s."),
     ] = None,
-    requests: Annotated[
-        float | None, typer.Option(metavar="PERCENT", help="Of a broker's time.")
-    ] = None,
-    mutations: Annotated[
-        float | None, typer.Option(metavar="N", help="Partitions created or deleted a second.")
-    ] = None,
+    requests: RequestPercentage = None,
+    mutations: MutationRate = None,
     password_file: PasswordFile = None,
     mechanism: Annotated[
         str, typer.Option(metavar="NAME", help="SCRAM-SHA-256 or SCRAM-SHA-512.")

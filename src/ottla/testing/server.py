@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 from ottla.errors import OttlaError
 
 _TAIL_LINES = 20
-STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # as in `ottla.cli.start`, which nothing here imports
+STOP_AT_EOF = "OTTLA_STOP_AT_EOF"  # as in `ottla.cli.straight`, which nothing here imports
 
 Settings = Mapping[str, str | int | float | bool]
 

@@ -1,0 +1,1 @@
+"""Connectors at work: what is read and written in one Spark job after the other."""

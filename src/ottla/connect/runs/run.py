@@ -1,0 +1,55 @@
+"""What a worker asks of a run, and what it hears of it. Runs are `source_run`, `sink_run`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.client.connection import Connection
+from ottla.connect.connector import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """One connector, to be run from where Kafka says it stands."""
+
+    name: str
+    config: Config  # as it is stored, with secrets unresolved: for logs and traces
+    resolved: Config  # with secrets; never shown
+    tasks: int
+    group_id: str  # the worker's: transactional ids are `{group_id}-{name}-{task}`
+    offsets_topic: str
+    connection: Connection  # to Kafka, with the worker's and the overridden client settings
+    worker: Mapping[str, str]  # key.converter, value.converter, … of the worker's file
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """RUNNING, or FAILED with a trace. task None: the connector itself."""
+
+    task: int | None
+    state: str
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUsed:
+    topic: str
+
+
+RunEvent = TaskState | TopicUsed
+
+
+class Run(Protocol):
+    """Begins to work when it is made, in threads of its own."""
+
+    def stop(self) -> None:
+        """Returns when nothing of it is written any more. Safe to call twice."""
+
+
+class Runner(Protocol):
+    """Makes runs; the one of `runs.spark_runner` puts them on one Spark session."""
+
+    def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
+        """`report` is called from the run's threads."""
+
+    def close(self) -> None: ...

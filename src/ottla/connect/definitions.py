@@ -129,4 +129,29 @@ def _parsed(key: Key, said: str) -> Any:
 
 
 def _invalid(key: Key, said: str, why: str) -> ValueError:
-    return ValueError(f"Invalid value {said} for configuration {key.name}: {why}")
+    return invalid(key.name, said, why)
+
+
+def invalid(name: str, value: Any, why: str) -> ValueError:
+    """For validators: Java's ConfigException."""
+    shown = "null" if value is None else value
+    return ValueError(f"Invalid value {shown} for configuration {name}: {why}")
+
+
+def one_of(*words: str, any_case: bool = False) -> Validator:
+    """A validator: ValidString, or CaseInsensitiveValidString."""
+    known = [one.upper() for one in words] if any_case else list(words)
+    kind = " (case insensitive)" if any_case else ""
+
+    def check(name: str, value: Any) -> None:
+        said = value.upper() if any_case and value is not None else value
+        if said not in known:
+            raise invalid(name, value, f"String must be one of{kind}: {', '.join(known)}")
+
+    return check
+
+
+def non_empty(name: str, value: Any) -> None:
+    """A validator: NonEmptyString."""
+    if value is not None and not value:
+        raise invalid(name, value, "String must be non-empty")

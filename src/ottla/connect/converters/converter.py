@@ -1,0 +1,37 @@
+"""What every converter does."""
+
+from typing import Any, Protocol
+
+from ottla.connect.data import Schema
+
+SchemaAndValue = tuple[Schema | None, Any]
+
+
+class HeaderConverter(Protocol):
+    def from_header(
+        self, topic: str, name: str, schema: Schema | None, value: Any
+    ) -> bytes | None: ...
+
+    def to_header(self, topic: str, name: str, data: bytes | None) -> SchemaAndValue: ...
+
+
+class Converter(HeaderConverter, Protocol):
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None: ...
+
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue: ...
+
+
+class DataConverter:
+    """One that treats headers as it treats keys and values."""
+
+    def from_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self.from_connect(topic, schema, value)
+
+    def to_header(self, topic: str, name: str, data: bytes | None) -> SchemaAndValue:
+        return self.to_connect(topic, data)
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        raise NotImplementedError
+
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        raise NotImplementedError

@@ -1,0 +1,144 @@
+"""JsonConverter: JSON with its schema beside it (`schemas.enable`), or without.
+
+`json_schemas` has the schemas' own form, `json_reading` and `json_writing` the values'.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ottla.connect.converters.converter import DataConverter, SchemaAndValue
+from ottla.connect.converters.json_nodes import NotJson, read_tree
+from ottla.connect.converters.json_reading import Reading
+from ottla.connect.converters.json_schemas import SchemaReader, SchemaWriter
+from ottla.connect.converters.json_writing import Writing
+from ottla.connect.data import DataError, Schema
+from ottla.connect.definitions import Definitions, Key, Kind, one_of
+
+_DEFINITIONS = Definitions(
+    (
+        Key(
+            name="schemas.enable",
+            kind=Kind.BOOLEAN,
+            default=True,
+            importance="HIGH",
+            doc="Write a schema beside each key and value, and expect one when reading.",
+            group="Schemas",
+            order=0,
+            width="MEDIUM",
+            display_name="Enable Schemas",
+        ),
+        Key(
+            name="schemas.cache.size",
+            kind=Kind.INT,
+            default=1000,
+            importance="HIGH",
+            doc="Taken for compatibility: recent schemas are remembered in any case.",
+            group="Schemas",
+            order=1,
+            width="MEDIUM",
+            display_name="Schema Cache Size",
+        ),
+        Key(
+            name="schema.content",
+            kind=Kind.STRING,
+            default=None,
+            importance="HIGH",
+            doc="The schema of everything that is read, which then comes without an envelope.",
+            group="Schemas",
+            order=2,
+            width="MEDIUM",
+            display_name="Schema Content",
+        ),
+        Key(
+            name="decimal.format",
+            kind=Kind.STRING,
+            default="BASE64",
+            importance="LOW",
+            doc="How decimals are written: BASE64 of their bytes, or NUMERIC.",
+            group="Serialization",
+            order=0,
+            width="MEDIUM",
+            display_name="Decimal Format",
+            validator=one_of("BASE64", "NUMERIC", any_case=True),
+        ),
+        Key(
+            name="replace.null.with.default",
+            kind=Kind.BOOLEAN,
+            default=True,
+            importance="LOW",
+            doc="Whether a null of a field with a default becomes the default.",
+            group="Serialization",
+            order=1,
+            width="MEDIUM",
+            display_name="Replace null with default",
+        ),
+    )
+)
+_ENVELOPE = (
+    'JsonConverter with schemas.enable requires "schema" and "payload" fields and may not contain '
+    "additional fields. If you are trying to deserialize plain JSON data, set schemas.enable=false "
+    "in your converter configuration."
+)
+
+
+class JsonConverter(DataConverter):
+    DEFINITIONS = _DEFINITIONS
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        values = self.DEFINITIONS.parse(settings)
+        self._envelope: bool = values["schemas.enable"]
+        defaults: bool = values["replace.null.with.default"]
+        self._reading = Reading(defaults)
+        self._writing = Writing(defaults, values["decimal.format"].upper() == "NUMERIC")
+        self._schema_reader = SchemaReader(self._reading)
+        self._schema_writer = SchemaWriter(self._writing)
+        self._schema = self._said_schema(values["schema.content"])
+        self._encode = msgspec.json.Encoder(decimal_format="number").encode
+
+    def _said_schema(self, content: str | None) -> Schema | None:
+        if not content:
+            return None
+        try:
+            return self._schema_reader.schema(read_tree(content.encode(), exact=True))
+        except NotJson as error:
+            raise DataError(
+                f"Failed to parse schema in converter config due to serialization error: {error}"
+            ) from None
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if schema is None and value is None:
+            return None
+        tree = self._writing.node(schema, value)
+        if self._envelope:
+            tree = {"schema": self._schema_writer.node(schema), "payload": tree}
+        try:
+            return self._encode(tree)
+        except (UnicodeEncodeError, RecursionError) as error:
+            raise DataError(
+                "Converting Kafka Connect data to byte[] failed due to serialization error: "
+            ) from error
+
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        if data is None:
+            return None, None
+        try:
+            tree = read_tree(data, exact=self._envelope)
+        except NotJson as error:
+            raise DataError(
+                "Converting byte[] to Kafka Connect data failed due to serialization error: "
+            ) from error
+        if not self._envelope:
+            return None, self._reading.schemaless(tree)
+        if self._schema is not None:
+            return self._schema, self._reading.value(self._schema, tree)
+        if type(tree) is not dict or len(tree) != 2 or "schema" not in tree:
+            raise DataError(_ENVELOPE)
+        if "payload" not in tree:
+            raise DataError(_ENVELOPE)
+        schema = self._schema_reader.schema(tree["schema"])
+        payload = tree["payload"]
+        if schema is None:
+            return None, self._reading.schemaless(payload)
+        return schema, self._reading.value(schema, payload)

@@ -1,0 +1,67 @@
+"""Text and bytes as they are."""
+
+import codecs
+from collections.abc import Mapping
+from typing import Any
+
+from ottla.connect.converters.converter import DataConverter, SchemaAndValue
+from ottla.connect.data import OPTIONAL_BYTES, OPTIONAL_STRING, DataError, Schema, Type, java_class
+from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.java_text import text
+
+
+def _charset(name: str, value: Any) -> None:
+    try:
+        codecs.lookup(value)
+    except LookupError:
+        raise ValueError(f"Unsupported encoding {value}") from None
+
+
+class StringConverter(DataConverter):
+    """Everything by its text; what is read is text."""
+
+    DEFINITIONS = Definitions(
+        (
+            Key(
+                name="converter.encoding",
+                kind=Kind.STRING,
+                default="UTF-8",
+                importance="HIGH",
+                doc="The character set of the text.",
+                validator=_charset,
+            ),
+        )
+    )
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        said = self.DEFINITIONS.parse(settings)["converter.encoding"]
+        self._encoding = codecs.lookup(said).name
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        written = value if isinstance(value, str) else text(value, schema)
+        return written.encode(self._encoding, "replace")
+
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        return OPTIONAL_STRING, None if data is None else data.decode(self._encoding, "replace")
+
+
+class ByteArrayConverter(DataConverter):
+    DEFINITIONS = Definitions()
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        pass
+
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if schema is not None and schema.type is not Type.BYTES:
+            raise DataError(f"Invalid schema type for ByteArrayConverter: {schema.type.name}")
+        if value is not None and not isinstance(value, bytes):
+            raise DataError(
+                "ByteArrayConverter is not compatible with objects of type "
+                f"class {java_class(value)}"
+            )
+        return value
+
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        return OPTIONAL_BYTES, data

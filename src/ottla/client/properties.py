@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from ottla.client import oauth_properties as oauth
 from ottla.errors import OttlaError
 
 CONFIG_VARIABLE = "OTTLA_CLIENT_CONFIG"
@@ -34,6 +35,7 @@ RENAMED = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
+    **oauth.RENAMED,
 }
 """Java's name, librdkafka's name: the values are the same."""
 
@@ -54,7 +56,6 @@ JAVA_ALONE = frozenset(
         "metrics.sample.window.ms",
         "partitioner.class",
         "sasl.client.callback.handler.class",
-        "sasl.login.callback.handler.class",
         "sasl.login.class",
         "security.providers",
         "socket.connection.setup.timeout.max.ms",
@@ -71,7 +72,8 @@ JAVA_ALONE = frozenset(
 )
 LIBRDKAFKA_ALONE = re.compile(
     r"enable\.ssl\.certificate\.verification|ssl\.(crl|engine|providers|ca\.certificate)\b.*"
-    r"|sasl\.oauthbearer\..*|sasl\.kerberos\.(keytab|principal|kinit\.cmd|min\.time).*"
+    r"|sasl\.oauthbearer\.(?!token\.endpoint\.url$|method$|client\.|scope$|extensions$|grant\.).*"
+    r"|enable\.sasl\.oauthbearer\..*|sasl\.kerberos\.(keytab|principal|kinit\.cmd|min\.time).*"
 )
 """How a broker is trusted, or who asks: without these Java's clients would do something else."""
 
@@ -105,6 +107,8 @@ def _translated(one: Property, known: Mapping[str, Property]) -> dict[str, str]:
     match one.name:
         case "sasl.jaas.config":
             return _login(one)
+        case "sasl.login.callback.handler.class" | "sasl.oauthbearer.jwt.retriever.class":
+            return _class(one)
         case "ssl.endpoint.identification.algorithm":
             return {one.name: one.value or "none"}
         case "ssl.truststore.location" | "ssl.truststore.password" | "ssl.truststore.type":
@@ -145,19 +149,31 @@ def _keystore(one: Property, kind: str) -> dict[str, str]:
     return {one.name: one.value}
 
 
+def _class(one: Property) -> dict[str, str]:
+    """The classes that say what librdkafka is told by `sasl.oauthbearer.method`."""
+    if one.value not in (*oauth.HANDLERS, *oauth.RETRIEVERS):
+        raise refusal(one, "is for Java's clients alone; librdkafka has nothing like it.")
+    return {oauth.METHOD: oauth.BY_PROVIDER}
+
+
 _MODULE = re.compile(r"\s*([\w.$]+)\s+\w+")
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 
 
 def _login(one: Property) -> dict[str, str]:
-    """User and password out of the line that Java's login modules read."""
+    """User and password, or a provider's account, out of the line of Java's login modules."""
     module = _MODULE.match(one.value)
     options = {name: _unquoted(value) for name, value in _OPTION.findall(one.value)}
+    if module is not None and module[1] == oauth.MODULE:
+        try:
+            return oauth.from_login_line(options)
+        except ValueError as error:
+            raise refusal(one, str(error)) from None
     if module is None or not module[1].endswith(("PlainLoginModule", "ScramLoginModule")):
         raise refusal(
             one,
-            "names no PlainLoginModule and no ScramLoginModule; give other ways to log in with "
-            "librdkafka's own properties (sasl.oauthbearer.*, sasl.kerberos.*).",
+            "names none of PlainLoginModule, ScramLoginModule and OAuthBearerLoginModule; give "
+            "other ways to log in with librdkafka's own properties (sasl.kerberos.*).",
         )
     if not {"username", "password"} <= options.keys():
         raise refusal(one, 'lacks username="…" or password="…".')
@@ -165,7 +181,12 @@ def _login(one: Property) -> dict[str, str]:
 
 
 def _unquoted(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value[1:-1]) if value[0] in "\"'" else value
+    if value[0] not in "\"'":
+        return value
+    return re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), value[1:-1])
+
+
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 # librdkafka's names to Java's ------------------------------------------------------------------
@@ -197,11 +218,14 @@ _TOLD_OTHERWISE = frozenset(
         "ssl.ca.location",
         "ssl.certificate.location",
         "ssl.key.location",
+        *oauth.TOLD_BY_LOGIN_LINE,
     ]
 )
 
 
 def _java_login(kept: Mapping[str, str]) -> dict[str, str]:
+    if kept.get("sasl.mechanisms", "").upper() == oauth.MECHANISM:
+        return oauth.to_java(kept)
     if "sasl.username" not in kept:
         return {}
     mechanism = kept.get("sasl.mechanisms", "").upper()
@@ -211,13 +235,10 @@ def _java_login(kept: Mapping[str, str]) -> dict[str, str]:
             f"{mechanism or 'not given'}."
         )
     module = LOGIN_MODULE.format(MODULES[mechanism])
-    user, password = (_quoted(kept.get(f"sasl.{name}", "")) for name in ("username", "password"))
+    user, password = (
+        oauth.quoted(kept.get(f"sasl.{name}", "")) for name in ("username", "password")
+    )
     return {"sasl.jaas.config": f"{module} required username={user} password={password};"}
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _java_truststore(kept: Mapping[str, str]) -> dict[str, str]:

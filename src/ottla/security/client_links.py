@@ -5,12 +5,13 @@
 
 from collections.abc import Mapping
 
+from ottla.client.oauth_properties import provider_of
 from ottla.config.options import BROKER_OPTIONS
 from ottla.errors import OttlaError
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import Network, TcpNetwork
 from ottla.security.links import AuthenticatedNetwork
-from ottla.security.listener_options import MECHANISMS, Login
+from ottla.security.listener_options import MECHANISMS, OAUTHBEARER, Login
 from ottla.security.tls import TlsOptions, client_context
 
 CONNECT_S_MAX = 5.0
@@ -40,10 +41,14 @@ def _tls(java: Mapping[str, str]) -> TlsOptions:
 
 def _login(kept: Mapping[str, str]) -> Login:
     mechanism = kept.get("sasl.mechanisms", "GSSAPI").upper()
+    if mechanism == OAUTHBEARER:
+        from ottla.security.oauth_options import client_endpoint
+
+        return Login(mechanism, "", "", client_endpoint(*provider_of(kept)))
     if mechanism not in MECHANISMS:
         raise OttlaError(
-            f"sasl.mechanism={mechanism} cannot be honoured here; one of {', '.join(MECHANISMS)} "
-            "can."
+            f"sasl.mechanism={mechanism} cannot be honoured here; one of "
+            f"{', '.join((*MECHANISMS, OAUTHBEARER))} can."
         )
     if "sasl.username" not in kept or "sasl.password" not in kept:
         raise OttlaError(f"{mechanism} needs sasl.username and sasl.password.")

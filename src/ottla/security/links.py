@@ -77,7 +77,8 @@ class AuthenticatedNetwork:
 
         if self._tokens is None:
             self._tokens = EndpointTokens(endpoint)
-        refusal = await self._send(link, oauthbearer.message(await self._tokens.token()))
+        token = await self._tokens.token()
+        refusal = await self._send(link, oauthbearer.message(token, endpoint.extensions))
         if refusal:
             raise AuthenticationFailed(f"the token is refused: {refusal.decode(errors='replace')}")
 

@@ -6,6 +6,8 @@ tokens of anybody without them. Who really wants that says so by
 `sasl.oauthbearer.allow.unverified.issuer` and `….audience`; there is no such word for signatures.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -48,6 +50,7 @@ class TokenEndpoint(NamedTuple):
     client_secret: str
     scope: str
     encryption: "SSLContext | None" = None
+    extensions: Mapping[str, str] = MappingProxyType({})  # for the broker, said beside the token
 
 
 class OAuthOptions(NamedTuple):
@@ -132,6 +135,21 @@ def read_endpoint(settings: Settings, listener: str, login: jaas.Login) -> Token
         secret,
         options.text("sasl.oauthbearer.scope") or login.options.get("scope", ""),
         None if not url.startswith("https") else _encryption(listener, login),
+    )
+
+
+def client_endpoint(url: str, line: str, extensions: Mapping[str, str]) -> TokenEndpoint:
+    """Of a client, whose login line names the account."""
+    option = "sasl.oauthbearer.token.endpoint.url"
+    _check_url(url, option)
+    login = jaas.parse_line(line, "sasl.jaas.config")
+    return TokenEndpoint(
+        url,
+        login.options["clientId"],
+        login.options["clientSecret"],
+        login.options.get("scope", ""),
+        None if not url.startswith("https") else _encryption("the client", login),
+        extensions,
     )
 
 

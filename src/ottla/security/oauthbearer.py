@@ -7,7 +7,7 @@ RFC has it: a status, upon which the client sends one byte and is refused.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ottla.security.access_tokens import Bearer, TokenRefused
@@ -44,9 +44,10 @@ def parse(message: bytes) -> FirstMessage:
     return FirstMessage(name, bearer[1])
 
 
-def message(token: str) -> bytes:
+def message(token: str, extensions: Mapping[str, str]) -> bytes:
     """What a client sends."""
-    return f"n,,\x01auth=Bearer {token}\x01\x01".encode()
+    more = "".join(f"{name}={value}\x01" for name, value in extensions.items())
+    return f"n,,\x01auth=Bearer {token}\x01{more}\x01".encode()
 
 
 class OAuthServer:

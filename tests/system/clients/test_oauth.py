@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
+from typer.testing import CliRunner
 
+from ottla.cli.app import app
+from ottla.config.properties import render_properties
 from support.brokers import BrokerProcess, Kind, running
 from support.confluent import create_topic, wait_until
 from support.homes import Home, free_port
@@ -52,7 +56,7 @@ def bearing(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iter
             f"{prefix}.sasl.oauthbearer.expected.issuer": ISSUER,
             f"{prefix}.sasl.oauthbearer.expected.audience": AUDIENCE,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS;User:alice",
+            "super.users": "User:ANONYMOUS;User:alice;User:machine",
         }
         with running(broker_kind, home) as process:
             wait_until(lambda: provider.asked > 0)
@@ -158,3 +162,40 @@ def test_aiokafka_writes_with_a_token(bearing: Bearing) -> None:
             await producer.stop()
 
     assert asyncio.run(write()) == 0
+
+
+SPELLINGS = {
+    "librdkafka": {
+        "sasl.mechanisms": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "machine",
+        "sasl.oauthbearer.client.secret": "its secret",
+    },
+    "Java": {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": f'{MODULE} required clientId="machine" clientSecret="its secret";',
+        "sasl.login.callback.handler.class": (
+            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_our_own_tools_fetch_tokens_from_the_provider(
+    bearing: Bearing, spelling: str, tmp_path: Path
+) -> None:
+    """By librdkafka (topics) and by the wire client (brokers)."""
+    file = tmp_path / "client.properties"
+    options = {
+        "bootstrap.servers": bearing.address,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.oauthbearer.token.endpoint.url": f"{bearing.provider.url}/token",
+        **SPELLINGS[spelling],
+    }
+    file.write_text(render_properties(options, about="our tools"))
+    for command in (["topic", "list"], ["cluster", "status"]):
+        before = len(bearing.provider.granted)
+        ran = CliRunner().invoke(app, [*command, "--command-config", str(file)], prog_name="ottla")
+        assert ran.exit_code == 0, ran.output
+        assert len(bearing.provider.granted) > before

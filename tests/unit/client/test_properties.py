@@ -9,6 +9,16 @@ from ottla.errors import OttlaError
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
+OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+LOGIN_HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+BY_PROVIDER = {
+    "sasl.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.token.endpoint.url": "https://login/token",
+    "sasl.oauthbearer.client.id": "me",
+    "sasl.oauthbearer.client.secret": 's"1',
+    "sasl.oauthbearer.scope": "kafka all",
+}
 
 
 def kept(pairs: Mapping[str, str]) -> dict[str, str]:
@@ -174,8 +184,68 @@ def test_certificates_reach_java_s_clients() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["enable.ssl.certificate.verification", "ssl.crl.location", "sasl.oauthbearer.client.id"],
+    ["enable.ssl.certificate.verification", "ssl.crl.location", "sasl.oauthbearer.config"],
 )
 def test_protection_that_java_s_clients_would_not_have_is_refused(name: str) -> None:
     with pytest.raises(OttlaError, match=f"{name} is for librdkafka alone"):
         to_java({name: "x"}, not_read)
+
+
+def test_a_provider_s_account_is_understood_as_java_s_files_have_it() -> None:
+    common = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.login.callback.handler.class": LOGIN_HANDLER,
+        "sasl.oauthbearer.token.endpoint.url": "https://login/token",
+    }
+    line = f'{OAUTH} required clientId="me" clientSecret="s\\"1" scope="kafka all";'
+    assert kept(common | {"sasl.jaas.config": line}) == BY_PROVIDER
+    named = {
+        "sasl.jaas.config": f"{OAUTH} required;",
+        "sasl.oauthbearer.client.credentials.client.id": "me",
+        "sasl.oauthbearer.client.credentials.client.secret": 's"1',
+        "sasl.oauthbearer.scope": "kafka all",
+    }
+    assert kept(common | named) == BY_PROVIDER
+
+
+def test_a_provider_s_account_reaches_java_s_clients_and_comes_back() -> None:
+    more = BY_PROVIDER | {
+        "https.ca.pem": "-----BEGIN\nAB\n",
+        "sasl.oauthbearer.extensions": "logicalCluster=lkc,pool=p",
+    }
+    told = to_java(more, not_read)
+    assert told == {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.login.callback.handler.class": LOGIN_HANDLER,
+        "sasl.oauthbearer.token.endpoint.url": "https://login/token",
+        "sasl.jaas.config": (
+            f'{OAUTH} required clientId="me" clientSecret="s\\"1" scope="kafka all" '
+            'ssl.truststore.certificates="-----BEGIN\\nAB\\n" ssl.truststore.type="PEM" '
+            'extension_logicalCluster="lkc" extension_pool="p";'
+        ),
+    }
+    assert kept(told) == more
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        'unsecuredLoginStringClaim_sub="x"',
+        'ssl.truststore.location="/ca.jks"',
+        'ssl.keystore.location="/me.p12"',
+    ],
+)
+def test_what_librdkafka_cannot_be_told_of_a_provider_is_refused(options: str) -> None:
+    sentence = refused({"sasl.jaas.config": f"{OAUTH} required {options};"})
+    assert sentence.startswith("client.properties, line 1: sasl.jaas.config ")
+
+
+def test_other_classes_of_a_login_are_refused() -> None:
+    assert "is for Java's clients alone" in refused({"sasl.login.callback.handler.class": "my.Own"})
+
+
+@pytest.mark.parametrize("name", ["sasl.oauthbearer.method", "sasl.oauthbearer.client.secret"])
+def test_a_provider_s_account_must_be_whole(name: str) -> None:
+    lacking = {key: value for key, value in BY_PROVIDER.items() if key != name}
+    with pytest.raises(OttlaError, match=f"OAUTHBEARER needs {name}"):
+        to_java(lacking, not_read)

@@ -23,15 +23,15 @@ def doubt(token: str) -> Bearer:
 
 def test_a_good_token_lets_its_bearer_in() -> None:
     server = OAuthServer(believe)
-    assert said(server, message("a.b.c")) == b""
+    assert said(server, message("a.b.c", {})) == b""
     assert (server.is_complete, server.user, server.expires_ms) == (True, "alice", 1234)
 
 
 def test_a_bad_token_is_answered_with_a_status_and_then_with_a_refusal() -> None:
     server = OAuthServer(doubt)
-    assert said(server, message("a.b.c")) == b'{"status": "invalid_token"}'
+    assert said(server, message("a.b.c", {})) == b'{"status": "invalid_token"}'
     assert not server.is_complete
-    for again in (b"\x01", message("a.b.c")):
+    for again in (b"\x01", message("a.b.c", {})):
         with pytest.raises(InvalidCredentials, match="forged"):
             server.step(again)
 

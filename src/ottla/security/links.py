@@ -15,6 +15,7 @@ from ottla.ports.network import Link, LinkUntrusted, Network
 from ottla.security import plain, scram
 from ottla.security.failures import AuthenticationFailed
 from ottla.security.listener_options import PLAIN, Login
+from ottla.security.renewed_links import RenewedLink
 from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -34,7 +35,7 @@ COMPLAINT_S = 30.0
 
 
 class AuthenticatedNetwork:
-    """Every link that `connect` gives has been let in."""
+    """Every link that `connect` gives has been let in, and stays so when a session ends."""
 
     def __init__(self, network: Network, login: Login, chance: Chance) -> None:
         self._network = network
@@ -45,9 +46,18 @@ class AuthenticatedNetwork:
 
     async def connect(self, host: str, port: int, lost: Callable[[], None]) -> Link:
         link = await self._network.connect(host, port, lost)
+        session_s = await self._admit(link, host, port)
+        if session_s is None:
+            return link
+        return RenewedLink(
+            link, lambda link: self._admit(link, host, port), session_s, self._chance
+        )
+
+    async def _admit(self, link: Link, host: str, port: int) -> float | None:
+        """How long the other side believes us now; None: for as long as the link is open."""
         try:
             async with asyncio.timeout(AUTHENTICATION_S_MAX):
-                await self._authenticate(link)
+                session_ms = await self._authenticate(link)
         except (AuthenticationFailed, MalformedMessage, TimeoutError) as error:
             link.close()
             raise LinkUntrusted(
@@ -56,53 +66,58 @@ class AuthenticatedNetwork:
         except BaseException:
             link.close()
             raise
-        return link
+        return session_ms / 1000 if session_ms > 0 else None
 
-    async def _authenticate(self, link: Link) -> None:
+    async def _authenticate(self, link: Link) -> int:
+        """The length of the session, as the other side has it."""
         ask = SaslHandshakeRequest(mechanism=self._login.mechanism)
         reply = await link.exchange(request_frame(ask, HANDSHAKE_VERSION, 0, b""))
         answer = read_reply(reply, SaslHandshakeResponse, HANDSHAKE_VERSION, 0)
         if answer.error_code:
             raise AuthenticationFailed(f"{ErrorCode(answer.error_code).name}")
         if self._login.mechanism == PLAIN:
-            await self._send(link, plain.message(self._login.username, self._login.password))
-        elif self._login.endpoint is not None:
-            await self._oauth(link, self._login.endpoint)
-        else:
-            await self._scram(link, scram.MECHANISMS[self._login.mechanism])
+            message = plain.message(self._login.username, self._login.password)
+            return (await self._send(link, message)).session_lifetime_ms
+        if self._login.endpoint is not None:
+            return await self._oauth(link, self._login.endpoint)
+        return await self._scram(link, scram.MECHANISMS[self._login.mechanism])
 
-    async def _oauth(self, link: Link, endpoint: "TokenEndpoint") -> None:
+    async def _oauth(self, link: Link, endpoint: "TokenEndpoint") -> int:
         from ottla.security import oauthbearer
         from ottla.security.token_endpoint import EndpointTokens
 
         if self._tokens is None:
             self._tokens = EndpointTokens(endpoint)
         token = await self._tokens.token()
-        refusal = await self._send(link, oauthbearer.message(token, endpoint.extensions))
-        if refusal:
-            raise AuthenticationFailed(f"the token is refused: {refusal.decode(errors='replace')}")
+        answer = await self._send(link, oauthbearer.message(token, endpoint.extensions))
+        if answer.auth_bytes:
+            refusal = answer.auth_bytes.decode(errors="replace")
+            raise AuthenticationFailed(f"the token is refused: {refusal}")
+        return answer.session_lifetime_ms
 
-    async def _scram(self, link: Link, mechanism: scram.Mechanism) -> None:
+    async def _scram(self, link: Link, mechanism: scram.Mechanism) -> int:
         client = scram.ScramClient(
             mechanism,
             self._login.username,
             self._login.password,
             nonce=self._chance.randbytes(18).hex(),
         )
-        stretching = client.challenge(await self._send(link, client.first()))
+        stretching = client.challenge((await self._send(link, client.first())).auth_bytes)
         key = stretching.salt, stretching.iterations
         if key not in self._stretched:
             loop = asyncio.get_running_loop()
             self._stretched = {key: await loop.run_in_executor(None, stretching.run)}
-        client.check(await self._send(link, client.prove(self._stretched[key])))
+        final = await self._send(link, client.prove(self._stretched[key]))
+        client.check(final.auth_bytes)
+        return final.session_lifetime_ms
 
-    async def _send(self, link: Link, token: bytes) -> bytes:
+    async def _send(self, link: Link, token: bytes) -> SaslAuthenticateResponse:
         ask = SaslAuthenticateRequest(auth_bytes=token)
         reply = await link.exchange(request_frame(ask, AUTHENTICATE_VERSION, 0, b""))
         answer = read_reply(reply, SaslAuthenticateResponse, AUTHENTICATE_VERSION, 0)
         if answer.error_code:
             raise AuthenticationFailed(answer.error_message or "no reason was given")
-        return answer.auth_bytes
+        return answer
 
 
 class ComplainingNetwork:

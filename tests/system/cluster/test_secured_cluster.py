@@ -4,6 +4,7 @@ Voters among themselves, brokers towards controllers and brokers among themselve
 protocol; clients of the test come in by a listener of their own.
 """
 
+import time
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,35 @@ def test_nodes_come_by_tokens_of_a_provider(tmp_path: Path) -> None:
             assert provider.granted
         finally:
             cluster.discard()
+
+
+def links_to(ports: set[int]) -> set[tuple[int, int]]:
+    """Established connections to those ports, by both their ports."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    found = ((row[1], row[2]) for row in rows if row[3] == "01")
+    ends = {(int(a.partition(":")[2], 16), int(b.partition(":")[2], 16)) for a, b in found}
+    return {(own, other) for own, other in ends if other in ports}
+
+
+def test_links_between_nodes_outlive_their_sessions(tmp_path: Path) -> None:
+    session_s = 2.0
+    more = {**BY_PASSWORD, "connections.max.reauth.ms": str(int(session_s * 1000))}
+    cluster = secured_cluster(tmp_path, "SASL_PLAINTEXT", more)
+    ports = {
+        int(one.rpartition(":")[2])
+        for node in cluster.nodes.values()
+        for one in node.home.settings["listeners"].split(",")
+        if not one.startswith("PLAINTEXT")
+    }
+    try:
+        cluster.start()
+        create_topic(cluster.bootstrap, TOPIC, replicas=3)
+        cluster.await_in_sync(TOPIC, NODES)
+        produce(cluster.bootstrap, TOPIC, [b"before"])
+        before = links_to(ports)
+        time.sleep(2.5 * session_s)  # what is to be seen is that nothing happens
+        produce(cluster.bootstrap, TOPIC, [b"after"])
+        assert len(before) > len(NODES)
+        assert before <= links_to(ports)
+    finally:
+        cluster.discard()

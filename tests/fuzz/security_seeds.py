@@ -33,7 +33,7 @@ def _exchanges() -> list[bytes]:
     return [
         b"\0" + _message(client.first()) + _message(final),
         b"\1" + _message(plain.message("alice", "secret")),
-        b"\2" + _message(oauthbearer.message(_token().decode())) + _message(b"\1"),
+        b"\2" + _message(oauthbearer.message(_token().decode(), {})) + _message(b"\1"),
     ]
 
 

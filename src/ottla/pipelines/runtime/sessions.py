@@ -124,6 +124,32 @@ def stop() -> None:
         _end(process)
 
 
+def is_alive() -> bool:
+    """Whether the session's JVM is there; True while there is none to be dead."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is None or process.poll() is None
+
+
+def forget() -> None:
+    """Let go of a session whose JVM has died: the next one that is asked for is made anew."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    global _current
+    with _making:
+        gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+        if context is not None and context._accumulatorServer is not None:
+            context._accumulatorServer.shutdown()
+        if gateway is not None:
+            gateway.shutdown()
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        _current = None
+
+
 def _equip(spark: "SparkSession") -> None:
     """Give a session that somebody else has made what queries rely on."""
     for name, value in STREAMING.items():

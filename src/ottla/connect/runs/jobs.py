@@ -1,0 +1,123 @@
+"""Jobs of one run on the session of Spark: made, waited for, and told what became of them.
+
+The tasks' JVM side is `runtime/jvm/ConnectTasks.java`. Whoever calls this must bear that the JVM is
+gone: `SessionLost`.
+"""
+
+import contextlib
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from ottla.connect.runs.failures import JobFailed, Kind
+from ottla.connect.runs.rows import SCHEMA, Failure
+from ottla.connect.runs.topic_creation import TopicRule
+from ottla.pipelines.runtime.settings import is_local
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Map = Callable[[Iterator[Any]], Iterator[Any]]  # in Arrow's batches, for mapInArrow
+
+
+class SparkJobs:
+    """Of one run. Not for two threads at once, but for `cancel`."""
+
+    def __init__(self, spark: "SparkSession", name: str, settings: Mapping[str, str]) -> None:
+        from pyspark.cloudpickle import dumps
+
+        self._spark = spark
+        self._name = name
+        self._id = f"{name}-{uuid.uuid4()}"
+        self._settings = dict(settings)  # of Kafka's clients, in Java's names
+        self._dumps: Callable[[Any], bytes] = dumps
+        jvm: Any = spark._jvm
+        self._tasks = jvm.ottla.ConnectTasks
+
+    @property
+    def spark(self) -> "SparkSession":
+        return self._spark
+
+    def open(self, transactional_ids: Sequence[str]) -> None:
+        """Fence whoever used these before."""
+        keep = is_local(self._spark.sparkContext.master or "")
+        try:
+            self._tasks.open(self._id, self._settings, list(transactional_ids), keep)
+        except Py4JError as error:
+            raise failure_of(error) from error
+
+    def read(
+        self,
+        map: Map,
+        payloads: Sequence[Any],
+        transactional_ids: Sequence[str],
+        topics: Sequence[TopicRule] = (),
+    ) -> list[Any]:
+        """What the tasks told, one task for each payload. JobFailed for the first that failed."""
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        pickled = [self._dumps(one) for one in payloads]
+        made = self._guarded(lambda: self._tasks.frame(self._spark._jsparkSession, pickled))
+        frame = DataFrame(made, self._spark).mapInArrow(map, SCHEMA)
+        return self.write(frame, transactional_ids, topics)
+
+    def write(
+        self,
+        frame: "DataFrame",
+        transactional_ids: Sequence[str],
+        topics: Sequence[TopicRule] = (),
+    ) -> list[Any]:
+        rules = [list(one) for one in topics]
+        self._spark.sparkContext.setJobGroup(self._id, self._name, interruptOnCancel=False)
+        every = self._guarded(
+            lambda: self._tasks.run(
+                frame._jdf, self._id, self._settings, list(transactional_ids), rules
+            )
+        )
+        return list(_told(every))
+
+    def cancel(self) -> None:
+        """From any thread: the job that runs fails."""
+        with contextlib.suppress(Py4JError, OSError):
+            self._spark.sparkContext.cancelJobGroup(self._id)
+
+    def close(self) -> None:
+        with contextlib.suppress(Py4JError, OSError):
+            self._tasks.close(self._id)
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except (Py4JError, OSError) as error:
+            raise failure_of(error) from error
+
+
+def _told(every: Any) -> Iterator[Any]:
+    for task in every:
+        for one in task:
+            if not isinstance(one, bytes | bytearray):
+                kind, text = one
+                raise JobFailed(Kind(kind), text)
+            what = pickle.loads(bytes(one))
+            if isinstance(what, Failure):
+                raise JobFailed(what.kind, what.trace)
+            yield what
+
+
+def failure_of(error: Exception) -> JobFailed:
+    """Of a call into the JVM."""
+    java = getattr(error, "java_exception", None)
+    if java is None or isinstance(error, Py4JNetworkError):
+        return JobFailed(Kind.LOST, f"Spark's JVM has ended: {error}")
+    try:
+        text = str(java.toString())
+    except (Py4JError, OSError):
+        return JobFailed(Kind.LOST, f"Spark's JVM has ended: {error}")
+    if "org.apache.kafka.common.errors.TimeoutException" in text:
+        return JobFailed(Kind.UNREACHABLE, text)
+    if "org.apache.kafka.common" in text:
+        return JobFailed(Kind.REFUSED, text)
+    return JobFailed(Kind.LOST, text)

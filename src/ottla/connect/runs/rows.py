@@ -1,0 +1,100 @@
+"""Records on their way to Kafka, as the JVM takes them: `runtime/jvm/ConnectTasks.java`.
+
+Rows of one schema; one without a topic is not written but told to the run. Its key says what it
+is: `told`, or `failed`, which aborts the task's transaction.
+"""
+
+import pickle
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.connect.connector import RetriableError
+from ottla.connect.runs.failures import Kind
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SCHEMA = (
+    "topic string, key binary, value binary, headers array<struct<key:string,value:binary>>, "
+    "partition int, time bigint"
+)
+ROWS_MAX = 10_000
+BYTES_MAX = 4 * 1024 * 1024
+
+
+class Row(NamedTuple):
+    topic: str | None
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] | None = None
+    partition: int | None = None
+    time: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What a task failed with."""
+
+    kind: Kind
+    trace: str
+
+
+def told(what: Any) -> Row:
+    return Row(None, b"told", pickle.dumps(what))
+
+
+def failed(error: BaseException) -> Row:
+    kind = Kind.RETRIABLE if isinstance(error, RetriableError) else Kind.FAILED
+    return Row(None, b"failed", pickle.dumps(Failure(kind, trace_of(error))))
+
+
+def trace_of(error: BaseException) -> str:
+    """The sentence first, as Java's traces have it, and then where it was raised."""
+    lines = traceback.format_exception(error)
+    return "".join([f"{type(error).__name__}: {error}\n", *lines])
+
+
+def batches(rows: Iterator[Row]) -> "Iterator[pyarrow.RecordBatch]":
+    """As many rows at a time as are worth a batch."""
+    pending: list[Row] = []
+    size = 0
+    for row in rows:
+        pending.append(row)
+        size += len(row.value or b"")
+        if len(pending) == ROWS_MAX or size > BYTES_MAX:
+            yield _batch(pending)
+            pending, size = [], 0
+    if pending:
+        yield _batch(pending)
+
+
+def _batch(rows: Sequence[Row]) -> "pyarrow.RecordBatch":
+    import pyarrow
+
+    topics, keys, values, headers, partitions, times = zip(*rows, strict=True)
+    return pyarrow.RecordBatch.from_arrays(
+        [
+            pyarrow.array(topics, pyarrow.string()),
+            pyarrow.array(keys, pyarrow.binary()),
+            pyarrow.array(values, pyarrow.binary()),
+            _header_column(headers),
+            pyarrow.array(partitions, pyarrow.int32()),
+            pyarrow.array(times, pyarrow.int64()),
+        ],
+        names=["topic", "key", "value", "headers", "partition", "time"],
+    )
+
+
+def _header_column(every: Sequence[Sequence[tuple[str, bytes | None]] | None]) -> "pyarrow.Array":
+    import pyarrow
+
+    type = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
+    if not any(every):
+        return pyarrow.nulls(len(every), type)
+    pairs = [
+        None if one is None else [{"key": name, "value": value} for name, value in one]
+        for one in every
+    ]
+    return pyarrow.array(pairs, type)

@@ -1,0 +1,129 @@
+"""A source at work: poll, read the slices in one Spark job, commit records and progress, again.
+
+Each task's records and the offsets they reach are one transaction. Whatever fails, the next try
+begins with fenced producers and with the offsets that Kafka holds, so slices that were committed
+are not read again, and the others are.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ottla.connect.connector import Config, ConnectError, Slice, SourceConnector
+from ottla.connect.runs.offsets import StoredOffsets, read_offsets
+from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
+from ottla.connect.runs.source_tasks import SourceDone, SourceWork, read_slices
+from ottla.connect.runs.topic_creation import TopicRule, topic_rules
+
+POLL_S = 1.0
+_OVERRIDES = "producer.override."
+
+
+class Jobs(Protocol):
+    """`jobs.SparkJobs`."""
+
+    def open(self, transactional_ids: Sequence[str]) -> None: ...
+
+    def read(
+        self,
+        map: Any,
+        payloads: Sequence[Any],
+        transactional_ids: Sequence[str],
+        topics: Sequence[TopicRule] = (),
+    ) -> list[Any]: ...
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def producer_settings(plan: RunPlan) -> dict[str, str]:
+    """In Java's names, which the overrides have already."""
+    overridden = {
+        name.removeprefix(_OVERRIDES): value
+        for name, value in plan.resolved.items()
+        if name.startswith(_OVERRIDES)
+    }
+    return {**plan.connection.java(), **overridden}
+
+
+class SourceWorking:
+    def __init__(
+        self,
+        plan: RunPlan,
+        report: Callable[[RunEvent], None],
+        make: Callable[[], SourceConnector],
+        jobs: Callable[[RunPlan, dict[str, str]], Jobs],
+        stored: Callable[[], StoredOffsets] | None = None,
+    ) -> None:
+        self._plan = plan
+        self._report = report
+        self._make = make
+        self._make_jobs = jobs
+        self._stored = stored or (
+            lambda: read_offsets(plan.connection, plan.offsets_topic, plan.name)
+        )
+        self._connector: SourceConnector | None = None
+        self._jobs: Jobs | None = None
+        self._topics: set[str] = set()
+        self._rules = topic_rules(plan.resolved, plan.worker)
+
+    def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
+        plan = self._plan
+        self._jobs = jobs = self._make_jobs(plan, producer_settings(plan))
+        self._connector = connector = self._make()
+        try:
+            jobs.open([self._transactional_id(task) for task in range(plan.tasks)])
+            connector.start(self._stored().get)
+            for task in range(plan.tasks):
+                self._report(TaskState(task, "RUNNING"))
+            while not stopping.is_set():
+                if slices := connector.poll(POLL_S):
+                    self._read(jobs, connector, slices)
+                    succeeded()
+        finally:
+            connector.stop()
+            jobs.close()
+
+    def interrupt(self) -> None:
+        if self._connector is not None:
+            self._connector.stop()
+
+    def cancel(self) -> None:
+        if self._jobs is not None:
+            self._jobs.cancel()
+
+    def _read(self, jobs: Jobs, connector: SourceConnector, slices: Sequence[Slice]) -> None:
+        plan = self._plan
+        by_task: dict[int, list[Slice]] = {}
+        for slice in slices:
+            if not 0 <= slice.task < plan.tasks:
+                raise ConnectError(f"A slice is for task {slice.task} of {plan.tasks}.")
+            by_task.setdefault(slice.task, []).append(slice)
+        payloads = [
+            SourceWork(
+                connector=plan.name,
+                config=_needed(plan.resolved),
+                worker=_needed(plan.worker),
+                offsets_topic=plan.offsets_topic,
+                slices=mine,
+            )
+            for mine in by_task.values()
+        ]
+        ids = [self._transactional_id(task) for task in by_task]
+        done: list[SourceDone] = jobs.read(read_slices, payloads, ids, self._rules)
+        for topic in {topic for one in done for topic in one.topics} - self._topics:
+            self._topics.add(topic)
+            self._report(TopicUsed(topic))
+        connector.committed([progress for one in done for progress in one.progress])
+
+    def _transactional_id(self, task: int) -> str:
+        return f"{self._plan.group_id}-{self._plan.name}-{task}"
+
+
+_CHAIN = ("key.converter", "value.converter", "header.converter", "transforms", "predicates")
+
+
+def _needed(config: Config) -> dict[str, str]:
+    """What the chain of a task reads: the rest, with its secrets, need not travel."""
+    return {name: value for name, value in config.items() if name.startswith((*_CHAIN, "errors."))}

@@ -1,0 +1,60 @@
+"""Runs of many connectors on one session of Spark.
+
+Each has a thread of its own here, which waits for its connector without a job; only what there is
+to read makes one. When the JVM dies, every run notices it at its next job, and the first one makes
+a new session: the runs go on by themselves, since all that they need is in Kafka.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ottla.connect import plugins
+from ottla.connect.runs.jobs import SparkJobs
+from ottla.connect.runs.run import Run, RunEvent, RunPlan
+from ottla.connect.runs.source_run import SourceWorking
+from ottla.connect.runs.supervised import SupervisedRun
+from ottla.pipelines.runtime import sessions
+from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkRunner:
+    def __init__(
+        self,
+        *,
+        master: str = LOCAL_MASTER,
+        memory: str = "1g",
+        conf: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = SparkSettings(
+            name="ottla connect", master=master, memory=memory, extra=conf or {}
+        )
+        self._making = threading.Lock()
+        self._runs: list[Run] = []
+
+    def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
+        made = SupervisedRun(
+            plan,
+            report,
+            SourceWorking(plan, report, lambda: plugins.source(plan.resolved), self._jobs),
+        )
+        self._runs.append(made)
+        return made
+
+    def close(self) -> None:
+        """Stop what still runs, and the session."""
+        for run in self._runs:
+            run.stop()
+        sessions.stop()
+
+    def session(self) -> "SparkSession":
+        with self._making:
+            if not sessions.is_alive():
+                sessions.forget()
+            return sessions.session(self._settings)
+
+    def _jobs(self, plan: RunPlan, settings: Mapping[str, str]) -> SparkJobs:
+        return SparkJobs(self.session(), plan.name, settings)

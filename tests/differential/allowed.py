@@ -88,14 +88,6 @@ ALLOWED = (
         ends=True,  # it has heard of them, and says next that it has them
     ),
     Allowed(
-        "an unknown member's JoinGroup makes Kafka forget an empty group, but not in what it shows",
-        "ConsumerGroupHeartbeat|OffsetCommit",
-        "(topics.*)?error_code",
-        '"GROUP_ID_NOT_FOUND"',
-        '"UNKNOWN_MEMBER_ID"',
-        ends=True,
-    ),
-    Allowed(
         "a member with an endpoint while topics are missing: Kafka has no tasks to tell of",
         "StreamsGroupHeartbeat",
         within=UNFORESEEN,

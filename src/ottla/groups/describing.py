@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
-from ottla.groups.consumer.group import ConsumerGroupMember
+from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 from ottla.groups.consumer.targets import preferred_assignor
 from ottla.groups.kinds import kind_of
 from ottla.groups.share.group import ShareGroup
@@ -33,7 +33,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def describe(groups: "Groups", group_id: str, api_version: int) -> DescribedGroup:
-    group = None if group_id in groups.unseen else groups.find(group_id)
+    group = groups.shown(group_id)
     if not isinstance(group, ClassicGroup):
         reason = "not found" if group is None else "is not a classic group"
         return dead(group_id, api_version, f"Group {group_id} {reason}.")
@@ -69,9 +69,8 @@ def listed(groups: "Groups", states: Collection[str], types: Collection[str]) ->
     """Filters are lower case; an empty one lets everything through."""
     return [
         shown
-        for shown in (kind_of(group).listed(group) for group in groups.groups.values())
-        if shown.group_id not in groups.unseen
-        and (not states or shown.group_state.lower() in states)
+        for shown in (kind_of(group).listed(group) for group in groups.all_shown())
+        if (not states or shown.group_state.lower() in states)
         and (not types or shown.group_type in types)
     ]
 
@@ -80,14 +79,13 @@ def listed(groups: "Groups", states: Collection[str], types: Collection[str]) ->
 
 
 def describe_consumer(groups: "Groups", group_id: str) -> DescribedConsumers:
-    group = groups.find_consumer(group_id)
-    if group is None:
+    group = groups.shown(group_id)
+    if not isinstance(group, ConsumerGroup):
+        reason = "not found" if group is None else "is not a consumer group"
         return DescribedConsumers(
             group_id=group_id,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} not found."
-            if groups.find(group_id) is None
-            else f"Group {group_id} is not a consumer group.",
+            error_message=f"Group {group_id} {reason}.",
         )
     image = groups.image()
     return DescribedConsumers(
@@ -124,7 +122,7 @@ def _all_it_has(member: ConsumerGroupMember) -> dict[Uuid, set[int]]:
 
 
 def describe_share(groups: "Groups", group_id: str) -> share.DescribedGroup:
-    group = groups.find(group_id)
+    group = groups.shown(group_id)
     if not isinstance(group, ShareGroup):
         reason = "not found" if group is None else "is not a share group"
         return share.DescribedGroup(

@@ -63,6 +63,8 @@ class Groups:
         self.groups: dict[str, Group] = {}
         self.unseen: set[str] = set()
         """Made by a commit of which nothing was kept: in no list before anything is written."""
+        self.forgotten: dict[str, Group] = {}
+        """No longer there, and shown until anything is written."""
         self.offsets = Offsets()
         self.timers: Timers[TimerName] = Timers()
         self.first_join_left_ms: dict[str, int] = {}
@@ -105,6 +107,22 @@ class Groups:
         self.groups[group_id] = ClassicGroup(group_id)
         self.unseen.add(group_id)
 
+    def forget(self, group_id: str) -> None:
+        """As Kafka does with an empty group when a member that nobody knows joins it: nothing is
+        written, so it is there again for the next coordinator."""
+        self.forgotten[group_id] = self.groups.pop(group_id)
+
+    def shown(self, group_id: str) -> Group | None:
+        """The group as one who only reads sees it."""
+        before = self.forgotten.get(group_id)
+        if before is not None or group_id in self.unseen:
+            return before
+        return self.groups.get(group_id)
+
+    def all_shown(self) -> list[Group]:
+        seen = [group for group in self.groups.values() if group.id not in self.unseen]
+        return [*seen, *self.forgotten.values()]
+
     def pace_of(self, group_id: str) -> Pace:
         return self._paces.get(group_id, self.limits.pace)
 
@@ -123,8 +141,7 @@ class Groups:
     # -- applying -----------------------------------------------------------------------------
 
     def replay(self, offset: int, producer_id: int, key: Message, value: Message | None) -> None:
-        if self.unseen:
-            self.unseen.clear()
+        self._written()
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             if value is not None and key.group not in self.groups:
@@ -143,9 +160,14 @@ class Groups:
         topic_id: Uuid,
     ) -> None:
         """As `replay` of the record of a commit without metadata, for a group that is there."""
-        if self.unseen:
-            self.unseen.clear()
+        self._written()
         self.offsets.commit(group_id, place, offset, leader_epoch, commit_ms, topic_id)
+
+    def _written(self) -> None:
+        """What only memory knew is known to all."""
+        if self.unseen or self.forgotten:
+            self.unseen.clear()
+            self.forgotten.clear()
 
     def replay_marker(self, producer_id: int, producer_epoch: int, committed: bool) -> None:
         self.offsets.end_transaction(producer_id, committed)
@@ -204,17 +226,22 @@ class Groups:
 
     def _check_ages(self, now: Instant, out: Outcome) -> None:
         """Look at all groups, some at a time: others have their turn in between."""
-        self._to_check = self._to_check or list(self.groups)
+        self._to_check = self._to_check or list(
+            dict.fromkeys((*self.groups, *self.offsets.groups()))
+        )
         looked_at = 0
         while self._to_check and looked_at < OFFSETS_PER_TICK:
-            group = self.groups.get(self._to_check.pop())
-            if group is not None:
-                looked_at += 1 + len(self.offsets.of(group.id))
-                records = removal.expire(self, group, now)
-                if len(records) > OFFSETS_PER_TICK:  # too many for one batch; the group goes last
-                    del records[OFFSETS_PER_TICK:]
-                    self._to_check.append(group.id)
-                out.records += records
+            group_id = self._to_check.pop()
+            offsets = self.offsets.of(group_id)
+            group = self.groups.get(group_id)
+            if group is None and not offsets:
+                continue
+            looked_at += 1 + len(offsets)
+            records = removal.expire(self, group or ClassicGroup(group_id), now)
+            if len(records) > OFFSETS_PER_TICK:  # too many for one batch; the group goes last
+                del records[OFFSETS_PER_TICK:]
+                self._to_check.append(group_id)
+            out.records += records
         if self._to_check:
             self.timers.set(("retention", "", ""), now.seconds + BREATH_S)
         else:

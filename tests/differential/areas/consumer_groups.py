@@ -412,4 +412,5 @@ AREA = Area(
     modes=("patient",),
     broker_assigns=True,
     kafka_varies=True,
+    also=(10253, 14295, 15554, 17450),
 )

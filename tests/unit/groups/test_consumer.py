@@ -214,6 +214,19 @@ def test_strangers_are_unknown() -> None:
     assert error_of(nobody.send(5)) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_a_member_that_becomes_a_static_one_has_no_target_before_the_next_is_made() -> None:
+    driver = driver_with(t=4)
+    one, two = Consumer(driver, "a", "t").join(), Consumer(driver, "b", "t").join()
+    one.instance = "i"
+    one.join()
+    assert (one.has, one.epoch) == (set(), 3), "as in Kafka"
+    settle(one, two)
+    assert one.has == set()
+    Consumer(driver, "c", "t").join().leave()
+    settle(one, two)
+    assert len(one.has) == len(two.has) == 2
+
+
 def test_a_static_member_comes_back_to_what_it_had() -> None:
     driver = driver_with(t=4)
     one = Consumer(driver, "a", "t", instance="i").join()

@@ -5,6 +5,7 @@ from struct import pack
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
+from ottla.groups.describing import describe_consumer, listed
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.join_group import JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
@@ -14,6 +15,7 @@ from ottla.wire.records.consumer_protocol import (
     ConsumerProtocolSubscription,
     ConsumerProtocolSubscriptionTopicPartition,
 )
+from support.committing import committing
 from support.consumers import Consumer, settle
 from support.group_driver import Driver, Ticket
 
@@ -192,3 +194,70 @@ def test_an_empty_group_changes_its_kind_with_who_comes_next() -> None:
     assert isinstance(driver.groups.groups["g"], ConsumerGroup)
     driver.restart()
     assert isinstance(driver.groups.groups["g"], ConsumerGroup)
+
+
+def test_an_unknown_member_that_joins_an_empty_group_ends_it_but_not_what_is_shown() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    one = Consumer(driver, "a", "t").join()
+    one.leave()
+    assert one.epoch == 2
+    assert code(driver.join("nobody")) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert describe_consumer(driver.groups, "g").group_state == "Empty"
+    assert [each.group_id for each in listed(driver.groups, (), ())] == ["g"]
+    other = Consumer(driver, "b", "t").join()
+    assert other.epoch == 2, "a new group has begun"
+    assert [each.group_id for each in listed(driver.groups, (), ())] == ["g"]
+    driver.restart()
+    assert other.beat() is ErrorCode.NONE
+
+
+def test_offsets_of_a_group_that_was_forgotten_age_as_others() -> None:
+    driver = Driver(offsets_retention_ms=60_000, retention_check_interval_ms=1_000)
+    driver.make_topic("t", 4)
+    one = Consumer(driver, "a", "t").join()
+    assert committing(driver, "a", one.epoch, ("t", 0)) is ErrorCode.NONE
+    one.leave()
+    driver.join("nobody")
+    assert driver.groups.offsets.of("g")
+    driver.pass_time(70)
+    assert not driver.groups.offsets.of("g")
+
+
+def test_who_waits_is_sent_to_join_again_though_the_group_stays_classic() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    both = driver.join(instance="one", protocols=("sticky", "range"), metadata=subscription("t"))
+    driver.pass_time(0)
+    assert both.reply.protocol_name == "sticky"
+    waiting = driver.join(instance="two", protocols=("range",), metadata=subscription("t"))
+    assert waiting.waits
+    reply = Consumer(driver, "new", "t").send(
+        0, rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=[]
+    )
+    assert not isinstance(reply, KafkaError)
+    assert reply.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert code(waiting) is ErrorCode.REBALANCE_IN_PROGRESS
+    again = driver.join(
+        waiting.reply.member_id, instance="two", protocols=("range",), metadata=subscription("t")
+    )
+    driver.join(
+        both.reply.member_id,
+        instance="one",
+        protocols=("sticky", "range"),
+        metadata=subscription("t"),
+    )
+    assert code(again) is ErrorCode.NONE
+    assert again.reply.protocol_name == "range"
+
+
+def test_who_takes_the_place_of_another_waits_for_what_it_had_itself() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    one = Consumer(driver, "a", "t").join()
+    driver.join(instance="i", metadata=subscription("t"))
+    one.instance = "i"
+    one.join()
+    assert one.has == set(), "as in Kafka: before this it had all of them under another name"
+    settle(one)
+    assert len(one.has) == 2

@@ -55,7 +55,9 @@ def join(
         code = error.code
         if code is ErrorCode.GROUP_ID_NOT_FOUND:
             code = ErrorCode.UNKNOWN_MEMBER_ID
-        return _refused(request, code)  # nothing is given up for a member that nobody knows
+            if existing is not None:
+                groups.forget(existing.id)
+        return _refused(request, code)
     before = len(out.records)
     try:
         reply = _Join(groups, group, now, request, caller, ticket, out).decide()

@@ -78,7 +78,7 @@ def join(
     else:
         targets.advance(groups, draft, now)
         member = heartbeats.step(
-            groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed
+            groups, group, draft, member.id, owned, now, resubscribed=resubscribed
         )
         out.records += draft.records
         groups.expect_member(group.id, member.id, now, member)
@@ -180,7 +180,7 @@ def _downgrade(
         reason = f"{member.id} took the place of the last member of the consumer protocol"
     else:
         member = heartbeats.step(
-            groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed
+            groups, group, draft, member.id, owned, now, resubscribed=resubscribed
         )
     out.records += draft.records
     staying = list(draft.group.members.values())

@@ -44,7 +44,12 @@ def heartbeat(
     if request.member_epoch in (LEAVING, LEAVING_STATIC):
         return leaving.leave(groups, now, request)
     out = Outcome()
-    group = _group(groups, now, request, out)
+    try:
+        group = _group(groups, now, request, out)
+    except KafkaError as refusal:
+        if not out.answers:
+            raise
+        return out.decision(Response(error_code=refusal.code, error_message=refusal.message))
     check_room(groups, group, request.member_id)
     owned = _owned(request)
     if _nothing_new(groups, group, request, caller, now):
@@ -67,8 +72,11 @@ def heartbeat(
         draft.write(records.member_metadata(group.id, member))
     why = _why(before, member)
     targets.refresh(groups, draft, now, why, resubscribed=bump, new_regex=new_regex)
-    targets.advance(groups, draft, now)
-    moved = step(groups, draft, draft.member(member.id), owned, now, resubscribed=resubscribed)
+    if not targets.advance(groups, draft, now) and _is_told_first(group, member.instance_id):
+        # Kafka looks for the last target under the instance id, and there is none. It is
+        # not written: the next target is made from what the member had.
+        draft.group.targets.pop(member.id, None)
+    moved = step(groups, group, draft, member.id, owned, now, resubscribed=resubscribed)
     groups.expect_member(group.id, moved.id, now)
     out.records += draft.records
     changed = moved.held != before.held
@@ -136,6 +144,10 @@ def check_room(groups: "Groups", group: ConsumerGroup, member_id: str) -> None:
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"The consumer group has reached its maximum capacity of {limit} members.",
         )
+
+
+def _is_told_first(group: ConsumerGroup, instance_id: str | None) -> bool:
+    return instance_id is not None and instance_id not in group.static_ids
 
 
 def _is_new(group: ConsumerGroup, pattern: str) -> bool:
@@ -284,15 +296,19 @@ def _why(before: ConsumerGroupMember, after: ConsumerGroupMember) -> str:
 
 def step(
     groups: "Groups",
+    before: ConsumerGroup,
     draft: Draft,
-    member: ConsumerGroupMember,
+    member_id: str,
     owned: Owned,
     now: Instant,
     *,
     resubscribed: bool,
 ) -> ConsumerGroupMember:
-    """Lead the member one step towards its target, and watch how long it takes to give up."""
-    group = draft.group
+    """Lead the member one step towards its target, and watch how long it takes to give up.
+
+    Free is what nobody had `before`, not even the member itself where it has taken another's
+    place since."""
+    group, member = draft.group, draft.member(member_id)
     goal = Goal(
         group.targets.get(member.id, NOTHING),
         group.assignment_epoch,
@@ -300,7 +316,12 @@ def step(
         resubscribed,
     )
     moved = reconcile(
-        member, goal, owned, lambda topic_id, index: group.is_free(topic_id, index, member.id)
+        member,
+        goal,
+        owned,
+        lambda topic_id, index: (
+            (topic_id, index) not in before.owners or index in member.revoking.get(topic_id, ())
+        ),
     )
     if moved == member:
         return member

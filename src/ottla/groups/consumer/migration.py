@@ -50,6 +50,7 @@ def upgrade(
         or len(classic.members) > groups.limits.consumer_max_size
     ):
         return None
+    _part_with(classic, out)
     try:
         members = [_upgraded(groups, classic, member) for member in classic.members.values()]
     except (MalformedMessage, ValueError):
@@ -66,8 +67,10 @@ def upgrade(
     draft.write(records.target_epoch(classic.id, classic.generation, 0))  # a new one is due
     for member in members:
         draft.write(records.current(classic.id, member))
+        groups.timers.cancel(("session", classic.id, member.id))
         groups.expect_member(classic.id, member.id, now, member)
-    _part_with(groups, classic, out)
+    groups.timers.cancel(("join", classic.id, ""))
+    groups.timers.cancel(("sync", classic.id, ""))
     out.records += [tombstone(classic.id), *draft.records]
     return draft.group
 
@@ -133,8 +136,8 @@ def _upgraded(
     )
 
 
-def _part_with(groups: "Groups", classic: ClassicGroup, out: Outcome) -> None:
-    """Whoever waits is sent to join again; the classic group's time-outs end."""
+def _part_with(classic: ClassicGroup, out: Outcome) -> None:
+    """Whoever waits is sent to join again; as in Kafka, even where it stays a classic group."""
     code = ErrorCode.REBALANCE_IN_PROGRESS
     for member in classic.members.values():
         if member.join_ticket is not None:
@@ -143,9 +146,6 @@ def _part_with(groups: "Groups", classic: ClassicGroup, out: Outcome) -> None:
         if member.sync_ticket is not None:
             out.answer(member.sync_ticket, SyncGroupResponse(error_code=code))
         member.join_ticket = member.sync_ticket = None
-        groups.timers.cancel(("session", classic.id, member.id))
-    groups.timers.cancel(("join", classic.id, ""))
-    groups.timers.cancel(("sync", classic.id, ""))
 
 
 class Downgrade(NamedTuple):

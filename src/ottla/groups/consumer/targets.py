@@ -49,12 +49,14 @@ def raise_epoch(
     draft.write(records.group_epoch(group.id, group.epoch + 1, topics_hash))
 
 
-def advance(groups: "Groups", draft: Draft, now: Instant) -> None:
+def advance(groups: "Groups", draft: Draft, now: Instant) -> bool:
     """Make the target for the epoch, if `group.consumer.assignment.interval.ms` have passed since
-    the last one: many who join together share one."""
+    the last one: many who join together share one. Whether one was made."""
     group = draft.group
-    if group.epoch > group.assignment_epoch and may_advance(groups, group, now):
+    is_due = group.epoch > group.assignment_epoch and may_advance(groups, group, now)
+    if is_due:
         _make_target(groups, draft, now)
+    return is_due
 
 
 def may_advance(groups: "Groups", group: ConsumerGroup, now: Instant) -> bool:

@@ -47,7 +47,7 @@ def fetch(
 
 
 def _check(groups: "Groups", request: OffsetFetchRequestGroup) -> None:
-    group = groups.find(request.group_id)
+    group = groups.shown(request.group_id)
     if group is not None:
         kind_of(group).check_fetch(group, request)
 

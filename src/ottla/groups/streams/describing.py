@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def describe(groups: "Groups", group_id: str) -> wire.DescribedGroup:
-    group = groups.find(group_id)
+    group = groups.shown(group_id)
     if not isinstance(group, StreamsGroup):
         reason = "not found" if group is None else "is not a streams group"
         return wire.DescribedGroup(

@@ -1,8 +1,10 @@
 """Keys of a configuration as a table: it feeds parsing, validation, the wizard and the reference.
 
-As ConfigDef of Java: kinds, defaults, importance, groups, dependents, validators. Pure.
+As ConfigDef of Java: kinds, defaults, importance, groups, dependents, validators. `validators` has
+the usual ones, `validation` the answer that REST gives. Pure.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -30,9 +32,13 @@ class InvalidConfig(Exception):
         super().__init__("; ".join(one for sentences in errors.values() for one in sentences))
         self.errors = dict(errors)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InvalidConfig, (self.errors,)
+
 
 Validator = Callable[[str, Any], None]  # name and value; ValueError says what is wrong
 Recommender = Callable[[str, Mapping[str, Any]], Sequence[Any]]
+Visible = Callable[[str, Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +53,22 @@ class Key:
     width: str = "NONE"  # NONE, SHORT, MEDIUM, LONG
     display_name: str | None = None  # None: the name
     dependents: tuple[str, ...] = ()
-    validator: Validator | None = None
+    validator: Validator | None = None  # also sees None: for null, and for what cannot be parsed
     recommender: Recommender | None = None
+    visible: Visible | None = None
+    known_class: Callable[[str], str | None] | None = None  # a class's whole name, if it is here
     aliases: tuple[str, ...] = ()  # another product's name for the same key
+
+
+@dataclass(slots=True)
+class ConfigValue:
+    """What validation tells of a key."""
+
+    name: str
+    value: Any = None
+    recommended: list[Any] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    visible: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +76,17 @@ class Definitions:
     keys: tuple[Key, ...] = field(default=())
 
     def __or__(self, other: "Definitions") -> "Definitions":
-        """Both tables; what `other` defines again wins."""
-        mine = tuple(one for one in self.keys if one.name not in other.names)
-        return Definitions((*mine, *other.keys))
+        """Both tables; what `other` defines again wins, in the place of the first."""
+        both = {one.name: one for one in self.keys} | {one.name: one for one in other.keys}
+        return Definitions(tuple(both.values()))
 
     @property
     def names(self) -> frozenset[str]:
         return frozenset(one.name for one in self.keys)
+
+    @property
+    def groups(self) -> list[str]:
+        return list(dict.fromkeys(one.group for one in self.keys if one.group is not None))
 
     def parse(self, config: Mapping[str, str]) -> dict[str, Any]:
         """Every key's value, its default where nothing is said. InvalidConfig for what is wrong."""
@@ -82,23 +105,77 @@ class Definitions:
         known = self.names | {alias for one in self.keys for alias in one.aliases}
         return [name for name in config if name not in known]
 
+    def validate(self, config: Mapping[str, str | None]) -> dict[str, ConfigValue]:
+        """All that is wrong, with recommended values; what cannot be parsed is null."""
+        found = {one.name: _validated(one, config) for one in self.keys}
+        for name in self._undefined_dependents():
+            said = f"{name} is referred in the dependents, but not defined."
+            found[name] = ConfigValue(name, errors=[said], visible=False)
+        parsed = {name: one.value for name, one in found.items()}
+        for key in self.keys:
+            one = found[key.name]
+            try:
+                if key.recommender is not None:
+                    one.recommended = list(key.recommender(key.name, parsed))
+                if key.visible is not None:
+                    one.visible = key.visible(key.name, parsed)
+            except ValueError as error:
+                one.errors.append(str(error))
+        return found
+
+    def _undefined_dependents(self) -> list[str]:
+        named = dict.fromkeys(one for key in self.keys for one in key.dependents)
+        return [name for name in named if name not in self.names]
+
+
+def said_value(key: Key, config: Mapping[str, Any]) -> tuple[bool, Any]:
+    """Whether the key, or an alias of it, is said at all; and what."""
+    for name in (key.name, *key.aliases):
+        if name in config:
+            return True, config[name]
+    return False, None
+
 
 def _value(key: Key, config: Mapping[str, str]) -> Any:
-    said = next((config[name] for name in (key.name, *key.aliases) if name in config), None)
-    if said is None:
+    there, said = said_value(key, config)
+    if not there:
         if key.default is REQUIRED:
-            raise ValueError(
-                f'Missing required configuration "{key.name}" which has no default value.'
-            )
+            raise _missing(key)
         value = key.default
     else:
-        value = _parsed(key, said)
+        value = None if said is None else _parsed(key, said)
     if key.validator is not None:
         key.validator(key.name, value)
     return value
 
 
-_RANGES = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+def _validated(key: Key, config: Mapping[str, str | None]) -> ConfigValue:
+    found = ConfigValue(key.name)
+    there, said = said_value(key, config)
+    if there:
+        try:
+            found.value = None if said is None else _parsed(key, said)
+        except ValueError as error:
+            found.errors.append(str(error))
+    elif key.default is REQUIRED:
+        found.errors.append(str(_missing(key)))
+    else:
+        found.value = key.default
+    if key.validator is not None:
+        try:
+            key.validator(key.name, found.value)
+        except ValueError as error:
+            found.errors.append(str(error))
+    return found
+
+
+def _missing(key: Key) -> ValueError:
+    return ValueError(f'Missing required configuration "{key.name}" which has no default value.')
+
+
+_BITS = {Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
+_INTEGER = re.compile(r"[+-]?\d+")
+_DOUBLE = re.compile(r"[+-]?(NaN|Infinity|(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[fFdD]?)")
 
 
 def _parsed(key: Key, said: str) -> Any:
@@ -107,51 +184,36 @@ def _parsed(key: Key, said: str) -> Any:
         case Kind.BOOLEAN:
             if text.lower() in ("true", "false"):
                 return text.lower() == "true"
-            raise _invalid(key, said, "Expected value to be either true or false")
+            raise invalid(key.name, said, "Expected value to be either true or false")
         case Kind.INT | Kind.SHORT | Kind.LONG as kind:
-            try:
-                number = int(text)
-            except ValueError:
-                raise _invalid(key, said, f"Not a number of type {kind.value}") from None
-            if not -(2 ** (_RANGES[kind] - 1)) <= number < 2 ** (_RANGES[kind] - 1):
-                raise _invalid(key, said, f"Not a number of type {kind.value}")
+            number = int(text) if _INTEGER.fullmatch(text) else 1 << 64
+            half = 1 << (_BITS[kind] - 1)
+            if not -half <= number < half:
+                raise invalid(key.name, said, f"Not a number of type {kind.value}")
             return number
         case Kind.DOUBLE:
-            try:
-                return float(text)
-            except ValueError:
-                raise _invalid(key, said, "Not a number of type DOUBLE") from None
+            if not _DOUBLE.fullmatch(text):
+                raise invalid(key.name, said, "Not a number of type DOUBLE")
+            return float(text if text.endswith(("NaN", "Infinity")) else text.rstrip("fFdD"))
         case Kind.LIST:
             return [one.strip() for one in text.split(",")] if text else []
-        case Kind.PASSWORD:
-            return said
+        case Kind.CLASS if key.known_class is not None:
+            found = key.known_class(text)
+            if found is None:
+                raise invalid(key.name, said, f"Class {said} could not be found.")
+            return found
     return text
-
-
-def _invalid(key: Key, said: str, why: str) -> ValueError:
-    return invalid(key.name, said, why)
 
 
 def invalid(name: str, value: Any, why: str) -> ValueError:
     """For validators: Java's ConfigException."""
-    shown = "null" if value is None else value
+    match value:
+        case None:
+            shown = "null"
+        case list():
+            shown = f"[{', '.join(map(str, value))}]"
+        case bool():
+            shown = str(value).lower()
+        case _:
+            shown = str(value)
     return ValueError(f"Invalid value {shown} for configuration {name}: {why}")
-
-
-def one_of(*words: str, any_case: bool = False) -> Validator:
-    """A validator: ValidString, or CaseInsensitiveValidString."""
-    known = [one.upper() for one in words] if any_case else list(words)
-    kind = " (case insensitive)" if any_case else ""
-
-    def check(name: str, value: Any) -> None:
-        said = value.upper() if any_case and value is not None else value
-        if said not in known:
-            raise invalid(name, value, f"String must be one of{kind}: {', '.join(known)}")
-
-    return check
-
-
-def non_empty(name: str, value: Any) -> None:
-    """A validator: NonEmptyString."""
-    if value is not None and not value:
-        raise invalid(name, value, "String must be non-empty")

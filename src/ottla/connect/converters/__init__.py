@@ -47,12 +47,12 @@ def converter(said: str, settings: Mapping[str, str], *, is_key: bool) -> Conver
     if class_name(said) in HEADERS_ONLY:
         side = "key.converter" if is_key else "value.converter"
         raise InvalidConfig({side: [f"{said} converts headers only"]})
-    made: Converter = found(settings)
+    made: Converter = found({"converter.type": "key" if is_key else "value"} | dict(settings))
     return made
 
 
 def header_converter(said: str, settings: Mapping[str, str]) -> HeaderConverter:
-    made: HeaderConverter = _class(said)(settings)
+    made: HeaderConverter = _class(said)({"converter.type": "header"} | dict(settings))
     return made
 
 

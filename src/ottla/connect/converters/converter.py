@@ -3,8 +3,23 @@
 from typing import Any, Protocol
 
 from ottla.connect.data import Schema
+from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.validators import one_of
 
 SchemaAndValue = tuple[Schema | None, Any]
+
+
+TYPE = Definitions(
+    (
+        Key(
+            name="converter.type",
+            kind=Kind.STRING,
+            importance="LOW",
+            doc="Whether keys, values or headers are converted.",
+            validator=one_of("key", "value", "header"),
+        ),
+    )
+)
 
 
 class HeaderConverter(Protocol):

@@ -8,15 +8,16 @@ from typing import Any
 
 import msgspec
 
-from ottla.connect.converters.converter import DataConverter, SchemaAndValue
+from ottla.connect.converters.converter import TYPE, DataConverter, SchemaAndValue
 from ottla.connect.converters.json_nodes import NotJson, read_tree
 from ottla.connect.converters.json_reading import Reading
 from ottla.connect.converters.json_schemas import SchemaReader, SchemaWriter
 from ottla.connect.converters.json_writing import Writing
 from ottla.connect.data import DataError, Schema
-from ottla.connect.definitions import Definitions, Key, Kind, one_of
+from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.validators import one_of
 
-_DEFINITIONS = Definitions(
+_DEFINITIONS = TYPE | Definitions(
     (
         Key(
             name="schemas.enable",

@@ -4,13 +4,12 @@ import struct
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ottla.connect.converters.converter import DataConverter, SchemaAndValue
+from ottla.connect.converters.converter import TYPE, DataConverter, SchemaAndValue
 from ottla.connect.data import OPTIONAL_BOOLEAN, DataError, Schema, Type, fits, java_class
-from ottla.connect.definitions import Definitions
 
 
 class NumberConverter(DataConverter):
-    DEFINITIONS = Definitions()
+    DEFINITIONS = TYPE
     type: ClassVar[Type]
     word: ClassVar[str]
     layout: ClassVar[struct.Struct]
@@ -58,7 +57,7 @@ class ShortConverter(NumberConverter):
 
 
 class BooleanConverter(DataConverter):
-    DEFINITIONS = Definitions()
+    DEFINITIONS = TYPE
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         pass

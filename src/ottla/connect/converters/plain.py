@@ -4,23 +4,16 @@ import codecs
 from collections.abc import Mapping
 from typing import Any
 
-from ottla.connect.converters.converter import DataConverter, SchemaAndValue
+from ottla.connect.converters.converter import TYPE, DataConverter, SchemaAndValue
 from ottla.connect.data import OPTIONAL_BYTES, OPTIONAL_STRING, DataError, Schema, Type, java_class
-from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.definitions import Definitions, InvalidConfig, Key, Kind
 from ottla.connect.java_text import text
-
-
-def _charset(name: str, value: Any) -> None:
-    try:
-        codecs.lookup(value)
-    except LookupError:
-        raise ValueError(f"Unsupported encoding {value}") from None
 
 
 class StringConverter(DataConverter):
     """Everything by its text; what is read is text."""
 
-    DEFINITIONS = Definitions(
+    DEFINITIONS = TYPE | Definitions(
         (
             Key(
                 name="converter.encoding",
@@ -28,14 +21,18 @@ class StringConverter(DataConverter):
                 default="UTF-8",
                 importance="HIGH",
                 doc="The character set of the text.",
-                validator=_charset,
+                width="MEDIUM",
+                display_name="Encoding",
             ),
         )
     )
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         said = self.DEFINITIONS.parse(settings)["converter.encoding"]
-        self._encoding = codecs.lookup(said).name
+        try:
+            self._encoding = codecs.lookup(said).name
+        except LookupError:
+            raise InvalidConfig({"converter.encoding": [f"Unsupported encoding {said}"]}) from None
 
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if value is None:
@@ -48,7 +45,7 @@ class StringConverter(DataConverter):
 
 
 class ByteArrayConverter(DataConverter):
-    DEFINITIONS = Definitions()
+    DEFINITIONS = TYPE
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         pass

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.connect.data import Record
-from ottla.connect.definitions import Definitions, Key, Kind, non_empty
+from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.validators import non_empty
 
 DEFINITIONS = Definitions(
     (

@@ -12,6 +12,16 @@ from typing import Any
 from ottla.connect.data import Float32, Schema, Struct, Type
 
 
+def java_split(said: str, by: str) -> list[str]:
+    """`String.split`: empty parts at the end are not there."""
+    parts = said.split(by)
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    if parts == [""] and said:
+        return []
+    return parts
+
+
 def text(value: Any, schema: Schema | None = None) -> str:
     match value:
         case None:

@@ -104,10 +104,9 @@ def test_a_new_class_data_archive_replaces_those_of_the_same_java_and_spark(
     def make() -> None:
         Path(os.environ["OTTLA_MAKE_ARCHIVE"]).touch()
 
-    monkeypatch.setattr(archive, "_exercise", make)
     monkeypatch.setattr(os, "nice", lambda by: None)
     monkeypatch.setenv("OTTLA_MAKE_ARCHIVE", "")
-    archive.main(target, cache / "lock")
+    archive.make(target, cache / "lock", make)
     assert sorted(path.name for path in cache.iterdir()) == sorted([*kept, target.name])
 
 

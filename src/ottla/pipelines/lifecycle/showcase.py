@@ -61,15 +61,23 @@ def run_showcase(
     seconds: float | None = None,
     options: RunOptions | None = None,
     on_result: Callable[[dict[str, Any]], None] | None = None,
+    results_max: int | None = None,
 ) -> int:
-    """Feed and run the shop until `seconds` have passed or Ctrl-C; returns results.
+    """Feed and run the shop until `seconds` have passed, so many results came, or Ctrl-C.
 
-    `on_result` is called with every row of the turnover as it arrives.
+    `on_result` is called with every row of the turnover as it arrives. Returns how many came.
     """
     app = shop(bootstrap)
     definition = app.definition()
     create(definition, [NewTopic(ORDERS, 2), NewTopic(CUSTOMERS, 2)])
-    results = Results(bootstrap, on_result)
+
+    def take(row: dict[str, Any]) -> None:
+        if on_result is not None:
+            on_result(row)
+        if results.count == results_max:
+            runner.stop()
+
+    results = Results(bootstrap, take)
     generator = Generator(bootstrap, rate)
     generator.customers()
     view = _View(results, generator.wanted)
@@ -133,7 +141,7 @@ class Generator:
 class Results:
     """The newest rows of the turnover, and how old the newest order in each was on arrival."""
 
-    def __init__(self, bootstrap: str, on_result: Callable[[dict[str, Any]], None] | None) -> None:
+    def __init__(self, bootstrap: str, on_result: Callable[[dict[str, Any]], None]) -> None:
         self.stopping = threading.Event()
         self.count = 0
         self.rows: dict[str, dict[str, Any]] = {}
@@ -163,8 +171,7 @@ class Results:
         self.rows[row["country"]] = row
         if sent := headers.get(TIMESTAMP_HEADER):
             self.latencies_ms.append(time.time() * 1000 - int(sent))
-        if self._on_result is not None:
-            self._on_result(row)
+        self._on_result(row)
 
     def latency_ms(self) -> float | None:
         ordered = sorted(self.latencies_ms)

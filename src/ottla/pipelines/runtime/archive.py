@@ -1,22 +1,22 @@
-"""The class-data archive that halves Spark's start; run as a program, this makes it.
+"""The class-data archive that halves Spark's start.
 
-It starts a session as an application would, runs a small query so that the usual classes are
-loaded, and lets the JVM write them down as it exits. Of each Java and Spark the newest is kept: an
-archive has 170 MB, and no other release of Ottla than its maker's can use it.
+A process of its own (`ottla.cli.rehearsal`) runs applications as users do, so that the usual
+classes are loaded, and lets the JVM write them down as it exits. Of each Java and Spark the newest
+is kept: an archive has some 200 MB, and no other release of Ottla than its maker's can use it.
 """
 
 import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from ottla.pipelines.runtime import sessions
-from ottla.pipelines.runtime.settings import SparkSettings, archive_path, outdated_archives
+from ottla.pipelines.runtime.settings import archive_path, outdated_archives
 
 TAKES_AT_MOST_S = 600
+REHEARSAL = "ottla.cli.rehearsal"  # stands above: it needs a broker of its own
 
 
 def make_in_background() -> "subprocess.Popen[bytes] | None":
@@ -33,7 +33,7 @@ def make_in_background() -> "subprocess.Popen[bytes] | None":
     except FileExistsError:
         return None
     return subprocess.Popen(
-        [sys.executable, "-m", "ottla.pipelines.runtime.archive", str(target), str(lock)],
+        [sys.executable, "-m", REHEARSAL, str(target), str(lock)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
@@ -41,12 +41,13 @@ def make_in_background() -> "subprocess.Popen[bytes] | None":
     )
 
 
-def main(target: Path, lock: Path) -> None:
+def make(target: Path, lock: Path, rehearse: Callable[[], None]) -> None:
+    """`rehearse` starts a session, has it do the usual things, and ends it."""
     os.nice(19)
     partial = target.with_suffix(f".{os.getpid()}")
     os.environ["OTTLA_MAKE_ARCHIVE"] = str(partial)
     try:
-        _exercise()
+        rehearse()
         if partial.exists():
             partial.replace(target)
             for outdated in outdated_archives():  # a JVM that has it open keeps it until its end
@@ -54,34 +55,3 @@ def main(target: Path, lock: Path) -> None:
     finally:
         lock.unlink(missing_ok=True)
         partial.unlink(missing_ok=True)
-
-
-def _exercise() -> None:
-    spark = sessions.session(SparkSettings(name="class-data archive", ui=True))
-    with tempfile.TemporaryDirectory(prefix="ottla-archive-") as folder:
-        query = (
-            spark.readStream.format("rate")
-            .load()
-            .selectExpr("to_json(struct(value)) AS value", "value % 7 AS key")
-            .groupBy("key")
-            .count()
-            .writeStream.format("memory")
-            .queryName("archive")
-            .outputMode("update")
-            .option("checkpointLocation", folder)
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination(60)
-        query.stop()
-        for name in (
-            "org.apache.spark.sql.kafka010.KafkaSourceProvider",
-            "org.apache.kafka.clients.consumer.KafkaConsumer",
-            "org.apache.kafka.clients.producer.KafkaProducer",
-        ):
-            spark._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
-    sessions.stop()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

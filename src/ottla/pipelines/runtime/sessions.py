@@ -104,7 +104,7 @@ def spark_session(
     )
 
 
-def stop() -> None:
+def stop(within_s: float = 40.0) -> None:
     """End the session and its JVM. Safe to call when there is none, or when it is another's."""
     from pyspark import SparkContext
 
@@ -121,7 +121,7 @@ def stop() -> None:
         gateway.shutdown()
         SparkContext._gateway = None
         SparkContext._jvm = None
-        _end(process)
+        _end(process, within_s)
 
 
 def is_alive() -> bool:
@@ -197,13 +197,13 @@ def ui_address(spark: "SparkSession") -> str | None:
     return address
 
 
-def _end(process: "subprocess.Popen[bytes] | None") -> None:
+def _end(process: "subprocess.Popen[bytes] | None", within_s: float) -> None:
     if process is None:
         return
     if process.stdin is not None:
         process.stdin.close()  # the gateway ends when its input does
     try:
-        process.wait(timeout=40)
+        process.wait(timeout=within_s)
     except subprocess.TimeoutExpired:
         process.kill()
 

@@ -1,4 +1,4 @@
-"""The entry point: `start` and `registry start` go straight to the server, all else to the tools.
+"""The entry point: servers are started straight, all else goes to the tools.
 
 A server should serve within a fraction of a second, so its start must not pay for the libraries
 that draw tables and parse commands. What it does not understand at once (a typing mistake,
@@ -16,6 +16,12 @@ def main() -> None:
         registry = registry_start.parse(arguments[2:])
         if registry is not None:
             sys.exit(registry_start.start(registry))
+    if arguments[:2] == ["connect", "start"]:
+        from ottla.cli import connect_start
+
+        connect = connect_start.parse(arguments[2:])
+        if connect is not None:
+            sys.exit(connect_start.start(connect))
     if arguments[:1] in (["start"], ["cluster"]) and "--registry" in arguments:
         from ottla.cli.registry_child import with_port
 

@@ -93,6 +93,19 @@ def validated(
     )
 
 
+def plugin_keys(
+    kind: Literal["source", "sink"], own: Definitions, *, version: str
+) -> Sequence[Key]:
+    """All keys of a connector, its own first: what REST answers to a plugin's `config`."""
+    common = (SOURCE if kind == "source" else SINK).keys
+    known = [
+        replace(key, default=version) if key.name == "connector.plugin.version" else key
+        for key in common
+        if key.name not in own.names
+    ]
+    return [*own.keys, *known]
+
+
 def _note(values: dict[str, ConfigValue], check: Callable[[], object]) -> None:
     try:
         check()
@@ -117,7 +130,7 @@ def key_info(key: Key) -> dict[str, Any]:
         "width": key.width,
         "display_name": key.display_name or key.name,
         "dependents": list(key.dependents),
-        "order": key.order,
+        "order_in_group": key.order,
     }
 
 

@@ -4,22 +4,21 @@ The formats are those of Confluent's and Karapace's registries, so that all thre
 one group. The group itself is `serving.election`.
 """
 
-import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ottla.errors import ErrorCode
 from ottla.registry.records import NoopKey, Write, encode
-from ottla.serving.producing import Fenced, Unwritten
+from ottla.serving.leadership import Leadership
 from ottla.serving.topic_state import TopicState
 
 PROTOCOL_TYPE = "sr"
 PROTOCOL = "v0"
 _VERSION = 1
 _NO_ERROR, _DUPLICATE_URLS = 0, 1
-_RETRY_S = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -80,38 +79,13 @@ def assign(members: Mapping[str, bytes]) -> dict[str, bytes]:
     return dict.fromkeys(members, msgspec.json.encode(assignment))
 
 
-class Leadership:
+class RegistryLeadership(Leadership):
     """What this registry knows of who leads."""
 
     def __init__(self, topic: TopicState, identity: Identity) -> None:
+        super().__init__()
         self._topic = topic
         self._identity = identity
-        self._leader: str | None = None  # URL
-        self._mine = False  # chosen, but not yet ready to write
-        self._ready = False
-        self._changed = asyncio.Condition()
-        self._again: asyncio.Task[None] | None = None
-
-    @property
-    def leads(self) -> bool:
-        return self._ready
-
-    async def settled(self, timeout_s: float) -> str | None:
-        """The URL of the leader once it is known, "" for this registry itself; None if nobody
-        leads for that long."""
-        try:
-            async with asyncio.timeout(timeout_s), self._changed:
-                await self._changed.wait_for(lambda: self._ready or self._leader is not None)
-        except TimeoutError:
-            return None
-        return "" if self._ready else self._leader
-
-    async def moved_from(self, leader: str) -> None:
-        """Returns when another than the one at this URL leads."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._ready or self._leader not in (None, leader))
-
-    # --- called by the election
 
     def metadata(self) -> bytes:
         return msgspec.json.encode(self._identity._replace(leads=self._mine).fields())
@@ -119,7 +93,7 @@ class Leadership:
     def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         return assign(members)
 
-    async def assigned(self, assignment: bytes) -> None:
+    async def assigned(self, assignment: bytes, generation: int) -> None:
         fields = msgspec.json.decode(assignment)
         if fields.get("error") == _DUPLICATE_URLS:
             _log.error(
@@ -132,41 +106,20 @@ class Leadership:
         leader = identity_of(fields["master_identity"])
         self._mine = leader.url == self._identity.url
         if self._mine:
-            await self._begin()
+            await self._lead()
         else:
-            self._topic.follow()
-            self._leader = leader.url
-            await self._tell()
+            await self._follow(leader.url)
 
-    def lost(self) -> None:
-        """Whoever led says so as it joins anew, and stays; the writer of another ends it."""
-        self._ready, self._leader = False, None
-        if self._again is not None:
-            self._again.cancel()
-            self._again = None
+    def refused(self, why: ErrorCode) -> None:
+        _log.error(
+            "the group of registries refuses this one (%s): is it used by something else?", why.name
+        )
 
-    # --- writing
+    async def _begin_to_write(self) -> None:
+        await self._topic.lead(encode_noop())
 
-    async def _begin(self) -> None:
-        while True:
-            try:
-                await self._topic.lead(encode_noop())
-                break
-            except (Unwritten, Fenced) as error:
-                _log.warning("cannot begin to write: %s", error)
-                await asyncio.sleep(_RETRY_S)
-        self._ready = True
-        await self._tell()
-
-    def stumbled(self) -> None:
-        """A write failed: read to the end behind a new record before the next one."""
-        if self._ready:
-            self._ready = False
-            self._again = asyncio.create_task(self._begin())
-
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    def _write_no_more(self) -> None:
+        self._topic.follow()
 
 
 def encode_noop() -> tuple[bytes, bytes | None]:

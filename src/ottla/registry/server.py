@@ -13,13 +13,14 @@ from ottla.client.connection import Connection, read_connection
 from ottla.client.properties import Property
 from ottla.errors import OttlaError
 from ottla.ports.network import own_name
-from ottla.registry.leadership import PROTOCOL, PROTOCOL_TYPE, Identity, Leadership
+from ottla.registry.leadership import PROTOCOL, PROTOCOL_TYPE, Identity, RegistryLeadership
 from ottla.registry.protection import Protection
 from ottla.registry.rest.application import Routes
 from ottla.registry.service import Memory, Service
 from ottla.registry.settings import Address, Settings
 from ottla.serving.election import Election, Group
 from ottla.serving.http import listen, serving
+from ottla.serving.topic import StateTopic
 from ottla.serving.topic_state import TopicState
 
 _log = logging.getLogger(__name__)
@@ -59,16 +60,18 @@ async def running(settings: Settings, connection: Connection) -> AsyncIterator[R
         memory = Memory(settings["schema.compatibility.level"].value)
         topic = TopicState(
             connection,
-            settings["kafkastore.topic"],
+            StateTopic(
+                settings["kafkastore.topic"],
+                replicas=settings["kafkastore.topic.replication.factor"],
+            ),
             memory.apply,
             memory.reset,
-            replicas=settings["kafkastore.topic.replication.factor"],
             timeout_s=settings.seconds("kafkastore.timeout.ms"),
             init_timeout_s=settings.seconds("kafkastore.init.timeout.ms"),
         )
         async with topic:
             gc.freeze()
-            leadership = Leadership(topic, _identity(settings, addresses))
+            leadership = RegistryLeadership(topic, _identity(settings, addresses))
             service = Service(settings, memory, topic, leadership)
             application = Routes(service, protection.towards_leader()).application(protection.users)
             plain, encrypted = (

@@ -11,12 +11,12 @@ from ottla.registry import decisions, errors
 from ottla.registry.decisions import Decision
 from ottla.registry.drafts import Draft, Reader
 from ottla.registry.entities import PROTOBUF, Schema
-from ottla.registry.leadership import Leadership
 from ottla.registry.parsed import NotASchema, TooComplex
 from ottla.registry.records import Unreadable, decode, encode
 from ottla.registry.settings import Settings
 from ottla.registry.state import State
 from ottla.registry.types import Parser
+from ottla.serving.leadership import Leadership
 from ottla.serving.producing import Fenced, RecordTooLarge, Unwritten
 from ottla.serving.topic_state import TopicState
 from ottla.wire.record_batch import Record

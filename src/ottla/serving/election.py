@@ -48,11 +48,14 @@ class Candidate(Protocol):
     def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """Of all members' metadata, each member's assignment."""
 
-    async def assigned(self, assignment: bytes) -> None:
+    async def assigned(self, assignment: bytes, generation: int) -> None:
         """Heartbeats go on meanwhile."""
 
     def lost(self) -> None:
         """The assignment holds no longer: others are being counted, or nobody answers."""
+
+    def refused(self, why: ErrorCode) -> None:
+        """The group does not take this process: told once until it does. It is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,7 @@ class Election:
     def _tell_refusal(self, code: ErrorCode) -> None:
         if self._refused != code.name:
             self._refused = code.name
-            _log.error(
-                "group %s refuses this process (%s): is it used by something else?",
-                self._group.name,
-                code.name,
-            )
+            self._candidate.refused(code)
 
     async def _sync(self, joined: JoinGroupResponse) -> bool:
         assignments = []
@@ -174,7 +173,7 @@ class Election:
 
     async def _take(self, assignment: bytes) -> None:
         try:
-            await self._candidate.assigned(assignment)
+            await self._candidate.assigned(assignment, self._generation)
         except Exception:
             _log.exception("the assignment could not be taken")
 

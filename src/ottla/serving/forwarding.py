@@ -41,7 +41,13 @@ def _exchange(
         )
         answer = connection.getresponse()
         body = answer.read()
-        return Reply(answer.status, body or None, answer.getheader("content-type"))
+        place_of_new = answer.getheader("location")
+        return Reply(
+            answer.status,
+            body or None,
+            answer.getheader("content-type"),
+            {} if place_of_new is None else {"location": place_of_new},
+        )
     except http.client.HTTPException as error:
         raise OSError(f"{leader} answers nonsense: {error!r}") from None
     finally:

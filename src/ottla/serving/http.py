@@ -9,8 +9,8 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -35,6 +35,7 @@ class Reply:
     status: int
     body: bytes | None = None
     content_type: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,8 @@ class Application:
 
     def _success(self, answer: Any, kind: str) -> Response:
         if isinstance(answer, Reply):
-            headers = {} if answer.body is None else {"content-type": answer.content_type or kind}
-            return Response(answer.body, answer.status, headers)
+            typed = {} if answer.body is None else {"content-type": answer.content_type or kind}
+            return Response(answer.body, answer.status, {**typed, **answer.headers})
         return Response(msgspec.json.encode(answer), 200, {"content-type": kind})
 
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from ottla.client.wire_client import Address, WireClient
 from ottla.errors import ErrorCode, OttlaError
-from ottla.serving.topic import RETRY_S, Led, leader_of
+from ottla.serving.topic import RETRY_S, Led, leaders_of
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.produce import (
@@ -50,12 +50,12 @@ class SoleWriter:
         self._transactional_id = transactional_id
         self._timeout_s = timeout_s
         self._producer: tuple[int, int] | None = None  # id, epoch
-        self._sequence = 0
-        self._led: Led | None = None  # while it answers as the leader
+        self._sequences: dict[int, int] = {}  # by partition
+        self._led: Led | None = None  # while the leaders answer as such
 
     async def begin(self) -> None:
         """Take the place of any other writer. Unwritten when nobody answers in time."""
-        self._producer, self._sequence = None, 0
+        self._producer, self._sequences = None, {}
         try:
             async with asyncio.timeout(self._timeout_s):
                 while self._producer is None:
@@ -88,40 +88,42 @@ class SoleWriter:
         (found,) = answer.coordinators
         return None if found.error_code else (found.host, found.port)
 
-    async def write(self, records: Sequence[NewRecord]) -> int:
+    async def write(self, records: Sequence[NewRecord], partition: int = 0) -> int:
         """The offset of the last one, once all replicas have it."""
         if self._producer is None:
             raise Fenced("This process does not write.")
         producer_id, epoch = self._producer
+        sequence = self._sequences.get(partition, 0)
         batch = build_batch(
-            records, producer_id=producer_id, producer_epoch=epoch, base_sequence=self._sequence
+            records, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence
         )
         try:
             async with asyncio.timeout(self._timeout_s):
-                offset = await self._until_written(batch)
+                offset = await self._until_written(batch, partition)
         except TimeoutError:
             self._producer = None  # the next batch needs a new epoch: this one may still arrive
             raise Unwritten("The write was not confirmed in time.") from None
-        self._sequence = (self._sequence + len(records)) & _SEQUENCE_MASK
+        self._sequences[partition] = (sequence + len(records)) & _SEQUENCE_MASK
         return offset + len(records) - 1
 
-    async def _until_written(self, batch: bytes) -> int:
+    async def _until_written(self, batch: bytes, partition: int) -> int:
         """Repeating is harmless: the broker knows a batch by its sequence."""
         while True:
             with suppress(OttlaError):
-                self._led = self._led or await leader_of(self._client, self._topic)
+                self._led = self._led or await leaders_of(self._client, self._topic)
                 if self._led is not None:
-                    request = self._request(batch, self._led.topic_id)
-                    answer = await self._client.ask(self._led.address, request, ProduceResponse)
+                    request = self._request(batch, partition, self._led.topic_id)
+                    leader = self._led.addresses[partition]
+                    answer = await self._client.ask(leader, request, ProduceResponse)
                     offset = None if answer is None else self._offset(answer)
                     if offset is not None:
                         return offset
             self._led = None
             await asyncio.sleep(RETRY_S)
 
-    def _request(self, batch: bytes, topic_id: bytes) -> ProduceRequest:
-        partition = PartitionProduceData(index=0, records=batch)
-        topic = TopicProduceData(name=self._topic, topic_id=topic_id, partition_data=[partition])
+    def _request(self, batch: bytes, partition: int, topic_id: bytes) -> ProduceRequest:
+        data = PartitionProduceData(index=partition, records=batch)
+        topic = TopicProduceData(name=self._topic, topic_id=topic_id, partition_data=[data])
         return ProduceRequest(
             acks=_ALL_REPLICAS, timeout_ms=int(self._timeout_s * 1000), topic_data=[topic]
         )

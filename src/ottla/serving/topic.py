@@ -1,9 +1,11 @@
-"""A compacted topic of one partition: created or checked, and where its leader is.
+"""A compacted topic that holds a state: created or checked, and where its partitions are led.
 
 What is read from and written to it is `topic_state`.
 """
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ottla.client.wire_client import Address, WireClient
@@ -36,39 +38,51 @@ _NOT_YET = (
 )
 
 
-class Led(NamedTuple):
-    """Where the partition is led, and the id of its topic."""
+@dataclass(frozen=True, slots=True)
+class StateTopic:
+    name: str
+    partitions: int = 1  # as it is created
+    replicas: int = 3  # at most as many as there are brokers; -1: the brokers' default
+    in_one_order: bool = True  # more than one partition is refused
+    settings: Mapping[str, str] = field(default_factory=dict)  # as it is created
 
-    address: Address
+
+class Led(NamedTuple):
+    """Where each partition is led, and the id of their topic."""
+
+    addresses: tuple[Address, ...]
     topic_id: bytes
     cluster_id: str
 
+    @property
+    def partitions(self) -> range:
+        return range(len(self.addresses))
 
-async def leader_of(client: WireClient, topic: str) -> Led | None:
-    """None while nobody leads it, or there is no such topic."""
+
+async def leaders_of(client: WireClient, topic: str) -> Led | None:
+    """None while one of its partitions has no leader, or there is no such topic."""
     found = await _described(client, topic)
     if found is None:
         return None
     answer, described = found
-    if not described.partitions:
+    brokers = {one.node_id: (one.host, one.port) for one in answer.brokers}
+    leaders = {one.partition_index: one.leader_id for one in described.partitions}
+    if not leaders or not brokers.keys() >= set(leaders.values()):
         return None
-    leader = described.partitions[0].leader_id
-    for broker in answer.brokers:
-        if broker.node_id == leader:
-            return Led((broker.host, broker.port), described.topic_id, answer.cluster_id or "")
-    return None
+    addresses = tuple(brokers[leaders[index]] for index in sorted(leaders))
+    return Led(addresses, described.topic_id, answer.cluster_id or "")
 
 
-async def ensure(client: WireClient, topic: str, replicas: int, timeout_s: float) -> Led:
+async def ensure(client: WireClient, topic: StateTopic, timeout_s: float) -> Led:
     """The topic, created where it is missing; OttlaError for one that cannot hold a state."""
     async with asyncio.timeout(timeout_s):
         while True:
-            found = await _described(client, topic)
+            found = await _described(client, topic.name)
             if found is None:
-                await _create(client, topic, replicas)
+                await _create(client, topic)
             else:
                 await _check(client, topic, found[1])
-                led = await leader_of(client, topic)
+                led = await leaders_of(client, topic.name)
                 if led is not None:
                     return led
             await asyncio.sleep(RETRY_S)
@@ -93,13 +107,15 @@ async def _described(
     return answer, described
 
 
-async def _create(client: WireClient, topic: str, replicas: int) -> None:
+async def _create(client: WireClient, topic: StateTopic) -> None:
     answer = await client.ask_any(MetadataRequest(topics=[]), MetadataResponse)
+    settings = {**topic.settings, "cleanup.policy": "compact"}
+    replicas = min(topic.replicas, len(answer.brokers))
     wanted = CreatableTopic(
-        name=topic,
-        num_partitions=1,
-        replication_factor=max(1, min(replicas, len(answer.brokers))),
-        configs=[CreatableTopicConfig(name="cleanup.policy", value="compact")],
+        name=topic.name,
+        num_partitions=topic.partitions,
+        replication_factor=replicas if topic.replicas < 0 else max(1, replicas),
+        configs=[CreatableTopicConfig(name=name, value=said) for name, said in settings.items()],
     )
     request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)
     controller = next(
@@ -113,18 +129,18 @@ async def _create(client: WireClient, topic: str, replicas: int) -> None:
     (result,) = created.topics
     if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
         reason = result.error_message or ErrorCode(result.error_code).name
-        raise OttlaError(f"Topic {topic} cannot be created: {reason.rstrip('.')}.")
+        raise OttlaError(f"Topic {topic.name} cannot be created: {reason.rstrip('.')}.")
 
 
-async def _check(client: WireClient, topic: str, described: MetadataResponseTopic) -> None:
-    if len(described.partitions) > 1:
+async def _check(client: WireClient, topic: StateTopic, described: MetadataResponseTopic) -> None:
+    if topic.in_one_order and len(described.partitions) > 1:
         raise OttlaError(
-            f"Topic {topic} has {len(described.partitions)} partitions. Records that depend on "
-            "each other need one order: name a topic with one partition."
+            f"Topic {topic.name} has {len(described.partitions)} partitions. Records that depend "
+            "on each other need one order: name a topic with one partition."
         )
     asked = DescribeConfigsResource(
         resource_type=_TOPIC_RESOURCE,
-        resource_name=topic,
+        resource_name=topic.name,
         configuration_keys=["cleanup.policy"],
     )
     answer = await client.ask_any(
@@ -134,6 +150,6 @@ async def _check(client: WireClient, topic: str, described: MetadataResponseTopi
         for config in result.configs:
             if config.name == "cleanup.policy" and config.value != "compact":
                 raise OttlaError(
-                    f"Topic {topic} has cleanup.policy={config.value}: old records would be lost. "
-                    f"Set cleanup.policy=compact."
+                    f"Topic {topic.name} has cleanup.policy={config.value}: old records would be "
+                    "lost. Set cleanup.policy=compact."
                 )

@@ -1,26 +1,31 @@
 """A compacted topic as the only memory of a service: decide → record → read back → reply.
 
-Every process reads all records and applies them in their order; only the one that was elected
-writes, and it answers when it has read its own record back. So what one process has answered, it
-has also applied, and a process that begins to write has read all that was written before.
+Every process reads all records and applies them in their order, those of one partition after each
+other; only the one that was elected writes, and it answers when it has read its own record back. So
+what one process has answered, it has also applied, and a process that begins to write has read all
+that was written before.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
 
 from ottla.client.connection import Connection
+from ottla.client.wire_client import Address
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.ports.clock import SYSTEM_CLOCK
+from ottla.serving.committed import committed_batches
+from ottla.serving.partitioning import partition_of
 from ottla.serving.producing import SoleWriter, Unwritten
-from ottla.serving.topic import RETRY_S, Led, ensure, leader_of
+from ottla.serving.topic import RETRY_S, Led, StateTopic, ensure, leaders_of
 from ottla.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    PartitionData,
 )
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -28,11 +33,12 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from ottla.wire.record_batch import NewRecord, Record, iterate_batches, iterate_records
+from ottla.wire.record_batch import NewRecord, Record
 
 FETCH_BYTES_MAX = 4 * 1024 * 1024
 FETCH_WAIT_MS = 500
 _EARLIEST, _LATEST = -2, -1
+_READ_COMMITTED = 1
 _log = logging.getLogger(__name__)
 
 KeyAndValue = tuple[bytes, bytes | None]
@@ -44,37 +50,41 @@ class TopicState:
     def __init__(
         self,
         connection: Connection,
-        topic: str,
+        topic: StateTopic,
         apply: Callable[[Record], None],
         reset: Callable[[], None],
         *,
-        replicas: int = 3,
+        transactional_id: str | None = None,
         timeout_s: float = 10.0,
         init_timeout_s: float = 60.0,
     ) -> None:
-        self.topic = topic
+        """`transactional_id` is what writers before and after this one share."""
+        self.topic = topic.name
         self.cluster_id = ""
-        self.next_offset = 0  # of the first record that was not applied yet
+        self._as_asked = topic
+        self._next: list[int] = []  # by partition, the first offset that was not applied yet
         self._apply = apply
         self._reset = reset
-        self._replicas = replicas
         self._timeout_s = timeout_s
         self._init_timeout_s = init_timeout_s
         self._reading = connection.wire()  # a connection of its own: fetches wait on it
         self._writing = connection.wire()
-        self._writer = SoleWriter(self._writing, topic, f"ottla-state-{topic}", timeout_s)
+        shared = transactional_id or f"ottla-state-{topic.name}"
+        self._writer = SoleWriter(self._writing, topic.name, shared, timeout_s)
+        self._writes = asyncio.Lock()  # sequences are counted in the order of sending
         self._reached = asyncio.Condition()
         self._reader: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "TopicState":
         """Returns when all that was there at the start is read."""
         try:
-            led = await ensure(self._writing, self.topic, self._replicas, self._init_timeout_s)
+            led = await ensure(self._writing, self._as_asked, self._init_timeout_s)
         except TimeoutError:
             raise OttlaError(f"Topic {self.topic} has no leader.") from None
         self.cluster_id = led.cluster_id
+        self._next = [0 for _ in led.partitions]
         self._reader = asyncio.create_task(self._read_for_ever(), name=f"reader of {self.topic}")
-        await self._until(await self._offset(led, _LATEST), self._init_timeout_s)
+        await self._until(await self._offsets(led, _LATEST), self._init_timeout_s)
         return self
 
     async def __aexit__(
@@ -92,10 +102,16 @@ class TopicState:
 
     # --- writing
 
-    async def lead(self, marker: KeyAndValue) -> None:
-        """Become the writer: all that others wrote before is read when this returns."""
+    async def lead(self, marker: KeyAndValue | None = None) -> None:
+        """Become the writer: all that others wrote before is read when this returns.
+
+        The `marker` is written first, where a former writer may still write without knowing.
+        """
         await self._writer.begin()
-        await self.write([marker])
+        if marker is not None:
+            await self.write([marker])
+        else:
+            await self.catch_up()
 
     def follow(self) -> None:
         """Write no more."""
@@ -104,10 +120,16 @@ class TopicState:
     async def write(self, records: Sequence[KeyAndValue]) -> None:
         """Returns when the records are written and applied here."""
         now = SYSTEM_CLOCK.wall_ms()
-        new = [NewRecord(now, key, value) for key, value in records]
-        offset = await self._writer.write(new)
+        batches: dict[int, list[NewRecord]] = {}
+        for key, value in records:
+            partition = partition_of(key, len(self._next)) if len(self._next) > 1 else 0
+            batches.setdefault(partition, []).append(NewRecord(now, key, value))
+        ends = {}
+        for partition, new in batches.items():
+            async with self._writes:
+                ends[partition] = await self._writer.write(new, partition) + 1
         try:
-            await self._until(offset + 1, self._timeout_s)
+            await self._until(ends, self._timeout_s)
         except TimeoutError:
             raise Unwritten("The record was not read back in time.") from None
 
@@ -116,91 +138,121 @@ class TopicState:
     async def catch_up(self) -> None:
         """Until all is applied that was acknowledged before: another process's writes too."""
         async with asyncio.timeout(self._timeout_s):
-            end = await self._end()
-        await self._until(end, self._timeout_s)
+            ends = await self._ends()
+        await self._until(ends, self._timeout_s)
 
-    async def _end(self) -> int:
-        """Of whoever leads the topic by then."""
+    async def _ends(self) -> Mapping[int, int]:
+        """Of whoever leads the partitions by then."""
         while True:
             with suppress(OttlaError):
-                led = await leader_of(self._writing, self.topic)
-                end = None if led is None else await self._asked_offset(led, _LATEST)
-                if end is not None:
-                    return end
+                led = await leaders_of(self._writing, self.topic)
+                ends = None if led is None else await self._asked_offsets(led, _LATEST)
+                if ends is not None:
+                    return ends
             await asyncio.sleep(RETRY_S)
 
-    async def _until(self, offset: int, timeout_s: float) -> None:
-        """Until all records below the offset are applied."""
+    async def _until(self, ends: Mapping[int, int], timeout_s: float) -> None:
+        """Until all records below these offsets are applied."""
         async with asyncio.timeout(timeout_s), self._reached:
-            await self._reached.wait_for(lambda: self.next_offset >= offset)
+            await self._reached.wait_for(
+                lambda: all(self._next[partition] >= end for partition, end in ends.items())
+            )
 
     async def _read_for_ever(self) -> None:
         while True:
             with suppress(OttlaError):
-                led = await leader_of(self._reading, self.topic)
-                if led is not None:
-                    await self._read_from(led)
+                led = await leaders_of(self._reading, self.topic)
+                if led is not None and len(led.addresses) == len(self._next):
+                    await self._read_from_all(led)
             await asyncio.sleep(RETRY_S)
 
-    async def _read_from(self, led: Led) -> None:
-        """Returns when the leader answers no longer, or is none."""
+    async def _read_from_all(self, led: Led) -> None:
+        """Returns when one of the leaders answers no longer, or is none."""
+        tasks = [
+            asyncio.create_task(self._read_from(led, address)) for address in set(led.addresses)
+        ]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read_from(self, led: Led, leader: Address) -> None:
+        partitions = [one for one in led.partitions if led.addresses[one] == leader]
         while True:
-            answer = await self._reading.ask(led.address, self._fetch(led), FetchResponse)
+            ask = self._fetch(led, partitions)
+            answer = await self._reading.ask(leader, ask, FetchResponse)
             if answer is None or answer.error_code or not answer.responses:
                 return
-            partition = answer.responses[0].partitions[0]
-            if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                await self._start_anew(led)
-                continue
-            if partition.error_code:
-                return
-            if partition.records:
-                await self._apply_all(bytes(partition.records))
+            for partition in answer.responses[0].partitions:
+                if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    await self._start_anew(led)
+                elif partition.error_code:
+                    return
+                elif partition.records:
+                    await self._apply_all(partition)
 
-    async def _apply_all(self, batches: bytes) -> None:
-        for position, header in iterate_batches(batches):
-            if not header.is_control:
-                try:
-                    for record in iterate_records(batches, position, header):
-                        if record.offset >= self.next_offset:
-                            self._apply(record)
-                except KafkaError as error:
-                    _log.error("%s, offset %d: %s", self.topic, header.base_offset, error)
-            self.next_offset = max(self.next_offset, header.next_offset)
+    async def _apply_all(self, partition: PartitionData) -> None:
+        index = partition.partition_index
+        aborted = partition.aborted_transactions or ()
+        for header, records in committed_batches(bytes(partition.records or b""), aborted):
+            try:
+                for record in records:
+                    if record.offset >= self._next[index]:
+                        self._apply(record)
+            except KafkaError as error:
+                _log.error("%s, offset %d: %s", self.topic, header.base_offset, error)
+            self._next[index] = max(self._next[index], header.next_offset)
         async with self._reached:
             self._reached.notify_all()
 
     async def _start_anew(self, led: Led) -> None:
         """Of a topic that was made anew, or whose beginning was deleted."""
-        start = await self._offset(led, _EARLIEST)
-        _log.warning("%s begins at offset %d now: everything is read anew", self.topic, start)
+        starts = await self._offsets(led, _EARLIEST)
+        _log.warning("%s begins at offsets %s now: everything is read anew", self.topic, starts)
         self._reset()
-        self.next_offset = start
+        self._next = [starts[index] for index in led.partitions]
 
-    def _fetch(self, led: Led) -> FetchRequest:
-        partition = FetchPartition(
-            partition=0, fetch_offset=self.next_offset, partition_max_bytes=FETCH_BYTES_MAX
-        )
-        topic = FetchTopic(topic=self.topic, topic_id=led.topic_id, partitions=[partition])
+    def _fetch(self, led: Led, partitions: Iterable[int]) -> FetchRequest:
+        wanted = [
+            FetchPartition(
+                partition=index,
+                fetch_offset=self._next[index],
+                partition_max_bytes=FETCH_BYTES_MAX,
+            )
+            for index in partitions
+        ]
+        topic = FetchTopic(topic=self.topic, topic_id=led.topic_id, partitions=wanted)
         return FetchRequest(
-            max_wait_ms=FETCH_WAIT_MS, min_bytes=1, max_bytes=FETCH_BYTES_MAX, topics=[topic]
+            max_wait_ms=FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES_MAX,
+            isolation_level=_READ_COMMITTED,
+            topics=[topic],
         )
 
-    async def _offset(self, led: Led, which: int) -> int:
+    async def _offsets(self, led: Led, which: int) -> Mapping[int, int]:
         for _ in range(100):
-            found = await self._asked_offset(led, which)
+            found = await self._asked_offsets(led, which)
             if found is not None:
                 return found
             await asyncio.sleep(RETRY_S)
-        raise OttlaError(f"The leader of {self.topic} does not say where it ends.")
+        raise OttlaError(f"The leaders of {self.topic} do not say where it ends.")
 
-    async def _asked_offset(self, led: Led, which: int) -> int | None:
-        """None where it does not answer, or leads no longer."""
-        partition = ListOffsetsPartition(partition_index=0, timestamp=which)
-        topic = ListOffsetsTopic(name=self.topic, partitions=[partition])
-        ask = ListOffsetsRequest(replica_id=-1, topics=[topic])
-        answer = await self._writing.ask(led.address, ask, ListOffsetsResponse)
-        if answer is None:
-            return None
-        found = answer.topics[0].partitions[0]
-        return None if found.error_code else found.offset
+    async def _asked_offsets(self, led: Led, which: int) -> Mapping[int, int] | None:
+        """By partition; None where one does not answer, or leads no longer."""
+        found: dict[int, int] = {}
+        for address in set(led.addresses):
+            partitions = [
+                ListOffsetsPartition(partition_index=index, timestamp=which)
+                for index in led.partitions
+                if led.addresses[index] == address
+            ]
+            topic = ListOffsetsTopic(name=self.topic, partitions=partitions)
+            ask = ListOffsetsRequest(replica_id=-1, isolation_level=_READ_COMMITTED, topics=[topic])
+            answer = await self._writing.ask(address, ask, ListOffsetsResponse)
+            if answer is None or any(one.error_code for one in answer.topics[0].partitions):
+                return None
+            found |= {one.partition_index: one.offset for one in answer.topics[0].partitions}
+        return found

@@ -6,6 +6,9 @@ from typing import Protocol
 
 from ottla.client.connection import Connection
 from ottla.connect.connector import Config
+from ottla.connect.runs.events import RunEvent, TaskState, TopicUsed
+
+__all__ = ["Run", "RunEvent", "RunPlan", "Runner", "TaskState", "TopicUsed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,23 +23,6 @@ class RunPlan:
     offsets_topic: str
     connection: Connection  # to Kafka, with the worker's and the overridden client settings
     worker: Mapping[str, str]  # key.converter, value.converter, … of the worker's file
-
-
-@dataclass(frozen=True, slots=True)
-class TaskState:
-    """RUNNING, or FAILED with a trace. task None: the connector itself."""
-
-    task: int | None
-    state: str
-    trace: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TopicUsed:
-    topic: str
-
-
-RunEvent = TaskState | TopicUsed
 
 
 class Run(Protocol):

@@ -6,8 +6,8 @@ What Confluent's registry stores where a schema is registered with `normalize=tr
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.registry import java_json
 from ottla.registry.avro.tree import NAMED, NOTHING, Field, Type
+from ottla.serving import java_json
 
 _DECIMAL = ("precision", "scale")
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.registry import java_json
 from ottla.registry.avro.text import bare_text
 from ottla.registry.avro.tree import NOTHING, PRIMITIVES, Field, Type
 from ottla.registry.bounds import DEPTH_MAX
+from ottla.serving import java_json
 
 _RESERVED = frozenset(
     ["doc", "fields", "items", "name", "namespace", "size", "symbols", "values", "type", "aliases"]

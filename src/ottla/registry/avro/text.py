@@ -7,8 +7,8 @@ white space and the order of attributes make no new schema.
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.registry import java_json
 from ottla.registry.avro.tree import NAMED, NOTHING, TYPE_NAMES, Field, Type
+from ottla.serving import java_json
 
 
 def canonical_text(root: Type, known: Iterable[str] = ()) -> str:

@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urljoin
 
-from ottla.registry import java_json
 from ottla.registry.json_schema import tree
 from ottla.registry.json_schema.documents import Documents
 from ottla.registry.json_schema.tree import NOTHING, Node
 from ottla.registry.parsed import NotASchema
+from ottla.serving import java_json
 
 _CRITERIA = ("allOf", "anyOf", "oneOf")
 _STRING = ("maxLength", "minLength", "pattern", "format")

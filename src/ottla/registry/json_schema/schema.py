@@ -7,7 +7,6 @@ from typing import Any
 import jsonschema_rs
 import re2
 
-from ottla.registry import java_json
 from ottla.registry.bounds import DEPTH_MAX, TooComplex
 from ottla.registry.entities import JSON
 from ottla.registry.json_schema import tree
@@ -15,6 +14,7 @@ from ottla.registry.json_schema.compatibility import differences
 from ottla.registry.json_schema.documents import walk
 from ottla.registry.json_schema.loading import Loader
 from ottla.registry.parsed import NotASchema, Parsed
+from ottla.serving import java_json
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 _KNOWN_DRAFTS = ("draft-04", "draft-06", "draft-07", "draft/2019-09", "draft/2020-12")

@@ -1,0 +1,1 @@
+"""Connect's REST: routes, bodies, and the refusals in Connect's words."""

@@ -1,0 +1,120 @@
+"""`/connectors/{name}/offsets`: where a connector stands, and surgery while it is stopped."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from ottla.connect import records
+from ottla.connect.connector import ConnectError
+from ottla.connect.rest.bodies import bad_request, failed, not_found, read_object
+from ottla.connect.sink_offsets import SinkGroup, sink_positions
+from ottla.connect.source_offsets import checked_offsets
+from ottla.connect.worker import Worker
+from ottla.serving.routing import Asked, Route
+
+_NOT_STOPPED = (
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be "
+    "done for the specified connector by issuing a 'PUT' request to the '/connectors/{}/stop' "
+    "endpoint"
+)
+
+
+class OffsetRoutes:
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def reads(self) -> Iterator[Route]:
+        yield Route("GET", "/connectors/{name}/offsets", self.shown)
+
+    def writes(self) -> Iterator[Route]:
+        yield Route("PATCH", "/connectors/{name}/offsets", self.alter)
+        yield Route("DELETE", "/connectors/{name}/offsets", self.reset)
+
+    async def shown(self, asked: Asked) -> Any:
+        name = self._known(asked)
+        if self._is_sink(name):
+            held = await asyncio.to_thread(self._group(name).positions)
+            return {
+                "offsets": [sink_fields(topic, index, at) for (topic, index), at in held.items()]
+            }
+        await self._worker.store.catch_up_offsets()
+        return {
+            "offsets": [
+                {"partition": partition, "offset": offset}
+                for partition, offset in self._worker.state.offsets.of(name)
+            ]
+        }
+
+    async def alter(self, asked: Asked) -> Any:
+        body = read_object(asked.body)
+        said = body.get("offsets")
+        if not said:
+            raise bad_request(
+                "Partitions / offsets need to be provided for an alter offsets request"
+            )
+        if not isinstance(said, list) or not all(isinstance(one, dict) for one in said):
+            raise failed("offsets is no list of objects.")
+        name = self._stopped(asked)
+        pairs = [(one.get("partition"), one.get("offset")) for one in said]
+        if self._is_sink(name):
+            positions = sink_positions(pairs)
+            await asyncio.to_thread(self._group(name).move, positions)
+            await asyncio.to_thread(self._worker.move_target, name, positions)
+        else:
+            try:
+                plugin = self._worker.plugin_of(name)
+                checked_offsets(plugin, pairs)
+            except ConnectError as error:
+                raise failed(str(error)) from None
+            await self._worker.fence(name, 0)
+            await self._worker.write_offsets(
+                [records.offset(name, partition, offset) for partition, offset in pairs]
+            )
+        return {"message": "The offsets for this connector have been altered successfully"}
+
+    async def reset(self, asked: Asked) -> Any:
+        name = self._stopped(asked)
+        if self._is_sink(name):
+            group = self._group(name)
+            held = await asyncio.to_thread(group.positions)
+            await asyncio.to_thread(group.delete)
+            await asyncio.to_thread(self._worker.move_target, name, dict.fromkeys(held))
+        else:
+            await self._worker.fence(name, 0)
+            await self._worker.store.catch_up_offsets()
+            held_by_source = self._worker.state.offsets.of(name)
+            await self._worker.write_offsets(
+                [records.offset(name, partition, None) for partition, _ in held_by_source]
+            )
+        return {"message": "The offsets for this connector have been reset successfully"}
+
+    def _known(self, asked: Asked) -> str:
+        name = asked.named["name"]
+        if name not in self._worker.state.configs.connectors:
+            raise not_found(f"Connector {name} not found")
+        return name
+
+    def _stopped(self, asked: Asked) -> str:
+        name = self._known(asked)
+        if not self._worker.state.is_stopped(name):
+            raise bad_request(_NOT_STOPPED.format(name))
+        return name
+
+    def _is_sink(self, name: str) -> bool:
+        plugin = self._worker.plugin_of(name)
+        return plugin is not None and plugin.kind == "sink"
+
+    def _group(self, name: str) -> SinkGroup:
+        config = self._worker.state.config(name) or {}
+        return SinkGroup(
+            self._worker.connection,
+            config.get("consumer.override.group.id") or f"connect-{name}",
+            name,
+        )
+
+
+def sink_fields(topic: str, partition: int, offset: int) -> dict[str, Any]:
+    return {
+        "partition": {"kafka_topic": topic, "kafka_partition": partition},
+        "offset": {"kafka_offset": offset},
+    }

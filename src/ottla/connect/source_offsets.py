@@ -1,0 +1,25 @@
+"""What an offset of a source may look like, where its connector says so."""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from ottla.connect.connector import ConnectError, Plugin
+
+
+def checked_offsets(plugin: Plugin | None, said: Sequence[tuple[Any, Any]]) -> None:
+    """ConnectError for offsets that the connector could not go on from.
+
+    A connector's module may have `check_offset(partition, offset)`; one without it takes any.
+    """
+    if plugin is None:
+        raise ConnectError(
+            "The connector's class is not served here: its offsets cannot be judged."
+        )
+    check = getattr(importlib.import_module(plugin.module), "check_offset", None)
+    for partition, offset in said:
+        for what in (partition, offset):
+            if what is not None and not isinstance(what, dict):
+                raise ConnectError(f"{what} is no JSON object.")
+        if check is not None and offset is not None:
+            check(partition, offset)

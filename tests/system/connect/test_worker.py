@@ -1,0 +1,110 @@
+"""Workers as they are asked, joined by others, and stopped; without Spark."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from support.connect_workers import LocalWorker
+from system.connect.asking import ask, until
+from system.connect.requests import delete, get, post, put, source
+
+
+@pytest.fixture(scope="module")
+def worker(bootstrap: str) -> Iterator[LocalWorker]:
+    with LocalWorker(bootstrap) as one:
+        yield one
+
+
+def eventually(true: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it does not come true"
+        time.sleep(0.02)
+
+
+def test_a_connector_that_is_posted_runs_until_it_is_deleted(
+    worker: LocalWorker, tmp_path: object
+) -> None:
+    config = source(str(tmp_path))
+    assert ask(worker.url, post("/connectors", {"name": "walk", "config": config})).status == 201
+    until(worker.url, "walk/0", "RUNNING")
+    assert worker.runner.running["walk"].plan.tasks == 1
+    assert ask(worker.url, delete("/connectors/walk")).status == 204
+    eventually(lambda: "walk" not in worker.runner.running)
+    assert ask(worker.url, get("/connectors/walk/status")).status == 404
+
+
+def test_what_was_asked_for_is_resumed_by_the_next_worker(bootstrap: str, tmp_path: object) -> None:
+    with LocalWorker(bootstrap) as first:
+        ask(first.url, put("/connectors/runs/config", source(str(tmp_path))))
+        ask(first.url, put("/connectors/rests/config", source(str(tmp_path))))
+        until(first.url, "rests/0", "RUNNING")
+        ask(first.url, put("/connectors/rests/pause"))
+        until(first.url, "rests/0", "PAUSED")
+        until(first.url, "runs/0", "RUNNING")
+        second = first.another()
+    assert first.runner.closed
+    with second:
+        until(second.url, "runs/0", "RUNNING")
+        until(second.url, "rests", "PAUSED")
+        assert list(second.runner.running) == ["runs"]
+
+
+def test_the_second_worker_hands_on_and_takes_over(bootstrap: str, tmp_path: object) -> None:
+    with LocalWorker(bootstrap) as first, first.another() as second:
+        answer = ask(second.url, put("/connectors/moves/config", source(str(tmp_path))))
+        assert answer.status == 201
+        assert ask(second.url, get("/connectors")).body == ["moves"]
+        until(second.url, "moves/0", "RUNNING")
+        assert list(first.runner.running) == ["moves"]
+        assert not second.runner.running
+        refused = ask(second.url, put("/connectors/moves/pause?forward=false"))
+        assert refused.status == 409
+        first.stop()
+        eventually(lambda: list(second.runner.running) == ["moves"])
+
+
+def test_a_secret_goes_into_the_run_and_nowhere_else(bootstrap: str, tmp_path: object) -> None:
+    secrets = f"{tmp_path}/secrets.properties"
+    with open(secrets, "w") as file:
+        file.write("topic=hush-hush\n")
+    options = {
+        "config.providers": "file",
+        "config.providers.file.class": (
+            "org.apache.kafka.common.config.provider.FileConfigProvider"
+        ),
+        "config.providers.file.param.allowed.paths": str(tmp_path),
+    }
+    with LocalWorker(bootstrap, options) as worker:
+        said = f"${{file:{secrets}:topic}}"
+        config = source(str(tmp_path), topic=said)
+        ask(worker.url, put("/connectors/quiet/config", config))
+        until(worker.url, "quiet/0", "RUNNING")
+        assert worker.runner.plans[0].resolved["topic"] == "hush-hush"
+        for path in ("", "/config", "/status", "/tasks"):
+            shown = ask(worker.url, get(f"/connectors/quiet{path}"))
+            assert "hush-hush" not in str(shown.body)
+        outside = source(str(tmp_path), topic=f"${{file:{tmp_path}/../../etc/passwd:root}}")
+        answer = ask(worker.url, put("/connectors/quiet/config", outside))
+        assert answer.status == 400
+        assert "cannot be resolved" in str(answer.body)
+
+
+def test_requests_in_many_threads_are_answered_one_after_the_other(
+    worker: LocalWorker, tmp_path: object
+) -> None:
+    def toggle(which: str) -> None:
+        for _ in range(5):
+            assert ask(worker.url, put(f"/connectors/busy/{which}")).status == 202
+
+    ask(worker.url, put("/connectors/busy/config", source(str(tmp_path))))
+    threads = [threading.Thread(target=toggle, args=(one,)) for one in ("pause", "resume")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ask(worker.url, put("/connectors/busy/resume"))
+    until(worker.url, "busy/0", "RUNNING")
+    ask(worker.url, delete("/connectors/busy"))

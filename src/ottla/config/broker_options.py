@@ -520,9 +520,9 @@ sasl.kerberos.kinit.cmd string /usr/bin/kinit - per-broker medium ignored
   Path of Kerberos' kinit.
 sasl.kerberos.min.time.before.relogin long 60000 - per-broker medium ignored
   Least time between two Kerberos logins.
-sasl.kerberos.principal.to.local.rules list DEFAULT - per-broker medium ignored
+sasl.kerberos.principal.to.local.rules list DEFAULT - per-broker medium
   Rules that turn Kerberos principals into short names.
-sasl.kerberos.service.name string null - per-broker medium ignored
+sasl.kerberos.service.name string null - per-broker medium
   Kerberos name of the brokers.
 sasl.kerberos.ticket.renew.jitter double 0.05 - per-broker medium ignored
   Random part of the time at which a Kerberos ticket is renewed.

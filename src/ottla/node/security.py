@@ -1,6 +1,6 @@
 """What a node's options say about who may come in and what they may do, put together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.broker.access import Access, ByRules, Unrestricted
@@ -68,7 +68,11 @@ def authentication_of(
         lambda: publisher.image,
         clock.wall_ms,
     )
-    offered = _offered(options, publisher, tokens, chance, _bearers(options, clock, background))
+    more = {
+        "OAUTHBEARER": _bearers(options, clock, background),
+        "GSSAPI": _principals(options),
+    }
+    offered = _offered(options, publisher, tokens, chance, more)
 
     def authenticate() -> "Authentication":
         return Authentication(
@@ -99,13 +103,26 @@ def _bearers(
     return lambda: OAuthServer(lambda token: keys.check(token, rules))
 
 
+def _principals(options: "SaslOptions") -> "Callable[[], Exchange] | None":
+    """Exchanges of GSSAPI, by the keys of the listener's own principal."""
+    if options.kerberos is None:
+        return None
+    from ottla.security.gss_exchange import GssServer
+    from ottla.security.kerberos import KerberosAcceptor, acceptor_credentials
+
+    account, rules = options.kerberos
+    credentials = acceptor_credentials(account)
+    return lambda: GssServer(lambda: KerberosAcceptor(credentials), rules.user)
+
+
 def _offered(
     options: "SaslOptions",
     publisher: Publisher,
     tokens: "TokenCredentials",
     chance: Chance,
-    bearers: "Callable[[], Exchange] | None",
+    foreign: "Mapping[str, Callable[[], Exchange] | None]",
 ) -> "SaslListener":
+    """`foreign` are the mechanisms whose users somebody else knows."""
     from ottla.security import scram
     from ottla.security.listener_options import PLAIN
     from ottla.security.plain import PlainServer
@@ -143,8 +160,9 @@ def _offered(
         elif name == PLAIN:
             offered[name] = plain
         else:
-            assert bearers is not None
-            offered[name] = bearers
+            exchange = foreign[name]
+            assert exchange is not None
+            offered[name] = exchange
     return SaslListener(offered, options.session_ms_max)
 
 

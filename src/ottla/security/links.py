@@ -22,6 +22,7 @@ from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslA
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 if TYPE_CHECKING:
+    from ottla.security.kerberos import Account
     from ottla.security.oauth_options import TokenEndpoint
     from ottla.security.token_endpoint import EndpointTokens
 
@@ -57,7 +58,7 @@ class AuthenticatedNetwork:
         """How long the other side believes us now; None: for as long as the link is open."""
         try:
             async with asyncio.timeout(AUTHENTICATION_S_MAX):
-                session_ms = await self._authenticate(link)
+                session_ms = await self._authenticate(link, host)
         except (AuthenticationFailed, MalformedMessage, TimeoutError) as error:
             link.close()
             raise LinkUntrusted(
@@ -68,7 +69,7 @@ class AuthenticatedNetwork:
             raise
         return session_ms / 1000 if session_ms > 0 else None
 
-    async def _authenticate(self, link: Link) -> int:
+    async def _authenticate(self, link: Link, host: str) -> int:
         """The length of the session, as the other side has it."""
         ask = SaslHandshakeRequest(mechanism=self._login.mechanism)
         reply = await link.exchange(request_frame(ask, HANDSHAKE_VERSION, 0, b""))
@@ -80,6 +81,8 @@ class AuthenticatedNetwork:
             return (await self._send(link, message)).session_lifetime_ms
         if self._login.endpoint is not None:
             return await self._oauth(link, self._login.endpoint)
+        if self._login.kerberos is not None:
+            return await self._gssapi(link, self._login.kerberos, host)
         return await self._scram(link, scram.MECHANISMS[self._login.mechanism])
 
     async def _oauth(self, link: Link, endpoint: "TokenEndpoint") -> int:
@@ -94,6 +97,18 @@ class AuthenticatedNetwork:
             refusal = answer.auth_bytes.decode(errors="replace")
             raise AuthenticationFailed(f"the token is refused: {refusal}")
         return answer.session_lifetime_ms
+
+    async def _gssapi(self, link: Link, account: "Account", host: str) -> int:
+        from ottla.security.gss_exchange import choose_no_layer
+        from ottla.security.kerberos import KerberosInitiator
+
+        in_thread = asyncio.get_running_loop().run_in_executor
+        context, told = KerberosInitiator(account, host), b""
+        while not context.is_established:
+            token = await in_thread(None, context.step, told)
+            told = (await self._send(link, token)).auth_bytes
+        choice = await in_thread(None, context.answer, told, choose_no_layer)
+        return (await self._send(link, choice)).session_lifetime_ms
 
     async def _scram(self, link: Link, mechanism: scram.Mechanism) -> int:
         client = scram.ScramClient(

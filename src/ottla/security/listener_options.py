@@ -15,17 +15,21 @@ from ottla.security.plain import jaas_users
 from ottla.security.rules import Rules, parse_super_users
 
 if TYPE_CHECKING:
+    from ottla.security.kerberos import Account
+    from ottla.security.kerberos_options import KerberosOptions
     from ottla.security.oauth_options import OAuthOptions, TokenEndpoint
 
 PLAIN = "PLAIN"
 JAAS = "sasl.jaas.config"
 OAUTHBEARER = "OAUTHBEARER"
+GSSAPI = "GSSAPI"
 MECHANISMS = (PLAIN, *scram.MECHANISMS)
 """By which our own clients come."""
-SERVED = (*MECHANISMS, OAUTHBEARER)
+SERVED = (*MECHANISMS, OAUTHBEARER, GSSAPI)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 FRAME_BYTES_BEFORE = 64 * 1024
-"""Of one who has not said yet who it is, unless sasl.server.max.receive.size is given."""
+"""Of one who has not said yet who it is, unless sasl.server.max.receive.size is given; tickets of
+Kerberos need more."""
 
 
 class Login(NamedTuple):
@@ -35,6 +39,7 @@ class Login(NamedTuple):
     username: str
     password: str
     endpoint: "TokenEndpoint | None" = None  # of OAUTHBEARER, in place of both
+    kerberos: "Account | None" = None  # of GSSAPI, in place of both
 
 
 class SaslOptions(NamedTuple):
@@ -44,6 +49,7 @@ class SaslOptions(NamedTuple):
     refusal_delay_s: float
     frame_bytes_max: int
     oauth: "OAuthOptions | None"  # where OAUTHBEARER is offered
+    kerberos: "KerberosOptions | None"  # where GSSAPI is
 
 
 def authorizer_rules(settings: Settings) -> Rules | None:
@@ -68,14 +74,23 @@ def read_sasl(settings: Settings, listener: str) -> SaslOptions:
     passwords: Mapping[str, str] = {}
     if PLAIN in mechanisms:
         passwords = jaas_users(_login(settings, listener, PLAIN).options)
-    own_limit = "sasl.server.max.receive.size" in settings.static
     return SaslOptions(
         mechanisms,
         passwords,
         {name: _session_ms(settings, listener, name) for name in mechanisms},
         settings.int("connection.failed.authentication.delay.ms") / 1000,
-        settings.int("sasl.server.max.receive.size") if own_limit else FRAME_BYTES_BEFORE,
+        _frame_bytes_max(settings, mechanisms),
         _oauth(settings, listener) if OAUTHBEARER in mechanisms else None,
+        _kerberos(settings, listener) if GSSAPI in mechanisms else None,
+    )
+
+
+def _frame_bytes_max(settings: Settings, mechanisms: tuple[str, ...]) -> int:
+    option = "sasl.server.max.receive.size"  # its default is what tickets need
+    return (
+        settings.int(option)
+        if option in settings.static or GSSAPI in mechanisms
+        else FRAME_BYTES_BEFORE
     )
 
 
@@ -83,6 +98,12 @@ def _oauth(settings: Settings, listener: str) -> "OAuthOptions":
     from ottla.security.oauth_options import read_oauth  # most nodes do without its libraries
 
     return read_oauth(settings, listener, _login(settings, listener, OAUTHBEARER))
+
+
+def _kerberos(settings: Settings, listener: str) -> "KerberosOptions":
+    from ottla.security.kerberos_options import read_kerberos
+
+    return read_kerberos(settings, listener, _login(settings, listener, GSSAPI))
 
 
 def own_login(settings: Settings, listener: str, option: str) -> Login:
@@ -98,6 +119,10 @@ def own_login(settings: Settings, listener: str, option: str) -> Login:
         from ottla.security.oauth_options import read_endpoint
 
         return Login(mechanism, "", "", read_endpoint(settings, listener, given))
+    if mechanism == GSSAPI:
+        from ottla.security.kerberos_options import read_account
+
+        return Login(mechanism, "", "", kerberos=read_account(settings, listener, given))
     if "username" not in given.options or "password" not in given.options:
         raise OttlaError(
             f"The JAAS line of {listener} and {mechanism} needs username and password: other "

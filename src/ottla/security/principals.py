@@ -119,7 +119,7 @@ class _Rule(NamedTuple):
             return name
         if self.pattern.fullmatch(name) is None:
             return None
-        mapped = self.pattern.sub(lambda match: _expand(self.replacement, match), name)
+        mapped = self.pattern.sub(lambda match: expand(self.replacement, match), name)
         return self.change_case(mapped) if self.change_case else mapped
 
 
@@ -183,7 +183,7 @@ def _until_slash(text: str) -> tuple[str, str]:
     return text[:position], text[position + 1 :]
 
 
-def _expand(replacement: str, match: re.Match[str]) -> str:
+def expand(replacement: str, match: re.Match[str]) -> str:
     """Java's way: `$1` and `${name}` are groups, a backslash takes the next character as it is; a
     number that no group has keeps its last digits as text, or stands for itself."""
     out, position = [], 0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support import kerberos
 from support.brokers import BrokerProcess
 from support.clusters import FACTORS, Cluster
 from support.confluent import create_topic, produce, read
@@ -51,6 +52,22 @@ def by_token(provider: Provider) -> dict[str, str]:
     for listener in ("internal", "controller"):
         options[f"listener.name.{listener}.sasl.enabled.mechanisms"] = "OAUTHBEARER"
         options[f"listener.name.{listener}.oauthbearer.sasl.jaas.config"] = line
+    return options
+
+
+def by_ticket(keytab: Path, principal: str) -> dict[str, str]:
+    module = "com.sun.security.auth.module.Krb5LoginModule"
+    line = (
+        f'{module} required useKeyTab=true storeKey=true keyTab="{keytab}" principal="{principal}";'
+    )
+    options = {
+        "sasl.mechanism.inter.broker.protocol": "GSSAPI",
+        "sasl.mechanism.controller.protocol": "GSSAPI",
+        "sasl.kerberos.service.name": "node",
+    }
+    for listener in ("internal", "controller"):
+        options[f"listener.name.{listener}.sasl.enabled.mechanisms"] = "GSSAPI"
+        options[f"listener.name.{listener}.gssapi.sasl.jaas.config"] = line
     return options
 
 
@@ -125,6 +142,23 @@ def test_nodes_come_by_tokens_of_a_provider(tmp_path: Path) -> None:
             cluster.await_in_sync(TOPIC, NODES)
             produce(cluster.bootstrap, TOPIC, [b"by token"])
             assert provider.granted
+        finally:
+            cluster.discard()
+
+
+@kerberos.needed
+def test_nodes_come_by_tickets_of_kerberos(tmp_path: Path) -> None:
+    (tmp_path / "realm").mkdir()
+    with kerberos.running_realm(tmp_path / "realm") as realm:
+        principal = f"node/127.0.0.1@{kerberos.REALM}"
+        cluster = secured_cluster(
+            tmp_path, "SASL_PLAINTEXT", by_ticket(realm.add(principal), principal)
+        )
+        try:
+            cluster.start()
+            create_topic(cluster.bootstrap, TOPIC, replicas=3)
+            cluster.await_in_sync(TOPIC, NODES)
+            produce(cluster.bootstrap, TOPIC, [b"by ticket"])
         finally:
             cluster.discard()
 

@@ -85,8 +85,15 @@ class SinkTask(Protocol):
         """Deliver the records, in their order.
 
         Returns the offset below which everything is safe in the target (the group moves there, and
-        the rest is given again with what comes after it); None: all of it is.
+        the rest is given again with what comes after it); None: all of it is. A target that holds
+        the offset itself holds `end_of(records, …)` then, not the last record's.
         """
+
+
+def end_of(records: Iterator[Record], otherwise: int) -> int:
+    """The offset behind all that `put` was given: filtered records, ends of transactions too."""
+    end: int = getattr(records, "end", otherwise)
+    return end
 
 
 class SinkConnector(Protocol):

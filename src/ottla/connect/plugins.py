@@ -22,6 +22,17 @@ PLUGINS: Final = (
         version=VERSION,
         module="ottla.connect.connectors.file_source",
     ),
+    Plugin(
+        kind="sink",
+        name="file-sink",
+        classes=(
+            "org.apache.kafka.connect.file.FileStreamSinkConnector",
+            "FileStreamSinkConnector",
+            "FileStreamSink",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.file_sink",
+    ),
 )
 
 

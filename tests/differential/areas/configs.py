@@ -105,12 +105,18 @@ def describe(random: Random) -> Step:
     return Step(request=request, version=version, connection="look", observes=True)
 
 
+def operation(random: Random) -> int:
+    """Rarely one that there is not: Kafka's controller does not foresee it, and another has to be
+    elected, for seconds."""
+    return rarely(random, 0.002, 5, rarely(random, 0.35, random.choice((1, 2, 3)), 0))
+
+
 def incremental(random: Random) -> Step:
     kind, name = resource(random)
     configs = [
         incremental_alter_configs.AlterableConfig(
             name=key,
-            config_operation=rarely(random, 0.35, random.choice((1, 2, 3, 5)), 0),
+            config_operation=operation(random),
             value=value,
         )
         for key, value in settings(random, kind)
@@ -164,7 +170,7 @@ AREA = Area(
     draw=draw,
     topics=(Topic(name="t"), Topic(name="u", configs={"retention.ms": "700000"})),
     settings=DEFAULTS_OF_TOPICS,
-    at_once=6,  # changes wait for each other at the controller's door
+    at_once=12,  # changes wait for each other at the controller's door
     modes=("patient",),
     lasting=frozenset({"AlterConfigs", "IncrementalAlterConfigs"}),
 )

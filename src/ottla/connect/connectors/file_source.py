@@ -20,19 +20,13 @@ from pathlib import Path
 from ottla.connect.connector import Config, Place, Progress
 from ottla.connect.data import Record, Schema, Type
 from ottla.connect.definitions import Definitions, InvalidConfig, Key, Kind
+from ottla.connect.validators import non_empty
 from ottla.connect.waiting import Pause
 
 SLICE_BYTES = 16 * 1024 * 1024
 LOOK_EVERY_S = 0.25
 _VALUE = Schema(type=Type.STRING)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-
-
-def _not_empty(name: str, value: object) -> None:
-    if not value:
-        raise ValueError(
-            f"Invalid value {value} for configuration {name}: String must be non-empty"
-        )
 
 
 DEFINITIONS = Definitions(
@@ -49,7 +43,7 @@ DEFINITIONS = Definitions(
             kind=Kind.STRING,
             importance="HIGH",
             doc="The topic that gets a record for each line.",
-            validator=_not_empty,
+            validator=non_empty,
         ),
         Key(
             name="batch.size",

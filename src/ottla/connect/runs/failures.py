@@ -5,9 +5,10 @@ that are away are waited for, as Connect's producers do. What was lost (a Python
 executor, a JVM) is begun anew from what Kafka says, a few times in a row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 FIRST_PAUSE_S = 0.3
 LOST_IN_A_ROW = 4
@@ -23,12 +24,13 @@ class Kind(Enum):
 
 
 class JobFailed(Exception):
-    """The text is a trace, as it is shown."""
+    """The text is a trace, as it is shown; `told` is what tasks told that did not fail."""
 
-    def __init__(self, kind: Kind, trace: str) -> None:
+    def __init__(self, kind: Kind, trace: str, told: Sequence[Any] = ()) -> None:
         super().__init__(trace)
         self.kind = kind
         self.trace = trace
+        self.told = told
 
 
 @dataclass(slots=True)
@@ -67,6 +69,8 @@ class Patience:
     def _longer(self, now: float) -> float:
         if self._since is None:
             self._since = now
-        pause = min(FIRST_PAUSE_S * (1 << self._tries), max(self.delay_max_s, FIRST_PAUSE_S))
+        pause = min(
+            FIRST_PAUSE_S * (1 << min(self._tries, 20)), max(self.delay_max_s, FIRST_PAUSE_S)
+        )
         self._tries += 1
         return pause

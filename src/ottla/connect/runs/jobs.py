@@ -77,7 +77,7 @@ class SparkJobs:
                 frame._jdf, self._id, self._settings, list(transactional_ids), rules
             )
         )
-        return list(_told(every))
+        return _outcome(every)
 
     def cancel(self) -> None:
         """From any thread: the job that runs fails."""
@@ -95,16 +95,21 @@ class SparkJobs:
             raise failure_of(error) from error
 
 
-def _told(every: Any) -> Iterator[Any]:
+def _outcome(every: Any) -> list[Any]:
+    """What tasks told; the first that failed is raised when all were heard."""
+    heard: list[Any] = []
+    failures: list[Failure] = []
     for task in every:
         for one in task:
-            if not isinstance(one, bytes | bytearray):
+            if isinstance(one, bytes | bytearray):
+                what = pickle.loads(bytes(one))
+            else:
                 kind, text = one
-                raise JobFailed(Kind(kind), text)
-            what = pickle.loads(bytes(one))
-            if isinstance(what, Failure):
-                raise JobFailed(what.kind, what.trace)
-            yield what
+                what = Failure(Kind(kind), text)
+            (failures if isinstance(what, Failure) else heard).append(what)
+    if failures:
+        raise JobFailed(failures[0].kind, failures[0].trace, heard)
+    return heard
 
 
 def failure_of(error: Exception) -> JobFailed:

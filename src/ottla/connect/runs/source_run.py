@@ -5,18 +5,20 @@ begins with fenced producers and with the offsets that Kafka holds, so slices th
 are not read again, and the others are.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ottla.connect.connector import Config, ConnectError, Slice, SourceConnector
+from ottla.connect.connector import ConnectError, Slice, SourceConnector
+from ottla.connect.runs.client_settings import chain_settings, java_settings
 from ottla.connect.runs.offsets import StoredOffsets, read_offsets
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
 from ottla.connect.runs.source_tasks import SourceDone, SourceWork, read_slices
 from ottla.connect.runs.topic_creation import TopicRule, topic_rules
 
 POLL_S = 1.0
-_OVERRIDES = "producer.override."
+_log = logging.getLogger(__name__)
 
 
 class Jobs(Protocol):
@@ -35,16 +37,6 @@ class Jobs(Protocol):
     def cancel(self) -> None: ...
 
     def close(self) -> None: ...
-
-
-def producer_settings(plan: RunPlan) -> dict[str, str]:
-    """In Java's names, which the overrides have already."""
-    overridden = {
-        name.removeprefix(_OVERRIDES): value
-        for name, value in plan.resolved.items()
-        if name.startswith(_OVERRIDES)
-    }
-    return {**plan.connection.java(), **overridden}
 
 
 class SourceWorking:
@@ -70,7 +62,7 @@ class SourceWorking:
 
     def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
         plan = self._plan
-        self._jobs = jobs = self._make_jobs(plan, producer_settings(plan))
+        self._jobs = jobs = self._make_jobs(plan, java_settings(plan, "producer"))
         self._connector = connector = self._make()
         try:
             jobs.open([self._transactional_id(task) for task in range(plan.tasks)])
@@ -103,15 +95,18 @@ class SourceWorking:
         payloads = [
             SourceWork(
                 connector=plan.name,
-                config=_needed(plan.resolved),
-                worker=_needed(plan.worker),
+                config=chain_settings(plan.resolved),
+                worker=chain_settings(plan.worker),
                 offsets_topic=plan.offsets_topic,
+                task=task,
                 slices=mine,
             )
-            for mine in by_task.values()
+            for task, mine in by_task.items()
         ]
         ids = [self._transactional_id(task) for task in by_task]
         done: list[SourceDone] = jobs.read(read_slices, payloads, ids, self._rules)
+        for sentence in (sentence for one in done for sentence in one.sentences):
+            _log.error("%s", sentence)
         for topic in {topic for one in done for topic in one.topics} - self._topics:
             self._topics.add(topic)
             self._report(TopicUsed(topic))
@@ -119,11 +114,3 @@ class SourceWorking:
 
     def _transactional_id(self, task: int) -> str:
         return f"{self._plan.group_id}-{self._plan.name}-{task}"
-
-
-_CHAIN = ("key.converter", "value.converter", "header.converter", "transforms", "predicates")
-
-
-def _needed(config: Config) -> dict[str, str]:
-    """What the chain of a task reads: the rest, with its secrets, need not travel."""
-    return {name: value for name, value in config.items() if name.startswith((*_CHAIN, "errors."))}

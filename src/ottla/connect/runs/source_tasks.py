@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.connect.connector import Config, Progress, Slice
 from ottla.connect.data import Record
+from ottla.connect.pipeline import SourceChain
 from ottla.connect.runs import rows
-from ottla.connect.runs.chains import SourceChain
+from ottla.connect.runs.dead_letters import ErrorReport
 from ottla.connect.runs.offsets import offset_key, offset_value
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class SourceWork:
     config: Config
     worker: Mapping[str, str]
     offsets_topic: str
+    task: int
     slices: Sequence[Slice]
 
 
@@ -34,6 +36,7 @@ class SourceDone:
     progress: Sequence[Progress]
     topics: Sequence[str]
     records: int
+    sentences: Sequence[str]  # for the worker's log
 
 
 def read_slices(payloads: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
@@ -61,14 +64,17 @@ class Reading:
         """Records, then where they end, then what the run is told."""
         work = self._work
         chain = SourceChain(work.config, work.worker)
-        for row in chain.rows(self._read()):
-            self._topics.setdefault(row.topic or "")
+        errors = ErrorReport(work.connector, work.task, work.config)
+        for row in chain.rows(self._read(), errors.note):
+            self._topics.setdefault(row.topic)
             self._records += 1
             yield row
         for one in self._progress.values():
             key = offset_key(work.connector, one.partition)
             yield rows.Row(work.offsets_topic, key, offset_value(one.offset))
-        done = SourceDone(list(self._progress.values()), list(self._topics), self._records)
+        done = SourceDone(
+            list(self._progress.values()), list(self._topics), self._records, errors.sentences
+        )
         yield rows.told(done)
 
     def _read(self) -> Iterator[Record]:

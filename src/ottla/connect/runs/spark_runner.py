@@ -10,10 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ottla.connect import plugins
+from ottla.connect.runs.client_settings import java_settings
 from ottla.connect.runs.jobs import SparkJobs
 from ottla.connect.runs.run import Run, RunEvent, RunPlan
+from ottla.connect.runs.sink_run import SinkWorking, SparkDelivering
 from ottla.connect.runs.source_run import SourceWorking
-from ottla.connect.runs.supervised import SupervisedRun
+from ottla.connect.runs.supervised import SupervisedRun, Work
 from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
 
@@ -36,11 +38,7 @@ class SparkRunner:
         self._runs: list[Run] = []
 
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
-        made = SupervisedRun(
-            plan,
-            report,
-            SourceWorking(plan, report, lambda: plugins.source(plan.resolved), self._jobs),
-        )
+        made = SupervisedRun(plan, report, self._work(plan, report))
         self._runs.append(made)
         return made
 
@@ -55,6 +53,17 @@ class SparkRunner:
             if not sessions.is_alive():
                 sessions.forget()
             return sessions.session(self._settings)
+
+    def _work(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Work:
+        config = plan.resolved
+        if plugins.find(config["connector.class"]).kind == "source":
+            return SourceWorking(plan, report, lambda: plugins.source(config), self._jobs)
+        return SinkWorking(
+            plan, report, lambda: plugins.sink(config), lambda: self._delivering(plan)
+        )
+
+    def _delivering(self, plan: RunPlan) -> SparkDelivering:
+        return SparkDelivering(plan, self._jobs(plan, java_settings(plan, "producer")))
 
     def _jobs(self, plan: RunPlan, settings: Mapping[str, str]) -> SparkJobs:
         return SparkJobs(self.session(), plan.name, settings)

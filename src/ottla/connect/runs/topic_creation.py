@@ -1,5 +1,6 @@
 """How topics are made that a source writes to: `topic.creation.*`, as Connect has it. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -28,6 +29,15 @@ def topic_rules(config: Mapping[str, str], worker: Mapping[str, str]) -> list[To
     groups = [one.strip() for one in named.split(",") if one.strip()]
     others = [one for one in groups if one != _DEFAULT]
     return [_rule(config, group) for group in (*others, _DEFAULT)]
+
+
+def dead_letter_rules(config: Mapping[str, str]) -> list[TopicRule]:
+    """A sink's topic of dead letters has one partition."""
+    topic = config.get("errors.deadletterqueue.topic.name", "").strip()
+    if not topic:
+        return []
+    replicas = int(config.get("errors.deadletterqueue.topic.replication.factor", "3"))
+    return [TopicRule(re.escape(topic), _NOTHING, 1, replicas, {})]
 
 
 def _rule(config: Mapping[str, str], group: str) -> TopicRule:

@@ -1,0 +1,252 @@
+"""A sink at work: wait for news, deliver what there is in one Spark job, commit, again.
+
+Where to begin, the target says if it holds offsets itself, else the group. The group moves when the
+target has what it speaks of, so nothing is lost; what is delivered again the target recognises by
+its offset, if it can.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ottla.connect.connector import SinkConnector, TopicPartition
+from ottla.connect.runs.client_settings import chain_settings, java_settings, said
+from ottla.connect.runs.failures import JobFailed
+from ottla.connect.runs.ranges import Ranges, start_at
+from ottla.connect.runs.rows import SCHEMA
+from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
+from ottla.connect.runs.sink_input import LOOK_FOR_TOPICS_S, SinkInput
+from ottla.connect.runs.sink_tasks import COLUMNS, SinkDone, SinkWork
+from ottla.connect.runs.topic_creation import TopicRule, dead_letter_rules
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ottla.connect.runs.jobs import SparkJobs
+
+WAIT_S = 0.5
+_log = logging.getLogger(__name__)
+_NOT_FOR_SPARK = (
+    "auto.offset.reset",
+    "enable.auto.commit",
+    "key.deserializer",
+    "value.deserializer",
+    "interceptor.classes",
+    "group.id",
+)
+Given = Mapping[TopicPartition, tuple[int, int]]
+
+
+class Input(Protocol):
+    """`sink_input.SinkInput`."""
+
+    def partitions(self) -> set[TopicPartition]: ...
+
+    def group_offsets(
+        self, partitions: Collection[TopicPartition]
+    ) -> Mapping[TopicPartition, int]: ...
+
+    def bounds(self, partitions: Collection[TopicPartition]) -> Given: ...
+
+    def wait(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> bool: ...
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None: ...
+
+    def commit_again(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Delivering(Protocol):
+    """`SparkDelivering`."""
+
+    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
+        """JobFailed, with what others told, when a task has failed."""
+
+    def cancel(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SinkWorking:
+    def __init__(
+        self,
+        plan: RunPlan,
+        report: Callable[[RunEvent], None],
+        make: Callable[[], SinkConnector],
+        delivering: Callable[[], Delivering],
+        input: Callable[[RunPlan], Input] = SinkInput,
+    ) -> None:
+        self._plan = plan
+        self._report = report
+        self._make = make
+        self._make_delivering = delivering
+        self._make_input = input
+        self._delivering: Delivering | None = None
+        self._topics: set[str] = set()
+
+    def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
+        plan = self._plan
+        self._delivering = delivering = self._make_delivering()
+        connector = self._make()
+        input = self._make_input(plan)
+        try:
+            connector.start()
+            ranges = Ranges()
+            self._assign(connector, input, ranges)
+            looked_at = time.monotonic()
+            for task in range(plan.tasks):
+                self._report(TaskState(task, "RUNNING"))
+            news = True
+            while not stopping.is_set():
+                if news:
+                    news = self._deliver(connector, input, delivering, ranges, succeeded)
+                if time.monotonic() - looked_at > LOOK_FOR_TOPICS_S:
+                    news |= self._assign(connector, input, ranges)
+                    looked_at = time.monotonic()
+                    input.commit_again()
+                if not news:
+                    news = input.wait(ranges.ends, WAIT_S)
+        finally:
+            connector.stop()
+            input.close()
+            delivering.close()
+
+    def interrupt(self) -> None:
+        pass  # it waits for less than a second
+
+    def cancel(self) -> None:
+        if self._delivering is not None:
+            self._delivering.cancel()
+
+    def _assign(self, connector: SinkConnector, input: Input, ranges: Ranges) -> bool:
+        """Whether partitions were found that were not known."""
+        found = input.partitions()
+        ranges.drop(set(ranges.positions) - found)
+        new = found - set(ranges.positions)
+        if not new:
+            return False
+        reset = said(self._plan, "consumer").get("auto.offset.reset", "earliest")
+        held = connector.positions(new)
+        start = start_at(input.bounds(new), held, input.group_offsets(new), reset)
+        if start.moved:
+            connector.move(start.moved)
+        # A target may hold more than the group heard of.
+        input.commit({one: start.positions[one] for one in held})
+        ranges.add(start.positions)
+        return True
+
+    def _deliver(
+        self,
+        connector: SinkConnector,
+        input: Input,
+        delivering: Delivering,
+        ranges: Ranges,
+        succeeded: Callable[[], None],
+    ) -> bool:
+        """Whether there was something; then there may be more."""
+        given = ranges.next(input.bounds(ranges.positions))
+        if not given:
+            return False
+        for topic in {one.topic for one in given} - self._topics:
+            self._topics.add(topic)
+            self._report(TopicUsed(topic))
+        plan = self._plan
+        work = SinkWork(
+            connector=plan.name,
+            alias=plan.resolved["connector.class"],
+            config=chain_settings(plan.resolved),
+            worker=chain_settings(plan.worker),
+            task=connector.task(),
+            tasks={one: at % plan.tasks for at, one in enumerate(sorted(ranges.positions))},
+            ends={one: end for one, (_, end) in given.items()},
+        )
+        try:
+            done = delivering.deliver(work, given)
+        except JobFailed as failed:
+            input.commit({one.partition: _safe(one, given) for one in failed.told})
+            raise
+        for sentence in (sentence for one in done for sentence in one.sentences):
+            _log.error("%s", sentence)
+        safe = {one.partition: _safe(one, given) for one in done}
+        _tell_empty(connector, given, safe)
+        ranges.done(given, safe)
+        input.commit({one: ranges.positions[one] for one in given})
+        succeeded()
+        return True
+
+
+def _tell_empty(connector: SinkConnector, given: Given, safe: Mapping[TopicPartition, int]) -> None:
+    """A range without records (a transaction's end alone) moves a target's own offset, too.
+
+    Else the group would be ahead of it, as if another worker had been here.
+    """
+    empty = given.keys() - safe.keys()
+    if empty and (held := connector.positions(empty)):
+        connector.move({one: given[one][1] for one in held})
+
+
+def _safe(done: SinkDone, given: Given) -> int:
+    return given[done.partition][1] if done.safe is None else done.safe
+
+
+class SparkDelivering:
+    """Kafka's batch source of Spark, over the ranges; as many tasks at once as the plan has."""
+
+    def __init__(self, plan: RunPlan, jobs: "SparkJobs") -> None:
+        self._plan = plan
+        self._jobs = jobs
+        self._options = _reader_options(plan)
+        self._letters: list[TopicRule] = dead_letter_rules(plan.resolved)
+
+    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
+        frame = self._read(self._jobs.spark, ranges)
+        if len(ranges) > self._plan.tasks:
+            frame = frame.coalesce(self._plan.tasks)
+        made: list[SinkDone] = self._jobs.write(frame.mapInArrow(work, SCHEMA), (), self._letters)
+        return made
+
+    def cancel(self) -> None:
+        self._jobs.cancel()
+
+    def close(self) -> None:
+        self._jobs.close()
+
+    def _read(self, spark: "SparkSession", ranges: Given) -> "DataFrame":
+        begins = {one: begin for one, (begin, _) in ranges.items()}
+        ends = {one: end for one, (_, end) in ranges.items()}
+        return (
+            spark.read.format("kafka")
+            .options(**self._options)
+            .option("assign", json.dumps(_by_topic(dict.fromkeys(ranges), list)))
+            .option("startingOffsets", json.dumps(_by_topic(begins, dict)))
+            .option("endingOffsets", json.dumps(_by_topic(ends, dict)))
+            .load()
+            .selectExpr(*COLUMNS, "headers")
+        )
+
+
+def _reader_options(plan: RunPlan) -> dict[str, str]:
+    settings = java_settings(plan, "consumer")
+    kept = {name: value for name, value in settings.items() if name not in _NOT_FOR_SPARK}
+    group = settings.get("group.id", f"connect-{plan.name}")
+    # With a group of its own for each job, no consumer would be used again by the next.
+    return {
+        **{f"kafka.{name}": value for name, value in kept.items()},
+        "kafka.group.id": group,
+        "includeHeaders": "true",
+        "failOnDataLoss": "true",
+    }
+
+
+def _by_topic(places: Mapping[TopicPartition, Any], kind: type) -> dict[str, Any]:
+    topics: dict[str, Any] = {}
+    for (topic, partition), value in places.items():
+        if kind is list:
+            topics.setdefault(topic, []).append(partition)
+        else:
+            topics.setdefault(topic, {})[str(partition)] = value
+    return topics

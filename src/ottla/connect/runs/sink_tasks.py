@@ -1,0 +1,159 @@
+"""What a sink's task does in a Python worker: records are made of what was read, and delivered.
+
+A task is given one or more partitions, one after the other. Its rows are dead letters; what it
+tells is how far each partition is safe in the target.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ottla.connect.connector import Config, SinkTask, TopicPartition
+from ottla.connect.data import Record
+from ottla.connect.pipeline import Failure, SinkChain, Stage
+from ottla.connect.runs import rows
+from ottla.connect.runs.dead_letters import ErrorReport
+
+if TYPE_CHECKING:
+    import pyarrow
+
+COLUMNS = ("topic", "partition", "offset", "unix_millis(timestamp) AS time", "key", "value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkWork:
+    """For mapInArrow, over `COLUMNS` and headers."""
+
+    connector: str
+    alias: str  # the connector's class, as it was said
+    config: Config
+    worker: Mapping[str, str]
+    task: SinkTask
+    tasks: Mapping[TopicPartition, int]  # which of the connector's tasks a partition belongs to
+    ends: Mapping[TopicPartition, int]  # behind what each partition is given
+
+    def __call__(self, batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
+        return rows.batches(self._rows(batches))
+
+    def _rows(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Any]:
+        try:
+            chain = SinkChain(self.config, self.worker)
+            for partition, read in by_partition(batches):
+                errors = ErrorReport(self.connector, self.tasks[partition], self.config)
+                delivery = Delivery(self, chain, partition, errors)
+                done = delivery.deliver(read)
+                yield from errors.letters
+                yield rows.told(done)
+        except Exception as error:
+            yield rows.failed(error)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDone:
+    partition: TopicPartition
+    safe: int | None  # None: all that was given
+    records: int
+    sentences: list[str]  # for the worker's log
+
+
+class GivenRecords:
+    """What `SinkTask.put` is given; `end` is the offset behind all of it, whatever is filtered."""
+
+    def __init__(self, records: Iterator[Record], end: int) -> None:
+        self._records = records
+        self.end = end
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._records
+
+    def __next__(self) -> Record:
+        return next(self._records)
+
+
+@dataclass(slots=True)
+class Delivery:
+    """Of one partition's records."""
+
+    work: SinkWork
+    chain: SinkChain
+    partition: TopicPartition
+    errors: ErrorReport
+    _batches: "list[pyarrow.RecordBatch]" = field(default_factory=list)
+    _records: int = 0
+
+    def deliver(self, batches: "Iterator[pyarrow.RecordBatch]") -> SinkDone:
+        records = GivenRecords(self._read(batches), self.work.ends[self.partition])
+        safe = self.work.task.put(self.partition, records, self._report)
+        return SinkDone(self.partition, safe, self._records, self.errors.sentences)
+
+    def _read(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Record]:
+        topic, partition = self.partition
+        make = self.chain.record
+        for batch in batches:
+            if self.errors.topic:
+                self._batches.append(batch)  # a record's bytes may be asked for later
+            offsets, times, keys, values = (batch.column(at).to_pylist() for at in (2, 3, 4, 5))
+            headers = _headers(batch.column(6))
+            self._records += len(offsets)
+            for at, offset in enumerate(offsets):
+                made = make(topic, partition, offset, times[at], keys[at], values[at], headers(at))
+                if isinstance(made, Record):
+                    yield made
+                elif made is not None:
+                    self._failed(made, offset)
+
+    def _report(self, record: Record, error: Exception) -> None:
+        offset = record.offset if record.original is None else record.original[2]
+        self._failed(Failure(Stage.TASK_PUT, self.work.alias, None, error), offset or 0)
+
+    def _failed(self, failure: Failure, offset: int) -> None:
+        """Written down first, so that who does not tolerate it knows of it, too."""
+        self.errors.note(failure, (*self.partition, offset), lambda: self._bytes(offset))
+        self.chain.tolerate(failure)
+
+    def _bytes(self, offset: int) -> rows.Row:
+        """The record as it was read."""
+        for batch in self._batches:
+            offsets = batch.column(2)
+            if offsets[0].as_py() <= offset <= offsets[-1].as_py():
+                at = bisect_left(range(len(offsets)), offset, key=lambda at: offsets[at].as_py())
+                time, key, value = (batch.column(column)[at].as_py() for column in (3, 4, 5))
+                return rows.Row(None, key, value, _headers(batch.column(6))(at), None, time)
+        raise LookupError(f"offset {offset} was not read")
+
+
+def by_partition(
+    batches: "Iterator[pyarrow.RecordBatch]",
+) -> "Iterator[tuple[TopicPartition, Iterator[pyarrow.RecordBatch]]]":
+    """Partitions follow each other whole; a batch may hold the end of one and others behind it."""
+    pieces = (piece for batch in batches for piece in _pieces(batch))
+    for partition, mine in groupby(pieces, key=lambda piece: piece[0]):
+        yield partition, (batch for _, batch in mine)
+
+
+def _pieces(
+    batch: "pyarrow.RecordBatch",
+) -> "Iterator[tuple[TopicPartition, pyarrow.RecordBatch]]":
+    begin = 0
+    while begin < batch.num_rows:
+        place = _place(batch, begin)
+        end = batch.num_rows
+        if _place(batch, end - 1) != place:
+            end = begin + bisect_left(
+                range(begin, end), True, key=lambda at: _place(batch, at) != place
+            )
+        yield place, batch.slice(begin, end - begin)
+        begin = end
+
+
+def _place(batch: "pyarrow.RecordBatch", at: int) -> TopicPartition:
+    return TopicPartition(batch.column(0)[at].as_py(), batch.column(1)[at].as_py())
+
+
+def _headers(column: "pyarrow.Array") -> Callable[[int], list[tuple[str, bytes | None]]]:
+    if column.null_count == len(column):
+        return lambda at: []
+    every = column.to_pylist()
+    return lambda at: [(one["key"], one["value"]) for one in every[at] or ()]

@@ -1,0 +1,335 @@
+"""The loop of a sink, over a Kafka and a target of the test's own; its task really runs."""
+
+import pickle
+import queue
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+
+from ottla.client.connection import Connection
+from ottla.connect.connector import ConnectError, Report, SinkTask, TopicPartition
+from ottla.connect.connectors import file_sink
+from ottla.connect.data import Record
+from ottla.connect.runs import ranges
+from ottla.connect.runs.failures import JobFailed, Kind
+from ottla.connect.runs.rows import Failure
+from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
+from ottla.connect.runs.sink_run import Given, SinkWorking
+from ottla.connect.runs.sink_tasks import SinkDone, SinkWork
+from ottla.connect.runs.supervised import SupervisedRun
+
+WITHIN_S = 10.0
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@dataclass
+class Kafka:
+    """A topic of two partitions; values of None are ends of transactions."""
+
+    values: dict[TopicPartition, list[bytes | None]] = field(
+        default_factory=lambda: {ZERO: [], ONE: []}
+    )
+    group: dict[TopicPartition, int] = field(default_factory=dict)
+    letters: list[tuple[Any, ...]] = field(default_factory=list)
+    lows: dict[TopicPartition, int] = field(default_factory=dict)
+    lost: int = 0  # jobs that deliver, and are not heard of
+
+    def partitions(self) -> set[TopicPartition]:
+        return set(self.values)
+
+    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {one: self.group[one] for one in partitions if one in self.group}
+
+    def bounds(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        return {one: (self.lows.get(one, 0), len(self.values[one])) for one in partitions}
+
+    def wait(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> bool:
+        time.sleep(0.01)
+        return any(len(self.values[one]) > end for one, end in ends.items())
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        self.group |= positions
+
+    def commit_again(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def cancel(self) -> None: ...
+
+    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
+        """One task for all partitions, whose batches hold a few rows of more than one."""
+        rows = [
+            {"topic": one.topic, "partition": one.partition, "offset": offset, "value": value}
+            for one, (begin, end) in sorted(ranges.items())
+            for offset, value in enumerate(self.values[one][begin:end], begin)
+            if value is not None
+        ]
+        batches = [batch_of(rows[at : at + 3]) for at in range(0, len(rows), 3)]
+        heard: list[Any] = []
+        for out in pickle.loads(pickle.dumps(work))(iter(batches)):
+            for row in out.to_pylist():
+                if row["topic"] is None:
+                    heard.append(pickle.loads(row["value"]))
+                else:
+                    self.letters.append((row["topic"], row["value"], row["headers"]))
+        failures = [one for one in heard if isinstance(one, Failure)]
+        done = [one for one in heard if isinstance(one, SinkDone)]
+        if failures:
+            raise JobFailed(failures[0].kind, failures[0].trace, done)
+        if self.lost:
+            self.lost -= 1
+            raise JobFailed(Kind.LOST, "the worker has died")
+        return done
+
+
+def batch_of(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
+    headers = pyarrow.list_(
+        pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
+    )
+    return pyarrow.RecordBatch.from_arrays(
+        [
+            pyarrow.array([one["topic"] for one in rows], pyarrow.string()),
+            pyarrow.array([one["partition"] for one in rows], pyarrow.int32()),
+            pyarrow.array([one["offset"] for one in rows], pyarrow.int64()),
+            pyarrow.array([1] * len(rows), pyarrow.int64()),
+            pyarrow.nulls(len(rows), pyarrow.binary()),
+            pyarrow.array([one["value"] for one in rows], pyarrow.binary()),
+            pyarrow.nulls(len(rows), headers),
+        ],
+        names=["topic", "partition", "offset", "time", "key", "value", "headers"],
+    )
+
+
+class Running:
+    def __init__(self, kafka: Kafka, make: Callable[[], Any], **config: str) -> None:
+        config = {"connector.class": "sink", **{k.replace("_", "."): v for k, v in config.items()}}
+        self.plan = RunPlan(
+            name="s",
+            config=config,
+            resolved=config,
+            tasks=1,
+            group_id="g",
+            offsets_topic="offsets",
+            connection=Connection(),
+            worker={"key.converter": STRING, "value.converter": STRING},
+        )
+        self.kafka = kafka
+        self.events: queue.Queue[RunEvent] = queue.Queue()
+        work = SinkWorking(self.plan, self.events.put, make, lambda: kafka, lambda _: kafka)
+        self._run = SupervisedRun(self.plan, self.events.put, work)
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._run.stop()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + WITHIN_S
+        while not condition():
+            assert time.monotonic() < end, list(self.events.queue)
+            time.sleep(0.005)
+
+    def until_committed(self) -> None:
+        self.until(
+            lambda: all(
+                self.kafka.group.get(one, 0) == len(values)
+                for one, values in self.kafka.values.items()
+            )
+        )
+
+    def failure(self) -> str:
+        while True:
+            event = self.events.get(timeout=WITHIN_S)
+            if isinstance(event, TaskState) and event.state == "FAILED":
+                return event.trace or ""
+
+
+def numbered(*numbers: int) -> list[bytes | None]:
+    return [b"%d" % number for number in numbers]
+
+
+def test_a_files_lines_are_there_once_though_jobs_were_not_heard_of(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(*range(10)), ONE: numbered(*range(10, 20))}, lost=2)
+    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
+        running.until_committed()
+        kafka.values[ZERO] += numbered(20, 21)
+        running.until_committed()
+        assert TopicUsed("t") in running.events.queue
+    assert sorted(map(int, file.read_text().split())) == list(range(22))
+
+
+def test_what_a_crash_left_behind_the_marker_is_cut(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    file.write_text("before\n")
+    kafka = Kafka({ZERO: numbered(1), ONE: []})
+    make = lambda: file_sink.make({"file": str(file)}, "FileStreamSink")  # noqa: E731
+    with Running(kafka, make) as running:
+        running.until_committed()
+    with file.open("a") as torn:
+        torn.write("2\n3")
+    kafka.values[ZERO] += numbered(2, 3)
+    with Running(kafka, make) as running:
+        running.until_committed()
+    assert file.read_text() == "before\n1\n2\n3\n"
+
+
+def test_what_another_worker_wrote_and_committed_stays(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1), ONE: []})
+    make = lambda: file_sink.make({"file": str(file)}, "FileStreamSink")  # noqa: E731
+    with Running(kafka, make) as running:
+        running.until_committed()
+    with file.open("a") as theirs:
+        theirs.write("2\n")
+    kafka.values[ZERO] += [*numbered(2), None, *numbered(3)]
+    kafka.group[ZERO] = 2
+    with Running(kafka, make) as running:
+        running.until_committed()
+    assert file.read_text() == "1\n2\n3\n"
+
+
+def test_ends_of_transactions_alone_move_group_and_marker_alike(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1), ONE: []})
+    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
+        running.until_committed()
+        kafka.values[ZERO].append(None)
+        running.until_committed()
+    assert file_sink.Marker.of(file).offsets == {ZERO: 2}
+    assert file.read_text() == "1\n"
+
+
+@dataclass(frozen=True)
+class Hoarding:
+    """Takes files of five records: what is not whole is not safe."""
+
+    folder: Path
+
+    def put(
+        self, partition: TopicPartition, records: Iterator[Record], report: Report
+    ) -> int | None:
+        every = list(records)
+        whole = len(every) - len(every) % 5
+        for at in range(0, whole, 5):
+            name = f"{partition.partition}-{every[at].offset}"
+            (self.folder / name).write_text(",".join(str(one.value) for one in every[at : at + 5]))
+        return every[whole].offset if whole < len(every) else None
+
+
+class Target:
+    def __init__(self, task: SinkTask) -> None:
+        self._task = task
+
+    def task_configs(self, maximum: int) -> Sequence[dict[str, str]]:
+        return [{}]
+
+    def start(self) -> None: ...
+
+    def positions(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {}
+
+    def move(self, positions: Mapping[TopicPartition, int | None]) -> None: ...
+
+    def task(self) -> SinkTask:
+        return self._task
+
+    def stop(self) -> None: ...
+
+
+def test_the_group_moves_only_to_what_is_safe_and_the_rest_is_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE_MAX", 2)  # less than the target wants at once
+    kafka = Kafka({ZERO: numbered(*range(7)), ONE: []})
+    with Running(kafka, lambda: Target(Hoarding(tmp_path))) as running:
+        running.until(lambda: kafka.group.get(ZERO) == 5)
+        kafka.values[ZERO] += numbered(7, 8, 9)
+        running.until(lambda: kafka.group.get(ZERO) == 10)
+    assert {one.name: one.read_text() for one in tmp_path.iterdir()} == {
+        "0-0": "0,1,2,3,4",
+        "0-5": "5,6,7,8,9",
+    }
+
+
+@dataclass(frozen=True)
+class Picky:
+    """Reports odd numbers."""
+
+    def put(
+        self, partition: TopicPartition, records: Iterator[Record], report: Report
+    ) -> int | None:
+        for record in records:
+            if record.value % 2:
+                report(record, ConnectError("odd"))
+        return None
+
+
+LETTERS = {
+    "value_converter": JSON,
+    "value_converter_schemas_enable": "false",
+    "errors_tolerance": "all",
+    "errors_deadletterqueue_topic_name": "letters",
+    "errors_deadletterqueue_context_headers_enable": "true",
+}
+
+
+def test_records_that_fail_are_dead_letters_as_they_were_read() -> None:
+    kafka = Kafka({ZERO: [b"1", b"{", b"2", b"3"], ONE: []})
+    with Running(kafka, lambda: Target(Picky()), **LETTERS) as running:
+        running.until_committed()
+    assert sorted(value for _, value, _ in kafka.letters) == [b"1", b"3", b"{"]
+    by_value = {
+        value: {one["key"].removeprefix("__connect.errors."): one["value"] for one in headers}
+        for _, value, headers in kafka.letters
+    }
+    assert len(by_value[b"{"]) == 10
+    assert by_value[b"{"]["stage"] == b"VALUE_CONVERTER"
+    assert (by_value[b"3"]["stage"], by_value[b"3"]["offset"]) == (b"TASK_PUT", b"3")
+    assert by_value[b"3"]["connector.name"] == b"s"
+
+
+def test_without_tolerance_the_first_record_that_fails_ends_the_run() -> None:
+    kafka = Kafka({ZERO: [b"2", b"{"], ONE: []})
+    more = {"value_converter": JSON, "value_converter_schemas_enable": "false"}
+    with Running(kafka, lambda: Target(Picky()), **more) as running:
+        assert "Tolerance exceeded in error handler" in running.failure()
+    assert kafka.group == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "group", "reset", "begins", "moved"),
+    [
+        ({}, {}, "earliest", 3, {}),
+        ({}, {}, "latest", 9, {}),
+        ({}, {ZERO: 5}, "earliest", 5, {}),
+        ({ZERO: 6}, {ZERO: 5}, "earliest", 6, {}),
+        ({ZERO: 6}, {ZERO: 7}, "earliest", 7, {ZERO: 7}),
+        ({ZERO: 1}, {}, "earliest", 3, {ZERO: 3}),  # deleted by retention
+        ({ZERO: 99}, {ZERO: 99}, "latest", 9, {ZERO: 9}),  # the topic was made anew
+    ],
+)
+def test_where_a_sink_begins(
+    target: dict[TopicPartition, int],
+    group: dict[TopicPartition, int],
+    reset: str,
+    begins: int,
+    moved: dict[TopicPartition, int],
+) -> None:
+    start = ranges.start_at({ZERO: (3, 9)}, target, group, reset)
+    assert (start.positions, start.moved) == ({ZERO: begins}, moved)
+
+
+def test_without_any_offset_none_is_an_error() -> None:
+    with pytest.raises(ConnectError, match=r"auto\.offset\.reset is none"):
+        ranges.start_at({ZERO: (3, 9)}, {}, {}, "none")

@@ -3,11 +3,12 @@
 import pickle
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from ottla.connect.connector import Place, Progress
-from ottla.connect.connectors.jdbc import source
-from ottla.connect.data import Record
+from ottla.connect.connector import Place, Progress, TopicPartition
+from ottla.connect.connectors.jdbc import sink, source
+from ottla.connect.data import Field, Record, Schema, Struct, Type
 
 
 class Reading:
@@ -59,3 +60,80 @@ CONFIG = {
     "poll.interval.ms": "20",
     "connection.attempts": "1",
 }
+
+
+class Refused(Exception):
+    """What a run raises for a record where errors are not tolerated."""
+
+
+class Writing:
+    """A sink at work on one partition; offsets are counted as Kafka does."""
+
+    def __init__(
+        self, config: Mapping[str, str], alias: str = "jdbc-sink", topic: str = "orders"
+    ) -> None:
+        self.connector = sink.make(SINK | dict(config), alias)
+        self.partition = TopicPartition(topic, 0)
+        self.connector.start()
+        self.offset = self.position()
+        self.dead: list[tuple[int | None, str]] = []
+        self.tolerant = False
+
+    def position(self) -> int:
+        return self.connector.positions([self.partition]).get(self.partition, 0)
+
+    def put(self, *given: Record) -> None:
+        """As the next of the partition."""
+        self.deliver(self.numbered(*given))
+
+    def numbered(self, *given: Record) -> list[Record]:
+        first, self.offset = self.offset, self.offset + len(given)
+        return [
+            replace(
+                one,
+                topic=one.topic or self.partition.topic,
+                partition=self.partition.partition,
+                offset=first + at,
+            )
+            for at, one in enumerate(given)
+        ]
+
+    def deliver(self, records: list[Record]) -> None:
+        task = pickle.loads(pickle.dumps(self.connector.task()))
+        assert task.put(self.partition, iter(records), self._report) is None
+
+    def _report(self, record: Record, error: Exception) -> None:
+        if not self.tolerant:
+            raise Refused(str(error)) from error
+        self.dead.append((record.offset, str(error)))
+
+
+SINK = {
+    "name": "to-db",
+    "connection.attempts": "1",
+    "max.retries": "0",
+    "retry.backoff.ms": "10",
+}
+
+
+def schema_of(name: str | None = None, **fields: Schema) -> Schema:
+    return Schema(
+        type=Type.STRUCT, name=name, fields=tuple(Field(one, of) for one, of in fields.items())
+    )
+
+
+def record(
+    schema: Schema, key: Any = None, key_schema: Schema | None = None, **values: Any
+) -> Record:
+    """Without values: a tombstone."""
+    return Record(
+        topic="",
+        key=key,
+        key_schema=key_schema,
+        value_schema=schema if values else None,
+        value=Struct(schema, values) if values else None,
+    )
+
+
+INT32, INT64, STRING = (Schema(type=one) for one in (Type.INT32, Type.INT64, Type.STRING))
+OPTIONAL_STRING = Schema(type=Type.STRING, optional=True)

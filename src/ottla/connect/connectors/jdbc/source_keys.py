@@ -4,8 +4,9 @@ from typing import Any, Final
 
 from ottla.connect.connectors.jdbc.dialects import NAMES
 from ottla.connect.connectors.jdbc.reading import NUMERIC_MAPPINGS
-from ottla.connect.connectors.jdbc.validators import at_least, one_of, url, zone
+from ottla.connect.connectors.jdbc.validators import one_of, url, zone
 from ottla.connect.definitions import Definitions, Key, Kind
+from ottla.connect.validators import at_least
 
 MODES: Final = ("bulk", "timestamp", "incrementing", "timestamp+incrementing")
 

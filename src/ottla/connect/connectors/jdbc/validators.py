@@ -1,29 +1,19 @@
-"""What single keys must be. Pure."""
+"""What keys of JDBC connectors must be, beyond `connect.validators`. Pure."""
 
-from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from ottla.connect.connectors.jdbc.url import read_url
+from ottla.connect.definitions import Validator, invalid
 
 
-def one_of(*allowed: Any) -> Callable[[str, Any], None]:
+def one_of(*allowed: str | None) -> Validator:
+    """Null, too, where it is among them."""
+    said = ", ".join(one for one in allowed if one)
+
     def check(name: str, value: Any) -> None:
         if value not in allowed:
-            said = ", ".join(one for one in allowed if one)
-            raise ValueError(
-                f"Invalid value {value} for configuration {name}: must be one of {said}"
-            )
-
-    return check
-
-
-def at_least(least: int) -> Callable[[str, Any], None]:
-    def check(name: str, value: Any) -> None:
-        if value < least:
-            raise ValueError(
-                f"Invalid value {value} for configuration {name}: Value must be at least {least}"
-            )
+            raise invalid(name, value, f"must be one of {said}")
 
     return check
 
@@ -31,14 +21,14 @@ def at_least(least: int) -> Callable[[str, Any], None]:
 def zone(name: str, value: Any) -> None:
     try:
         ZoneInfo(value)
-    except (KeyError, ValueError, OSError):
-        raise ValueError(
-            f"Invalid value {value} for configuration {name}: there is no such time zone"
-        ) from None
+    except (KeyError, TypeError, ValueError, OSError):
+        raise invalid(name, value, "there is no such time zone") from None
 
 
 def url(name: str, value: Any) -> None:
     """The URL itself may hold a password: it is not shown."""
+    if value is None:  # missing, which somebody else tells
+        return
     try:
         read_url(value, None, None, "source")
     except ValueError as error:

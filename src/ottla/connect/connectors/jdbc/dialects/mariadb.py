@@ -24,6 +24,7 @@ from ottla.connect.connectors.jdbc.reading import in_utc
 from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
 
+IDLE_S = 30  # who is frozen must not keep its locks
 _SERVED = {
     "useSSL", "requireSSL", "verifyServerCertificate", "sslMode", "serverSslCert",
     "connectTimeout", "socketTimeout",
@@ -49,7 +50,7 @@ class MariaDb:
     open_transactions = None
 
     def __init__(self, quoting: bool) -> None:
-        self._quoting = quoting
+        """Quoted or not, a name means the same here."""
 
     # Connections
 
@@ -78,6 +79,8 @@ class MariaDb:
             cursor.execute(
                 "SET time_zone = '+00:00', sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
             )
+            if target.purpose == "sink" and "MariaDB" in connection.get_server_info():
+                cursor.execute(f"SET idle_transaction_timeout = {IDLE_S}")
         return connection
 
     def failure(self, error: Exception, target: Target) -> ConnectError:
@@ -104,7 +107,7 @@ class MariaDb:
     # Names and tables
 
     def quote(self, identifier: str) -> str:
-        return "`" + identifier.replace("`", "``") + "`" if self._quoting else identifier
+        return "`" + identifier.replace("`", "``") + "`"
 
     def table_id(self, connection: Connection, name: str) -> TableId:
         catalog, _, table = name.rpartition(".")

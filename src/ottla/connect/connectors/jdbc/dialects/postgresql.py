@@ -25,6 +25,7 @@ from ottla.connect.connectors.jdbc.reading import in_utc
 from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
 
+IDLE_MS = 30_000
 # Properties of the Java driver that libpq has, too; some under another name.
 _SERVED = {
     "sslmode": "sslmode",
@@ -106,6 +107,8 @@ class PostgreSql:
         with connection.cursor() as cursor:
             cursor.execute("SET TIME ZONE 'UTC'")
             cursor.execute("SET extra_float_digits = 3")
+            if target.purpose == "sink":  # who is frozen must not keep its locks
+                cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
             if target.properties.get("currentSchema"):
                 schemas = target.properties["currentSchema"].split(",")
                 path = ", ".join(self.quote(one.strip()) for one in schemas)
@@ -138,7 +141,9 @@ class PostgreSql:
     # Names and tables
 
     def quote(self, identifier: str) -> str:
-        return '"' + identifier.replace('"', '""') + '"' if self._quoting else identifier
+        """Without quotes the database folds to small letters; with them, no word is reserved."""
+        folded = identifier if self._quoting else identifier.lower()
+        return '"' + folded.replace('"', '""') + '"'
 
     def table_id(self, connection: Connection, name: str) -> TableId:
         schema, _, table = name.rpartition(".")

@@ -63,7 +63,7 @@ class Sqlite:
     open_transactions = None  # one writer at a time: numbers are taken in the order of commits
 
     def __init__(self, quoting: bool) -> None:
-        self._quoting = quoting
+        """Quoted or not, a name means the same here."""
 
     # Connections
 
@@ -92,7 +92,7 @@ class Sqlite:
     # Names and tables
 
     def quote(self, identifier: str) -> str:
-        return '"' + identifier.replace('"', '""') + '"' if self._quoting else identifier
+        return '"' + identifier.replace('"', '""') + '"'
 
     def table_id(self, connection: Connection, name: str) -> TableId:
         found = fetched(

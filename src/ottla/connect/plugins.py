@@ -33,6 +33,31 @@ PLUGINS: Final = (
         version=VERSION,
         module="ottla.connect.connectors.file_sink",
     ),
+    Plugin(
+        kind="source",
+        name="jdbc-source",
+        classes=(
+            "io.confluent.connect.jdbc.JdbcSourceConnector",
+            "io.aiven.connect.jdbc.JdbcSourceConnector",
+            "JdbcSourceConnector",
+            "JdbcSource",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.jdbc.source",
+    ),
+    Plugin(
+        kind="sink",
+        name="jdbc-sink",
+        classes=(
+            "io.confluent.connect.jdbc.JdbcSinkConnector",
+            "io.aiven.connect.jdbc.JdbcSinkConnector",
+            "io.debezium.connector.jdbc.JdbcSinkConnector",
+            "JdbcSinkConnector",
+            "JdbcSink",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.jdbc.sink",
+    ),
 )
 
 

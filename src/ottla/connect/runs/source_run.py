@@ -66,6 +66,7 @@ class SourceWorking:
         self._connector = connector = self._make()
         try:
             jobs.open([self._transactional_id(task) for task in range(plan.tasks)])
+            connector.task_configs(plan.tasks)  # so many it may spread its slices over
             connector.start(self._stored().get)
             for task in range(plan.tasks):
                 self._report(TaskState(task, "RUNNING"))

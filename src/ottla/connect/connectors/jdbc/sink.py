@@ -63,7 +63,10 @@ class JdbcSink:
         return {} if self._offsets is None else self._offsets.positions(partitions)
 
     def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
+        """By hand while nobody runs, or by the run itself where Kafka no longer has an offset."""
         if self._offsets is not None:
+            if self._run is None:
+                self._offsets.begin_run()  # so that nobody writes behind it
             self._offsets.move(positions)
 
     def task(self) -> SinkTask:

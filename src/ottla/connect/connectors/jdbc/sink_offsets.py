@@ -57,8 +57,6 @@ class Offsets:
         return {one: held[one] for one in partitions if one in held}
 
     def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """As a run of its own, so that nobody writes behind it."""
-        self.begin_run()
         connection = self.database.connect()
         try:
             with self.database.speaking():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ottla.broker.durability import Durability
     from ottla.broker.fetching.sessions import FetchSessions
     from ottla.broker.forwarding import Authority
+    from ottla.broker.producing.schema_validation import KnownSchemas
     from ottla.broker.producing.transaction_verification import TransactionVerifier
     from ottla.broker.share.shares import Shares
     from ottla.broker.share.states import StateKeeper
@@ -77,6 +78,7 @@ class RecordServices(Services, frozen=True, eq=False, kw_only=True):
     reads_nearby: bool  # consumers are sent to a replica in their own rack
     unread_replies: "UnreadReplies"
     verifier: "Callable[[], TransactionVerifier]"
+    schemas: "KnownSchemas | None"  # of the registry that this broker asks, if it asks any
 
 
 class GroupServices(Services, frozen=True, eq=False, kw_only=True):

@@ -46,6 +46,8 @@ compression.zstd.level int 3 -131072..22 cluster-wide medium
   How hard zstd tries when the broker compresses.
 config.providers list "" - cluster-wide low
   Names of providers that resolve variables in the file.
+confluent.schema.registry.url list "" - read-only medium internal
+  The schema registry, or several of one group, that topics with schema validation ask.
 connection.failed.authentication.delay.ms int 100 0.. read-only low
   Wait before closing a connection that failed to authenticate.
 connections.max.idle.ms long 600000 - read-only medium

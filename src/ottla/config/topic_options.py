@@ -16,6 +16,14 @@ compression.type string producer uncompressed|zstd|lz4|snappy|gzip|producer clus
   Codec in which batches are stored; producer keeps them as they come.
 compression.zstd.level int 3 -131072..22 cluster-wide medium < compression.zstd.level
   How hard zstd tries when the broker compresses.
+confluent.key.schema.validation boolean false - cluster-wide medium internal
+  Refuse records whose key bears no id of a schema that the registry holds under its subject.
+confluent.key.subject.name.strategy string io.confluent.kafka.serializers.subject.TopicNameStrategy io.confluent.kafka.serializers.subject.TopicNameStrategy|io.confluent.kafka.serializers.subject.RecordNameStrategy|io.confluent.kafka.serializers.subject.TopicRecordNameStrategy cluster-wide medium internal
+  Under which subject the schema of a key has to stand.
+confluent.value.schema.validation boolean false - cluster-wide medium internal
+  Refuse records whose value bears no id of a schema that the registry holds under its subject.
+confluent.value.subject.name.strategy string io.confluent.kafka.serializers.subject.TopicNameStrategy io.confluent.kafka.serializers.subject.TopicNameStrategy|io.confluent.kafka.serializers.subject.RecordNameStrategy|io.confluent.kafka.serializers.subject.TopicRecordNameStrategy cluster-wide medium internal
+  Under which subject the schema of a value has to stand.
 delete.retention.ms long 86400000 0.. cluster-wide medium < log.cleaner.delete.retention.ms
   How long tombstones stay in a compacted topic.
 file.delete.delay.ms long 60000 0.. cluster-wide medium < log.segment.delete.delay.ms

@@ -7,6 +7,8 @@ from msgspec import Struct
 from ottla.wire.compression import CODEC_BY_NAME, Codec
 
 NEVER_MS = 2**63 - 1
+_KEY_SCHEMAS = "confluent.key.schema.validation", "confluent.key.subject.name.strategy"
+_VALUE_SCHEMAS = "confluent.value.schema.validation", "confluent.value.subject.name.strategy"
 _LEVELS = {"gzip": "compression.gzip.level", "zstd": "compression.zstd.level"}
 
 
@@ -45,6 +47,8 @@ class LogConfig(Struct, frozen=True, kw_only=True):
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = NEVER_MS
+    key_subjects: str = ""  # how the subject of a key's schema is found; empty: no key is checked
+    value_subjects: str = ""
     producer_expiration_ms: int = 24 * 3600 * 1000  # the broker's, the same for every topic
 
     @classmethod
@@ -78,5 +82,12 @@ class LogConfig(Struct, frozen=True, kw_only=True):
             min_cleanable_dirty_ratio=settings.real("min.cleanable.dirty.ratio"),
             min_compaction_lag_ms=settings.int("min.compaction.lag.ms"),
             max_compaction_lag_ms=lag_ms,
+            key_subjects=_subjects(settings, *_KEY_SCHEMAS),
+            value_subjects=_subjects(settings, *_VALUE_SCHEMAS),
             producer_expiration_ms=settings.int("producer.id.expiration.ms"),
         )
+
+
+def _subjects(settings: TopicSettings, validation: str, strategy: str) -> str:
+    """The strategy's name without its package, as far as records are checked at all."""
+    return settings.text(strategy).rpartition(".")[2] if settings.flag(validation) else ""

@@ -54,6 +54,8 @@ from ottla.wire.messages.allocate_producer_ids import (
 
 if TYPE_CHECKING:
     from ottla.broker.audit_topic import AuditTopic
+    from ottla.broker.producing.schema_validation import KnownSchemas
+    from ottla.ports.clock import Clock
 
 
 class Foundation(NamedTuple):
@@ -234,6 +236,9 @@ class BrokerRole:
             reads_nearby=settings.text("replica.selector.class") == RACK_AWARE,
             unread_replies=base.listeners.unread_replies,
             verifier=self._coordinators.verifier,
+            schemas=_known_schemas(
+                settings.names("confluent.schema.registry.url"), base.cluster.clock
+            ),
         )
 
     def _cluster_services(self) -> BrokerServices:
@@ -413,6 +418,16 @@ class BrokerRole:
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code), "No producer ids are to be had.")
         return response.producer_id_start, response.producer_id_len
+
+
+def _known_schemas(urls: Sequence[str], clock: "Clock") -> "KnownSchemas | None":
+    """What topics with schema validation ask; most brokers have none, and import nothing of it."""
+    if not urls:
+        return None
+    from ottla.broker.producing.schema_validation import ASK_TIMEOUT_S, KnownSchemas
+    from ottla.client.schema_registry import SchemaRegistry
+
+    return KnownSchemas(SchemaRegistry(",".join(urls), timeout_s=ASK_TIMEOUT_S), clock)
 
 
 def shuts_down(image: Image, broker_id: int) -> bool:

@@ -4,12 +4,12 @@ A walk costs half a microsecond a record, and a small compressed batch can hold 
 loop would stand still for everybody. The one thread shares the interpreter in short slices.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ottla.broker.producing.aside import aside
 from ottla.broker.transport.pending_reply import Body, PendingReply
 from ottla.errors import KafkaError
 from ottla.log.validation import (
@@ -29,8 +29,6 @@ from ottla.wire.record_batch import COUNT_AT
 
 if TYPE_CHECKING:
     from ottla.broker.background import Background
-
-log = logging.getLogger(__name__)
 
 Place = tuple[str, bytes, int]
 Verdicts = Mapping[Place, Accepted | KafkaError]
@@ -76,27 +74,7 @@ class LongChecks:
         self, background: "Background", go_on: "Callable[[Verdicts], Body | PendingReply | None]"
     ) -> PendingReply:
         """Prove them; then go on with what was found. Later requests of the client wait."""
-        later = PendingReply()
-        later.is_first = True
-
-        def finished(found: "Verdicts | Exception") -> None:
-            if isinstance(found, Exception):
-                background.unexpected("checking a batch", found)
-                later.break_off()
-                return
-            try:
-                body = go_on(found)
-            except Exception as error:  # with acks=0 a refusal is a closed connection
-                log.warning("a Produce ends its connection: %s", error)
-                later.break_off()
-                return
-            if isinstance(body, PendingReply):
-                body.pass_on_to(later)
-            else:
-                later.deliver(body)
-
-        background.in_thread(self._prove, finished, _walker())
-        return later
+        return aside(background, self._prove, go_on, _walker(), "checking a batch")
 
     def _prove(self) -> Verdicts:
         return {place: self._verdict(*each) for place, each in self._waiting.items()}

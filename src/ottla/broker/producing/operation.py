@@ -1,7 +1,8 @@
-"""One Produce from its request to its reply: verify → prove → append → wait → reply.
+"""One Produce from its request to its reply: validate → verify → prove → append → wait → reply.
 
-Each step goes on with the next, at once or when what it asked for has come: the coordinator's word
-on a transaction, a thread's on a long batch, the replicas' or the disk's on what was appended.
+Each step goes on with the next, at once or when what it asked for has come: the schema registry's
+word on records of topics that ask for it, the coordinator's on a transaction, a thread's on a long
+batch, the replicas' or the disk's on what was appended.
 """
 
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from ottla.replication.leader import ALL, Leader
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 if TYPE_CHECKING:
+    from ottla.broker.producing.schema_validation import Refusals, SchemaValidation
     from ottla.broker.services import RecordServices
     from ottla.broker.transport.context import RequestContext
 
@@ -44,6 +46,7 @@ Reply = Body | PendingReply | None
 class ProduceOperation:
     __slots__ = (
         "context",
+        "invalid",
         "may_wait",
         "now",
         "now_ms",
@@ -65,6 +68,7 @@ class ProduceOperation:
         self.version = context.api_version
         self.refused: Codes = {}  # by the transaction's coordinator
         self.proven: Verdicts = {}  # by a thread
+        self.invalid: Refusals = {}  # by the schema registry
         self.refusal: KafkaError | None = None  # of the request as a whole
         self.may_wait = request.acks == ALL
         self.topics: Outcomes = []
@@ -74,9 +78,31 @@ class ProduceOperation:
     @property
     def is_ready(self) -> bool:
         """Nobody has to be asked: it can be appended while its frame is there."""
-        return not self.must_verify() and not self.must_prove()
+        return not self.must_verify() and not self.must_prove() and not self.must_validate()
 
     def begin(self) -> Reply:
+        if not self.must_validate():
+            return self._begin()
+
+        def go_on(refusals: "Refusals") -> Reply:
+            self.invalid = refusals
+            return self._begin()
+
+        return self._schema_validation().then(self.services.background, go_on)
+
+    def must_validate(self) -> bool:
+        """Whether a registry has to be asked for schemas: only where the broker knows one."""
+        return self.services.schemas is not None and self._schema_validation().is_needed
+
+    def _schema_validation(self) -> "SchemaValidation":
+        from ottla.broker.producing.schema_validation import SchemaValidation
+
+        find_leader, version = self.services.partitions.find_leader, self.version
+        known = self.services.schemas
+        assert known is not None
+        return SchemaValidation(self.request, lambda place: find_leader(*place, version), known)
+
+    def _begin(self) -> Reply:
         if not self.must_verify() and self.must_prove():
             return self.prove()
         return self.verify()
@@ -153,6 +179,10 @@ class ProduceOperation:
             if data.records is None:
                 raise NotOneBatch("The request has no records.")
             was_asked = True
+            if self.invalid and (
+                refusal := self.invalid.get((topic.name, topic.topic_id, data.index))
+            ):
+                raise refusal
             proven = self.proven.get((topic.name, topic.topic_id, data.index))
             if isinstance(proven, KafkaError):
                 raise proven

@@ -180,6 +180,7 @@ class SimulatedBroker:
             reads_nearby=False,
             unread_replies=absent,
             verifier=lambda: verifier,
+            schemas=None,
         )
         transactions = TransactionServices(
             cluster=view,

@@ -3,20 +3,17 @@
 The libraries of the three types are asked for when the first record of the type comes.
 """
 
-import contextlib
 import datetime
-import importlib
 import json
 import struct
-from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from io import BytesIO
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID
 
 from ottla.cli.avro_json import AvroValues
+from ottla.client.protobuf_files import described
 from ottla.client.schema_registry import AVRO, RegistryRefusal, SchemaRegistry, Stored, stored
 from ottla.errors import OttlaError
 
@@ -110,26 +107,8 @@ def shown(value: Any) -> Any:
 
 
 def _protobuf_decoder(path: str, schema: Stored, registry: SchemaRegistry) -> Decode:
-    try:
-        from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
-    except ModuleNotFoundError:
-        raise OttlaError("Protobuf needs protobuf: pip install 'ottla[registry]'.") from None
-    pool = descriptor_pool.DescriptorPool()
-
-    def add(name: str, held: Stored, path: str) -> Any:
-        for one in held.references:
-            there = f"/subjects/{quote(one.subject, safe='')}/versions/{one.version}"
-            add(one.name, registry.version(one.subject, one.version, deleted=True), there)
-        file = descriptor_pb2.FileDescriptorProto()
-        asked = registry.ask("GET", path, {"format": "serialized", "deleted": "true"})
-        file.ParseFromString(b64decode(asked["schema"]))
-        for needed in file.dependency:
-            _add_known(pool, needed, descriptor_pb2)
-        file.name = name
-        return pool.AddSerializedFile(file.SerializeToString())
-
-    add("the record's", schema, path)
-    file = pool.FindFileByName("the record's")
+    file = described(registry, path, schema.references)
+    from google.protobuf import json_format, message_factory
 
     def decode(body: bytes) -> Any:
         indexes, rest = _indexes(body)
@@ -141,29 +120,6 @@ def _protobuf_decoder(path: str, schema: Stored, registry: SchemaRegistry) -> De
         return json_format.MessageToDict(message, preserving_proto_field_name=True)
 
     return decode
-
-
-def _add_known(pool: Any, name: str, descriptors: Any) -> None:
-    """A file that comes with the library, unless the pool has it."""
-    from google.protobuf import descriptor_pool
-
-    try:
-        pool.FindFileByName(name)
-    except KeyError:
-        _import_known(name)
-        file = descriptors.FileDescriptorProto()
-        try:
-            descriptor_pool.Default().FindFileByName(name).CopyToProto(file)
-        except KeyError:
-            return
-        for needed in file.dependency:
-            _add_known(pool, needed, descriptors)
-        pool.AddSerializedFile(file.SerializeToString())
-
-
-def _import_known(name: str) -> None:
-    with contextlib.suppress(ImportError):
-        importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
 
 
 def _indexes(body: bytes) -> tuple[list[int], bytes]:

@@ -11,7 +11,7 @@ from ottla.pipelines.api.processors import Context, Processor
 from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.api.tables import GlobalTable, Table
 from ottla.pipelines.api.windows import hopping, session, sliding, tumbling
-from ottla.pipelines.formats import avro, bytes, json, json_schema, long, string
+from ottla.pipelines.formats import avro, bytes, json, json_schema, long, protobuf, string
 from ottla.pipelines.runtime.where import DefinitionError
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "json",
     "json_schema",
     "long",
+    "protobuf",
     "session",
     "sliding",
     "string",

@@ -23,7 +23,7 @@ GIVEN: dict[str, Format] = {
     "bytes": as_bytes("b"),
     "long": long("n"),
 }
-WITH_A_REGISTRY = {"avro", "json_schema"}  # test_avro.py, test_json_schema.py
+WITH_A_REGISTRY = {"avro", "json_schema", "protobuf"}  # test_avro.py and so on
 GARBAGE = "X'FFFEFD'"
 
 

@@ -24,7 +24,7 @@ from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.api.tables import GlobalTable, Table
 from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.formats import string
-from ottla.pipelines.formats.format import Format, bound
+from ottla.pipelines.formats.format import Format, bound, bound_key
 from ottla.pipelines.formats.schema import Field
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
@@ -281,8 +281,7 @@ class App:
         chosen = bound(value or string(), topic, self.registry, where, reads=True)
         if why := chosen.why_not_read():
             raise DefinitionError(where, why)
-        if key is not None and (why := key.why_no_key()):
-            raise DefinitionError(where, why)
+        chosen_key = bound_key(key or string(), topic, self.registry, where)
         if timestamp is not None:
             check_type(timestamp, ("TIMESTAMP",), "a TIMESTAMP", chosen.schema, where)
         return Source(
@@ -290,7 +289,7 @@ class App:
             schema=chosen.schema,
             is_table=is_table,
             topic=topic,
-            key=key or string(),
+            key=chosen_key,
             value=chosen,
             timestamp=timestamp,
             dead_letters=dead_letters or f"{self.name}-dead-letters",

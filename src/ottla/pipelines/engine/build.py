@@ -141,6 +141,9 @@ class Builder:
         types = self.resolved[node.topic] if node.internal is not None else ()
         if (parsed := node.value.parsed(types)) is not None:
             raw = raw.selectExpr("*", f"{parsed} AS _parsed")
+        node.key.prepare(self.spark)
+        if (parsed := node.key.parsed_key()) is not None:
+            raw = raw.selectExpr("*", f"{parsed} AS _parsed_key")
         frame = raw.selectExpr(*columns_of(node))
         if node.topic in self.dead:
             return frame

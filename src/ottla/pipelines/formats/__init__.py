@@ -12,12 +12,13 @@ from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.json_format import Json, json
 from ottla.pipelines.formats.json_schema_format import JsonSchema, json_schema
 from ottla.pipelines.formats.long_format import Long, long
+from ottla.pipelines.formats.protobuf_format import Protobuf, protobuf
 from ottla.pipelines.formats.string_format import String, string
 
-__all__ = ["avro", "bytes", "json", "json_schema", "long", "string"]
+__all__ = ["avro", "bytes", "json", "json_schema", "long", "protobuf", "string"]
 
 FORMATS: Mapping[str, type[Format]] = {
-    kind.name: kind for kind in (Avro, Bytes, Json, JsonSchema, Long, String)
+    kind.name: kind for kind in (Avro, Bytes, Json, JsonSchema, Long, Protobuf, String)
 }
 
 

@@ -52,6 +52,13 @@ def columns(texts: tuple[str, ...]) -> Schema:
     )
 
 
+def primitive(text: str) -> str | None:
+    """The type of a schema that is one value and no more: text, a number, bytes."""
+    parsed = _loaded(text)
+    kind = parsed.get("type") if isinstance(parsed, dict) else parsed
+    return kind if isinstance(kind, str) and kind in _PRIMITIVE else None
+
+
 def _loaded(text: str) -> Any:
     try:
         return json.loads(text)

@@ -40,6 +40,10 @@ class Format(ABC):
         """
         return self
 
+    def of_key(self, topic: str, registry: str | None, *, reads: bool) -> "Format":
+        """The same for the keys of the topic's records."""
+        return self
+
     def prepare(self, spark: "SparkSession") -> None:
         """Make the functions known that its SQL calls."""
         return
@@ -50,6 +54,10 @@ class Format(ABC):
         `types` are those of rows that a stage of the application has written, in this run and in
         earlier ones; there are none where others write the topic.
         """
+        return None
+
+    def parsed_key(self) -> str | None:
+        """The struct that a key is parsed into, `_parsed_key`; None when it is read from bytes."""
         return None
 
     @abstractmethod
@@ -115,6 +123,16 @@ def bound(format: Format, topic: str, registry: str | None, where: Where, *, rea
     """The format for a topic; a DefinitionError where it cannot be had."""
     try:
         return format.of_topic(topic, registry, reads=reads)
+    except OttlaError as error:
+        raise DefinitionError(where, str(error)) from None
+
+
+def bound_key(format: Format, topic: str, registry: str | None, where: Where) -> Format:
+    """The format for the keys of a topic that is read; a DefinitionError where it cannot be had."""
+    if why := format.why_no_key():
+        raise DefinitionError(where, why)
+    try:
+        return format.of_key(topic, registry, reads=True)
     except OttlaError as error:
         raise DefinitionError(where, str(error)) from None
 

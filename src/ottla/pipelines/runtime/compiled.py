@@ -3,7 +3,7 @@
 Three things cannot be done well from Python: producers that outlive a task, state that every row of
 a join meets, and local files without a process for each. Spark brings a compiler with it (Janino,
 which it compiles queries with), so Java's runtime is enough and nothing is fetched. Janino knows
-neither type arguments nor lambdas; each file must stand alone.
+neither type arguments nor lambdas; each file knows but those before it.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from ottla.pipelines.runtime.jars import cache_folder, connector_jars
 from ottla.pipelines.runtime.java import find_java
 
 SOURCES = Path(__file__).parent / "jvm"
+SHARED = ("SchemaRegistry.java", "ProtobufMessages.java")  # others use them: compiled first
 
 
 def tag() -> str:
@@ -46,7 +47,9 @@ def compiled_jar() -> Path:
 
 
 def _sources() -> list[Path]:
-    return sorted(SOURCES.glob("*.java"))
+    found = sorted(SOURCES.glob("*.java"))
+    first = [SOURCES / name for name in SHARED]
+    return first + [source for source in found if source not in first]
 
 
 def _compile(sources: Iterable[Path], jars: Iterable[Path]) -> Mapping[str, bytes]:
@@ -68,6 +71,7 @@ def _compile(sources: Iterable[Path], jars: Iterable[Path]) -> Mapping[str, byte
             compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
             compiler.setParentClassLoader(loader)
             compiler.cook(source.name, source.read_text())
+            loader = compiler.getClassLoader()
             codes = compiler.getBytecodes()
             classes |= {name: bytes(codes[name]) for name in codes}
         return classes

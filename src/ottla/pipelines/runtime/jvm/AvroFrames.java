@@ -4,19 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.Serializable;
-import java.net.HttpURLConnection;
-import java.net.URI;
-import java.net.URL;
-import java.net.URLEncoder;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericDatumReader;
@@ -25,7 +17,6 @@ import org.apache.avro.io.BinaryDecoder;
 import org.apache.avro.io.BinaryEncoder;
 import org.apache.avro.io.DecoderFactory;
 import org.apache.avro.io.EncoderFactory;
-import org.apache.spark.TaskContext;
 import org.apache.spark.sql.avro.AvroDeserializer;
 import org.apache.spark.sql.avro.AvroSerializer;
 import org.apache.spark.sql.avro.SchemaConverters$;
@@ -47,8 +38,8 @@ import scala.runtime.AbstractFunction1;
 /**
  * Avro records that say which schema of a registry they were written with, as rows and back.
  *
- * As SQL functions of one registry: NAME_of(value, header, texts) reads with the schema in texts (a
- * JSON array; those before the last are what it refers to), whatever the writer's was: a struct of the
+ * As SQL functions of one registry: NAME_of(bytes, header, texts, what) reads with the schema in texts
+ * (a JSON array; those before the last are what it refers to), whatever the writer's was: a struct of the
  * row, the reason why there is none, and the writer's id. NAME_as(struct, texts, id) writes. The
  * writer's schema is fetched once for each JVM; a registry that is away makes the task wait.
  *
@@ -59,17 +50,18 @@ import scala.runtime.AbstractFunction1;
 public final class AvroFrames implements Serializable {
     private static final Map KNOWN = new ConcurrentHashMap(); // by registry and id: Schema, or when it was not there
     private static final long UNKNOWN_FOR_MS = 10000;
-    private static final long LONGEST_PAUSE_MS = 2000;
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final String registry; // URLs with commas between; users and passwords stand in them
     private final String texts;
     private final int id; // of the schema that is written
     private final DataType type; // of the rows
+    private final String what; // is read: the key or the value
     private transient ThreadLocal workers;
 
-    AvroFrames(String registry, String texts, int id, DataType type) {
+    AvroFrames(String registry, String texts, int id, DataType type, String what) {
         this.registry = registry;
+        this.what = what;
         this.texts = texts;
         this.id = id;
         this.type = type == null ? SchemaConverters$.MODULE$.toSqlType(parsed(texts)).dataType() : type;
@@ -94,23 +86,13 @@ public final class AvroFrames implements Serializable {
         if (value == null) {
             return null;
         }
-        String key;
-        int begin = 0;
-        if (header != null) {
-            if (header.length != 17 || header[0] != 1) {
-                return because("the header with the schema's id is not one of a schema registry", null);
-            }
-            key = guid(header);
-        } else if (value.length >= 5 && value[0] == 0) {
-            key = Integer.toString(ByteBuffer.wrap(value, 1, 4).getInt());
-            begin = 5;
-        } else if (value.length >= 17 && value[0] == 1) {
-            key = guid(value);
-            begin = 17;
-        } else {
-            return because("the value has no frame of a schema registry", null);
+        SchemaRegistry.Frame frame = SchemaRegistry.frame(value, header, this.what);
+        if (frame.flaw != null) {
+            return because(frame.flaw, null);
         }
-        Object found = this.writer(key);
+        String key = frame.key;
+        int begin = frame.begin;
+        Object found = this.writer(frame);
         if (!(found instanceof Writer)) {
             return because("the registry has no schema with the id " + key, null);
         }
@@ -134,11 +116,6 @@ public final class AvroFrames implements Serializable {
 
     private static InternalRow because(String reason, Integer id) {
         return new GenericInternalRow(new Object[] {null, UTF8String.fromString(reason), id});
-    }
-
-    private static String guid(byte[] frame) {
-        ByteBuffer bytes = ByteBuffer.wrap(frame, 1, 16);
-        return new UUID(bytes.getLong(), bytes.getLong()).toString();
     }
 
     // --- writing
@@ -231,29 +208,28 @@ public final class AvroFrames implements Serializable {
         }
     }
 
-    private Object writer(String key) {
-        String place = this.registry + " " + key;
+    private Object writer(SchemaRegistry.Frame frame) {
+        String place = this.registry + " " + frame.key;
         Object known = KNOWN.get(place);
         boolean isOld = known instanceof Long
             && System.currentTimeMillis() - ((Long) known).longValue() > UNKNOWN_FOR_MS;
         if (known == null || isOld) {
-            known = this.fetched(key);
+            known = this.fetched(frame);
             KNOWN.put(place, known);
         }
         return known;
     }
 
-    private Object fetched(String key) {
-        boolean isGuid = key.indexOf('-') > 0;
-        JsonNode told = this.asked(isGuid ? "/schemas/guids/" + key : "/schemas/ids/" + key);
+    private Object fetched(SchemaRegistry.Frame frame) {
+        JsonNode told = SchemaRegistry.asked(this.registry, frame.path());
         if (told == null) {
             return Long.valueOf(System.currentTimeMillis());
         }
         Schema.Parser parser = new Schema.Parser();
         this.addReferences(parser, told);
         try {
-            Schema schema = parser.parse(text(told, "schema"));
-            return new Writer(schema, isGuid ? null : Integer.valueOf(key));
+            Schema schema = parser.parse(SchemaRegistry.text(told, "schema"));
+            return new Writer(schema, frame.id());
         } catch (RuntimeException error) { // of another type than Avro
             return Long.valueOf(System.currentTimeMillis());
         }
@@ -263,81 +239,14 @@ public final class AvroFrames implements Serializable {
         JsonNode references = (JsonNode) told.get("references");
         for (int at = 0; references != null && at < references.size(); at++) {
             JsonNode one = (JsonNode) references.get(at);
-            if (parser.getTypes().containsKey(text(one, "name"))) {
+            if (parser.getTypes().containsKey(SchemaRegistry.text(one, "name"))) {
                 continue;
             }
-            JsonNode held = this.asked("/subjects/" + quoted(text(one, "subject"))
-                + "/versions/" + ((JsonNode) one.get("version")).asInt() + "?deleted=true");
+            JsonNode held = SchemaRegistry.asked(this.registry, SchemaRegistry.referred(one));
             if (held != null) {
                 this.addReferences(parser, held);
-                parser.parse(text(held, "schema"));
+                parser.parse(SchemaRegistry.text(held, "schema"));
             }
-        }
-    }
-
-    private static String text(JsonNode node, String name) {
-        return ((JsonNode) node.get(name)).asText();
-    }
-
-    private static String quoted(String subject) {
-        return URLEncoder.encode(subject, StandardCharsets.UTF_8).replace("+", "%20");
-    }
-
-    /** Null for what is not there; waits while nobody answers. */
-    private JsonNode asked(String path) {
-        String[] urls = this.registry.split(",");
-        long pause = 50;
-        while (true) {
-            for (int at = 0; at < urls.length; at++) {
-                try {
-                    return answer(urls[at].trim(), path);
-                } catch (IOException away) {
-                    // the next one, or all of them again
-                }
-            }
-            TaskContext task = TaskContext.get();
-            if (task != null) {
-                task.killTaskIfInterrupted();
-            }
-            try {
-                Thread.sleep(pause);
-            } catch (InterruptedException stopped) {
-                Thread.currentThread().interrupt();
-                throw new IllegalStateException("stopped while the schema registry was away");
-            }
-            pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
-        }
-    }
-
-    private static JsonNode answer(String url, String path) throws IOException {
-        URI place = URI.create(url.endsWith("/") ? url.substring(0, url.length() - 1) : url);
-        String user = place.getUserInfo();
-        String bare = user == null ? place.toString() : place.toString().replace(place.getRawUserInfo() + "@", "");
-        HttpURLConnection connection = (HttpURLConnection) new URL(bare + path).openConnection();
-        connection.setConnectTimeout(5000);
-        connection.setReadTimeout(15000);
-        connection.setRequestProperty("Accept", "application/vnd.schemaregistry.v1+json");
-        if (user != null) {
-            byte[] pair = user.getBytes(StandardCharsets.UTF_8);
-            connection.setRequestProperty(
-                "Authorization", "Basic " + Base64.getEncoder().encodeToString(pair));
-        }
-        int status = connection.getResponseCode();
-        if (status == 404) {
-            connection.disconnect();
-            return null;
-        }
-        if (status == 401 || status == 403) {
-            throw new IllegalStateException("the schema registry does not let us in: " + status);
-        }
-        if (status != 200) {
-            throw new IOException("the schema registry answers with " + status);
-        }
-        InputStream body = connection.getInputStream();
-        try {
-            return JSON.readTree(body);
-        } finally {
-            body.close();
         }
     }
 
@@ -372,7 +281,7 @@ public final class AvroFrames implements Serializable {
 
         public Object apply(Object given) {
             Seq arguments = (Seq) given;
-            AvroFrames frames = new AvroFrames(this.registry, literal(arguments.apply(2)), 0, null);
+            AvroFrames frames = new AvroFrames(this.registry, literal(arguments.apply(2)), 0, null, literal(arguments.apply(3)));
             StructType result = new StructType()
                 .add("row", frames.type).add("reason", DataTypes.StringType)
                 .add("id", DataTypes.IntegerType);
@@ -393,7 +302,7 @@ public final class AvroFrames implements Serializable {
             Object row = arguments.apply(0);
             int id = Integer.parseInt(literal(arguments.apply(2)));
             AvroFrames frames = new AvroFrames(
-                this.registry, literal(arguments.apply(1)), id, ((Expression) row).dataType());
+                this.registry, literal(arguments.apply(1)), id, ((Expression) row).dataType(), null);
             return call(frames, "encode", DataTypes.BinaryType, new Object[] {row});
         }
     }

@@ -1,0 +1,236 @@
+"""Protobuf's messages as Spark's types, and the plan by which `ProtobufMessages.java` reads them.
+
+Pure, over descriptors of Google's library. No value changes: what is unsigned has room, an enum is
+its name, a well-known message the value that it stands for. What may be absent may be null; a
+field that cannot tell is its default.
+"""
+
+import base64
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ottla.pipelines.formats.avro_types import NotReadable
+from ottla.pipelines.formats.schema import Field, Schema
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
+
+# by FieldDescriptorProto.Type
+BYTES, ENUM, GROUP, MESSAGE = 12, 14, 10, 11
+_SCALARS = {
+    1: "DOUBLE",
+    2: "FLOAT",
+    3: "BIGINT",
+    4: "DECIMAL(20, 0)",  # uint64
+    5: "INT",
+    6: "DECIMAL(20, 0)",  # fixed64
+    7: "BIGINT",  # fixed32
+    8: "BOOLEAN",
+    9: "STRING",
+    BYTES: "BINARY",
+    13: "BIGINT",  # uint32
+    ENUM: "STRING",
+    15: "INT",
+    16: "BIGINT",
+    17: "INT",
+    18: "BIGINT",
+}
+_WRAPPERS = frozenset(
+    f"google.protobuf.{kind}Value"
+    for kind in ["Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes"]
+)
+_KNOWN = {
+    "google.protobuf.Timestamp": ("timestamp", "TIMESTAMP"),
+    "google.protobuf.Duration": ("duration", "INTERVAL DAY TO SECOND"),
+    "google.type.Date": ("date", "DATE"),
+}
+DECIMAL = "confluent.type.Decimal"
+_META = 1088  # the number of Confluent's own option of a field
+
+
+def message_of(file: "FileDescriptor", name: str | None) -> "Descriptor":
+    """The message of that name, with or without its package; the first where none is named."""
+    every = list(_messages(list(file.message_types_by_name.values())))
+    if not every:
+        raise NotReadable("it has no message")
+    if name is None:
+        return every[0]
+    for one in every:
+        if name in (one.full_name, one.full_name.removeprefix(f"{file.package}.")):
+            return one
+    known = ", ".join(one.full_name for one in every)
+    raise NotReadable(f"it has no message {name}, but {known}")
+
+
+def _messages(within: "list[Descriptor]") -> "Iterator[Descriptor]":
+    for one in within:
+        if not one.GetOptions().map_entry:
+            yield one
+            yield from _messages(list(one.nested_types))
+
+
+def indexes_of(message: "Descriptor") -> list[int]:
+    """Where the message stands in its file."""
+    outer = message.containing_type
+    if outer is None:
+        names = list(message.file.message_types_by_name)
+        return [names.index(message.name)]
+    return [*indexes_of(outer), [one.name for one in outer.nested_types].index(message.name)]
+
+
+# --- types
+
+
+def columns(message: "Descriptor") -> Schema:
+    return tuple(Field(one.name, _type(one, (message.full_name,))) for one in message.fields)
+
+
+def _type(field: "FieldDescriptor", within: tuple[str, ...]) -> str:
+    if is_map(field):
+        key, value = field.message_type.fields
+        return f"MAP<{_SCALARS[key.type]}, {_one(value, within)}>"
+    one = _one(field, within)
+    return f"ARRAY<{one}>" if field.is_repeated else one
+
+
+def _one(field: "FieldDescriptor", within: tuple[str, ...]) -> str:
+    if field.type not in (MESSAGE, GROUP):
+        return _SCALARS[field.type]
+    message = field.message_type
+    if message.full_name in _WRAPPERS:
+        return _SCALARS[message.fields[0].type]
+    if message.full_name in _KNOWN:
+        return _KNOWN[message.full_name][1]
+    if (size := decimal_of(field)) is not None:
+        return f"DECIMAL({size[0]}, {size[1]})"
+    if message.full_name in within:
+        raise NotReadable(f"{message.full_name} contains itself, which no type of Spark's does")
+    inside = (*within, message.full_name)
+    return f"STRUCT<{', '.join(f'`{one.name}`: {_type(one, inside)}' for one in message.fields)}>"
+
+
+def is_map(field: "FieldDescriptor") -> bool:
+    return (
+        field.is_repeated
+        and field.type == MESSAGE
+        and bool(field.message_type.GetOptions().map_entry)
+    )
+
+
+def decimal_of(field: "FieldDescriptor") -> tuple[int, int] | None:
+    """Precision and scale, where the field's options say them: Confluent's own, by number."""
+    if field.message_type.full_name != DECIMAL:
+        return None
+    params = _params(field.GetOptions().SerializeToString())
+    try:
+        return int(params["precision"]), int(params.get("scale", "0"))
+    except (KeyError, ValueError):
+        return None
+
+
+def _params(options: bytes) -> dict[str, str]:
+    """`params` of `confluent.field_meta`; what of options the library has no class for."""
+    found: dict[str, str] = {}
+    for number, meta in _parts(options):
+        if number == _META:
+            for inner, entry in _parts(meta):
+                if inner == 2:
+                    pair = dict(_parts(entry))
+                    found[pair.get(1, b"").decode()] = pair.get(2, b"").decode()
+    return found
+
+
+def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields that have a length; others are passed over."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag & 7 == 2:
+            size, at = _varint(data, at)
+            yield tag >> 3, data[at : at + size]
+            at += size
+        elif tag & 7 == 0:
+            _, at = _varint(data, at)
+        else:
+            at += 8 if tag & 7 == 1 else 4
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at, value, shift = at + 1, value | (byte & 0x7F) << shift, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+# --- the plan
+
+
+def plan(message: "Descriptor") -> list[dict[str, Any]]:
+    """All messages that the first one needs; fields name them by their place."""
+    return _Plan(message).types
+
+
+class _Plan:
+    def __init__(self, message: "Descriptor") -> None:
+        self._places: dict[tuple[str, str], int] = {}
+        self.types: list[dict[str, Any]] = []
+        self._add(message, "")
+
+    def _add(self, message: "Descriptor", how: str) -> int:
+        key = (message.full_name, how)
+        if key not in self._places:
+            place = self._places[key] = len(self.types)
+            self.types.append({"name": message.full_name, "as": how})
+            self.types[place]["fields"] = [self._field(one) for one in message.fields]
+        return self._places[key]
+
+    def _field(self, field: "FieldDescriptor") -> dict[str, Any]:
+        of_map = field.containing_type.GetOptions().map_entry
+        chosen = field.containing_oneof
+        enum = field.enum_type
+        is_message = field.type in (MESSAGE, GROUP)
+        return {
+            "name": field.name,
+            "number": field.number,
+            "kind": field.type,
+            "many": field.is_repeated and not is_map(field),
+            "map": is_map(field),
+            "presence": field.has_presence,
+            "required": field.is_required,
+            "packed": field.is_packed,
+            "oneof": -1 if chosen is None else chosen.index,
+            "type": self._add(field.message_type, known_as(field)) if is_message else -1,
+            "closed": enum is not None and enum.is_closed,
+            "enum": [] if enum is None else [[one.number, one.name] for one in enum.values],
+            "default": _default(field) if of_map or not _may_be_null(field) else None,
+        }
+
+
+def known_as(field: "FieldDescriptor") -> str:
+    """What of Spark's a message is; empty for a row."""
+    name = field.message_type.full_name
+    if name in _WRAPPERS:
+        return "wrapper"
+    if name in _KNOWN:
+        return _KNOWN[name][0]
+    return "decimal" if decimal_of(field) is not None else ""
+
+
+def _may_be_null(field: "FieldDescriptor") -> bool:
+    """A declared default takes the place of what is absent."""
+    return field.is_repeated or (field.has_presence and not field.has_default_value)
+
+
+def _default(field: "FieldDescriptor") -> str | None:
+    value = field.default_value
+    if field.type in (MESSAGE, GROUP):
+        return None
+    if field.type == BYTES:
+        return base64.b64encode(value).decode()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(repr(value), repr(value))
+    return str(value)

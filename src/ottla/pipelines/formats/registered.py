@@ -1,0 +1,134 @@
+"""What formats share whose records bear the id of a schema in a registry.
+
+Their Java classes make two SQL functions for each registry: `…_of` reads, into a struct of the row,
+the reason why there is none and the schema's id; `…_as` writes.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, url_of
+from ottla.errors import OttlaError
+from ottla.pipelines.formats import values
+from ottla.pipelines.formats.format import Format, parsed_once
+from ottla.pipelines.formats.schema import Field, Schema
+from ottla.pipelines.runtime.where import DefinitionError, here
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+_KEY_JSON = (
+    "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", 'ignoreNullFields', 'false')"
+)
+
+
+def read_file(path: str) -> str:
+    """The text of a schema; a DefinitionError where it cannot be read."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError as error:
+        raise DefinitionError(here(), f"{path} cannot be read: {error.strerror}.") from None
+
+
+@dataclass(frozen=True)
+class Registered(Format):
+    subject: str | None = None
+    version: int | None = None
+    fixed: tuple[str, ...] = ()  # the text of a file
+    record: str | None = None  # the name of what is written
+    id_column: str | None = None
+    registry: str = ""
+    at: str = "value"  # or the key
+
+    java: ClassVar[str]
+    may_fail = True
+
+    # --- bound to a topic
+
+    def of_topic(self, topic: str, registry: str | None, *, reads: bool) -> Self:
+        bound = replace(
+            self, subject=self.subject or f"{topic}-{self.at}", registry=url_of(registry)
+        )
+        return bound.reading() if reads else bound
+
+    def of_key(self, topic: str, registry: str | None, *, reads: bool) -> Self:
+        return replace(self, at="key").of_topic(topic, registry, reads=reads)
+
+    def reading(self) -> Self:
+        """With the columns of its schema; OttlaError where it has none."""
+        raise NotImplementedError
+
+    def with_id(self, fields: Schema) -> Schema:
+        return fields if self.id_column is None else (*fields, Field(self.id_column, "INT"))
+
+    def prepare(self, spark: "SparkSession") -> None:
+        jvm: Any = spark._jvm
+        frames = getattr(jvm.ottla, self.java)
+        frames.register(spark._jsparkSession, self.function, self.registry)
+
+    @property
+    def function(self) -> str:
+        return f"ottla_{self.name}_{hashlib.sha256(self.registry.encode()).hexdigest()[:8]}"
+
+    # --- reading
+
+    def arguments(self) -> Sequence[str]:
+        """What its Java class reads with."""
+        raise NotImplementedError
+
+    def _decoded(self) -> str:
+        sent = f"filter(headers, h -> h.key = '__{self.at}_schema_id')[0].value"
+        given = ", ".join((self.at, sent, *map(values.quoted, self.arguments())))
+        return parsed_once(f"{self.function}_of({given}, '{self.at}')")
+
+    def parsed(self, types: "Sequence[StructType]") -> str | None:
+        return self._decoded()
+
+    def parsed_key(self) -> str | None:
+        return self._decoded()
+
+    def read(self, field: str, at: str) -> str:
+        if at == "key":
+            return self.key_text("_parsed_key.row")
+        return "_parsed.id" if field == self.id_column else f"_parsed.row.{values.name(field)}"
+
+    def key_text(self, row: str) -> str:
+        """A key in Ottla's sense is one value: what has several is JSON."""
+        return f"to_json({row}, {_KEY_JSON})"
+
+    def reasons(self, at: str, *, is_table: bool) -> list[str]:
+        if at == "key":
+            return ["WHEN _parsed_key.reason IS NOT NULL THEN _parsed_key.reason"]
+        without = "NULL" if is_table else "'the record has no value'"
+        return [
+            f"WHEN value IS NULL THEN {without}",
+            "WHEN _parsed.reason IS NOT NULL THEN _parsed.reason",
+        ]
+
+    # --- writing
+
+    def registered(self, body: Mapping[str, Any]) -> int:
+        """The id of a schema that is the subject's from now on."""
+        try:
+            return SchemaRegistry(self.registry).register(self.subject or "", body)
+        except RegistryRefusal as refusal:
+            raise OttlaError(f"{self.subject} does not take this schema: {refusal}") from None
+
+    # --- sameness
+
+    def in_words(self) -> str:
+        return f"{self.name}({self._said()})"
+
+    def described(self) -> dict[str, Any]:
+        """A newer version of the same subject is no other format: columns that are used stay."""
+        return {"name": self.name, "schema": [], "column": self.column, "of": self._said()}
+
+    def _said(self) -> str:
+        if self.fixed:
+            digest = hashlib.sha256(self.fixed[0].encode()).hexdigest()[:12]
+            return f"{self.subject} {digest}"
+        return self.subject or "" if self.version is None else f"{self.subject} {self.version}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.connect.connector import Config, ConnectError, Place, Progress, Slice
+from ottla.connect.connector import Config, ConnectError, Place, Progress, RetriableError, Slice
 from ottla.connect.connectors.jdbc import source_keys
 from ottla.connect.connectors.jdbc.database import Database, database
 from ottla.connect.connectors.jdbc.dialects.dialect import Connection, TableId
@@ -159,8 +159,9 @@ class JdbcSource:
             try:
                 with self._connected() as connection:
                     plan = one.reader.plan(connection, one.offset, one.task)
-            except ConnectError:
-                if table is None or table in self._tables():
+            except ConnectError as error:
+                lasting = not isinstance(error, RetriableError)
+                if not lasting or table is None or table in self._tables():
                     raise
                 self._look()  # it is gone, and somebody may have to be told
                 continue

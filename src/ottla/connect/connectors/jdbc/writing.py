@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ottla.connect.connector import ConnectError, Report, RetriableError, TopicPartition
+from ottla.connect.connector import ConnectError, Report, RetriableError, TopicPartition, end_of
 from ottla.connect.connectors.jdbc.batches import Fit, TableBatch
 from ottla.connect.connectors.jdbc.database import Database
 from ottla.connect.connectors.jdbc.dialects.dialect import Connection
@@ -56,23 +56,34 @@ class JdbcSinkTask:
     def put(
         self, partition: TopicPartition, records: Iterator[Record], report: Report
     ) -> int | None:
-        while chunk := list(islice(records, TRANSACTION_RECORDS)):
-            self._deliver(partition, chunk, _Once(report))
+        chunk = list(islice(records, TRANSACTION_RECORDS))
+        while chunk:
+            following = list(islice(records, TRANSACTION_RECORDS))
+            after = _offset(chunk[-1]) + 1
+            # Behind the last of them there may be some that were filtered.
+            self._deliver(
+                partition, chunk, after if following else end_of(records, after), _Once(report)
+            )
+            chunk = following
         return None
 
-    def _deliver(self, partition: TopicPartition, records: list[Record], report: Report) -> None:
+    def _deliver(
+        self, partition: TopicPartition, records: list[Record], after: int, report: Report
+    ) -> None:
         attempt = 0
         while True:
-            link = self._taken()
+            link: _Link | None = None
             try:
+                link = self._taken()
                 with self.database.speaking():
-                    self._transaction(link, partition, records, report)
+                    self._transaction(link, partition, records, after, report)
             except BaseException as error:
-                link.connection.close()
-                if isinstance(error, RetriableError) and link.used:
-                    continue  # it may have ended while nobody used it
+                if link is not None:
+                    link.connection.close()
                 if not isinstance(error, RetriableError):
                     raise
+                if link is not None and link.used:
+                    continue  # it may have ended while nobody used it
                 attempt += 1
                 if attempt > self.writes.retries:
                     said = f"After {attempt} tries: {error}" if attempt > 1 else str(error)
@@ -83,7 +94,12 @@ class JdbcSinkTask:
                 return
 
     def _transaction(
-        self, link: _Link, partition: TopicPartition, records: list[Record], report: Report
+        self,
+        link: _Link,
+        partition: TopicPartition,
+        records: list[Record],
+        after: int,
+        report: Report,
     ) -> None:
         """What was written already is left out; if the run is over, nothing is written."""
         connection = link.connection
@@ -108,7 +124,6 @@ class JdbcSinkTask:
             batch.add(row, fit)
         for batch in batches.values():
             batch.flush()
-        after = _offset(records[-1]) + 1
         if self.offsets is not None and after > written:
             self.offsets.advance(connection, partition, after)
         connection.commit()

@@ -63,8 +63,14 @@ _KINDS = {
     "FOREIGN TABLE": "f",
 }
 _FINAL_AT_CONNECT = (
-    "password", "authentication", "role", "database", "pg_hba", "certificate", "not permitted",
-)  # fmt: skip
+    "authentication failed",
+    "does not exist",
+    "no pg_hba.conf entry",
+    "certificate",
+    "not permitted to log in",
+    "no password supplied",
+    "permission denied",
+)
 _RETRIABLE = ("08", "40", "53", "57", "55P03", "58")
 
 
@@ -122,7 +128,7 @@ class PostgreSql:
         if isinstance(error, psycopg2.InterfaceError) or (code and code.startswith(_RETRIABLE)):
             return RetriableError(f"The database {target.shown} does not go on: {said}")
         if isinstance(error, psycopg2.OperationalError) and code is None:
-            if "FATAL" in said and any(word in said for word in _FINAL_AT_CONNECT):
+            if any(word in said for word in _FINAL_AT_CONNECT):
                 return ConnectError(f"The database {target.shown} refuses the connection: {said}")
             return RetriableError(f"The database {target.shown} does not answer: {said}")
         return ConnectError(f"The database {target.shown} refuses: {said}")

@@ -1,0 +1,227 @@
+"""Sinks on servers: the same rows whatever is killed, and who was taken over writes nothing."""
+
+import random
+import threading
+from dataclasses import replace
+
+import pytest
+
+from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
+from ottla.connect.data import Record, Struct
+from support.jdbc import CONFIG, INT64, OPTIONAL_STRING, Reading, Writing, record, schema_of
+from support.mariadb import MariaDb
+from support.postgres import Postgres, running_postgres
+
+Database = Postgres | MariaDb
+ORDER = schema_of("order", id=INT64, item=OPTIONAL_STRING, amount=INT64)
+KEY = schema_of("key", id=INT64)
+UPSERT = {
+    "insert.mode": "upsert",
+    "pk.mode": "record_key",
+    "delete.enabled": "true",
+    "auto.create": "true",
+    "auto.evolve": "true",
+}
+
+
+@pytest.fixture(params=["postgres", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Database:
+    made: Database = request.getfixturevalue(request.param)
+    return made
+
+
+def access(database: Database) -> dict[str, str]:
+    return {
+        "connection.url": database.jdbc_url,
+        "connection.user": database.user,
+        "connection.password": database.password,
+    }
+
+
+def order(number: int, amount: int) -> Record:
+    key = Struct(KEY, {"id": number})
+    return record(ORDER, key, KEY, id=number, item=f"it's \\{amount}%", amount=amount)
+
+
+def gone(number: int) -> Record:
+    return record(ORDER, Struct(KEY, {"id": number}), KEY)
+
+
+def changes(seed: int, count: int) -> tuple[list[Record], dict[int, int]]:
+    dice, model = random.Random(seed), dict[int, int]()
+    given = []
+    for amount in range(count):
+        number = dice.randrange(count // 5)
+        if dice.random() < 0.2:
+            model.pop(number, None)
+            given.append(gone(number))
+        else:
+            model[number] = amount
+            given.append(order(number, amount))
+    return given, model
+
+
+def test_changes_end_as_in_a_dictionary(database: Database) -> None:
+    given, model = changes(7, 5000)
+    orders = Writing(access(database) | UPSERT | {"batch.size": "700"})
+    for at in range(0, len(given), 1500):
+        orders.put(*given[at : at + 1500])
+    rows = database.rows("SELECT id, amount FROM orders")
+    assert dict(rows) == model
+    assert orders.position() == 5000
+
+
+def test_updates_meet_only_rows_that_are_there(database: Database) -> None:
+    orders = Writing(access(database) | UPSERT)
+    orders.put(order(1, 10), order(2, 20))
+    update = Writing(access(database) | UPSERT | {"insert.mode": "update"})
+    update.put(order(1, 11), order(3, 30), order(1, 12), gone(2))
+    assert database.rows("SELECT id, amount FROM orders") == [(1, 12)]
+
+
+def test_inserts_and_deletes_keep_their_order(database: Database) -> None:
+    orders = Writing(access(database) | UPSERT | {"insert.mode": "insert"})
+    orders.put(order(1, 10), gone(1), order(1, 11), order(2, 20), gone(2), gone(3))
+    assert database.rows("SELECT id, amount FROM orders") == [(1, 11)]
+
+
+def test_a_row_that_is_refused_leaves_its_neighbours_alone(database: Database) -> None:
+    orders = Writing(access(database) | UPSERT | {"insert.mode": "insert"})
+    orders.tolerant = True
+    orders.put(order(1, 10), order(1, 11), order(2, 20))
+    assert sorted(database.rows("SELECT id, amount FROM orders")) == [(1, 10), (2, 20)]
+    assert [offset for offset, _ in orders.dead] == [1]
+    assert "uplicate" in orders.dead[0][1]
+
+
+def test_a_table_is_made_and_widened_by_several_at_once(database: Database) -> None:
+    first = Writing(access(database) | UPSERT)
+    wider = schema_of("order", id=INT64, note=OPTIONAL_STRING)
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            given = [order(number, number) for _ in range(3)]
+            given += [record(wider, Struct(KEY, {"id": -number}), KEY, id=-number, note="x")] * 3
+            numbered = [
+                replace(one, topic="orders", partition=number, offset=at)
+                for at, one in enumerate(given)
+            ]
+            task = first.connector.task()
+            task.put(TopicPartition("orders", number), iter(numbered), first._report)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(1, 5)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    # A widened table does not take nulls of `amount`: what it says of that is no failure of these.
+    assert [str(one) for one in failures if "amount" not in str(one)] == []
+
+
+def test_two_that_deliver_the_same_write_it_once(database: Database) -> None:
+    config = access(database) | {"auto.create": "true"}
+    orders = Writing(config)
+    orders.put(order(0, 0))
+    given = orders.numbered(*(order(number, number) for number in range(1, 200)))
+    failures: list[BaseException] = []
+
+    def deliver() -> None:
+        try:
+            orders.deliver(given)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=deliver) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert failures == []
+    assert database.rows("SELECT count(*), count(DISTINCT id) FROM orders") == [(200, 200)]
+
+
+def test_who_was_taken_over_writes_nothing(database: Database) -> None:
+    old = Writing(access(database) | UPSERT)
+    old.put(order(1, 10))
+    late = old.numbered(order(1, 11))
+    new = Writing(access(database) | UPSERT)
+    with pytest.raises(ConnectError, match="was taken over by run 2"):
+        old.deliver(late)
+    new.put(order(1, 12))
+    assert database.rows("SELECT id, amount FROM orders") == [(1, 12)]
+
+
+def test_a_server_that_is_killed_again_and_again_holds_every_row_once() -> None:
+    """Inserts without a key: what is written twice is there twice."""
+    with running_postgres() as server:
+        database = server.database()
+        config = access(database) | {
+            "auto.create": "true",
+            "max.retries": "100",
+            "retry.backoff.ms": "20",
+            "batch.size": "50",
+        }
+        orders = Writing(config)
+        stop = threading.Event()
+
+        def kill() -> None:
+            while not stop.wait(0.4):
+                server.kill()
+                server.start()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            for at in range(0, 20_000, 500):
+                orders.put(*(order(number, at) for number in range(at, at + 500)))
+        finally:
+            stop.set()
+            killer.join()
+        counted = database.rows("SELECT count(*), count(DISTINCT id) FROM orders")
+        assert counted == [(20_000, 20_000)]
+        assert orders.position() == 20_000
+
+
+@pytest.mark.parametrize("kind", ["source", "sink"])
+def test_a_wrong_password_is_told_of_and_not_shown(database: Database, kind: str) -> None:
+    config = access(database) | {"connection.password": "guessed wrong", "mode": "bulk"}
+    with pytest.raises(ConnectError, match="refuses the connection") as refused:
+        Writing(config) if kind == "sink" else Reading(config)
+    assert not isinstance(refused.value, RetriableError)
+    assert "guessed wrong" not in repr(refused.value)
+
+
+def test_credentials_that_expire_are_told_of(postgres: Postgres) -> None:
+    user = f"clerk_{postgres.name}"
+    postgres.run(
+        f"CREATE ROLE {user} LOGIN PASSWORD 'x'",
+        "CREATE TABLE orders (id bigserial PRIMARY KEY)",
+        f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {user}",
+    )
+    config = access(postgres) | {"connection.user": user, "connection.password": "x"}
+    orders = Reading(config | {"mode": "incrementing"})
+    postgres.run(
+        f"ALTER ROLE {user} VALID UNTIL '2020-01-01'",
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'",
+    )
+    with pytest.raises(RetriableError, match="does not"):
+        orders.poll()
+    with pytest.raises(ConnectError, match="refuses the connection") as refused:
+        orders.poll()
+    assert not isinstance(refused.value, RetriableError)
+    orders.stop()
+
+
+def test_who_may_not_read_a_table_is_told_so(postgres: Postgres) -> None:
+    user = f"guest_{postgres.name}"
+    postgres.run(
+        f"CREATE ROLE {user} LOGIN PASSWORD 'x'", "CREATE TABLE orders (id bigserial PRIMARY KEY)"
+    )
+    config = CONFIG | access(postgres) | {"connection.user": user, "connection.password": "x"}
+    orders = Reading(config | {"mode": "incrementing"})
+    with pytest.raises(ConnectError, match="permission denied for table orders"):
+        orders.poll()
+    orders.stop()

@@ -58,6 +58,17 @@ PLUGINS: Final = (
         version=VERSION,
         module="ottla.connect.connectors.jdbc.sink",
     ),
+    Plugin(
+        kind="source",
+        name="postgres-cdc",
+        classes=(
+            "io.debezium.connector.postgresql.PostgresConnector",
+            "PostgresConnector",
+            "Postgres",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.postgres_cdc",
+    ),
 )
 
 

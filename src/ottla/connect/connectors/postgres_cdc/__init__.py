@@ -1,0 +1,16 @@
+"""PostgreSQL's changes in Debezium's envelope: postgres-cdc, io.debezium's PostgresConnector.
+
+`source` is the connector. `snapshot` reads the tables, `stream` receives from the slot, both as
+text that the server wrote; `changes` and `envelope` make records of it with `types`, in Spark's
+tasks. `offsets` are Debezium's, so either goes on where the other stopped.
+"""
+
+from ottla.connect.connector import Config
+from ottla.connect.connectors.postgres_cdc.settings import DEFINITIONS, settings
+from ottla.connect.connectors.postgres_cdc.source import PostgresCdc
+
+__all__ = ["DEFINITIONS", "make"]
+
+
+def make(config: Config, alias: str) -> PostgresCdc:
+    return PostgresCdc(settings(config), config)

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -17,17 +18,19 @@ PACKAGES = tuple(
     for name in ("kafka_2.13", "kafka-tools", "kafka-streams")
 )
 
+CONNECT = (
+    *(f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in ("connect-runtime", "connect-file")),
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
+    "org.apache.logging.log4j:log4j-core:2.25.3",
+)
+
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>ottla</groupId><artifactId>kafka-for-comparison</artifactId><version>1</version>
-<dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId>
-<version>{version}</version></dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId>
-<version>{version}</version></dependency>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka-streams</artifactId>
-<version>{version}</version></dependency>
-</dependencies></project>"""
+<dependencies>{dependencies}</dependencies></project>"""
+DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
 
 
 def kafka_libraries() -> Path:
@@ -35,11 +38,21 @@ def kafka_libraries() -> Path:
     given = os.environ.get("OTTLA_KAFKA_LIBS")
     if given:
         return Path(given)
-    folder = PROJECT / ".kafka" / "jars"
+    return _fetched("jars", PACKAGES)
+
+
+def connect_libraries() -> Path:
+    """Kafka Connect's, with its file connectors."""
+    return _fetched("connect", CONNECT)
+
+
+def _fetched(name: str, packages: Sequence[str]) -> Path:
+    folder = PROJECT / ".kafka" / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))
-        fetch_with_maven(unfinished) if shutil.which("mvn") else fetch_with_spark(unfinished)
+        fetch = fetch_with_maven if shutil.which("mvn") else fetch_with_spark
+        fetch(unfinished, packages)
         unfinished.rename(folder)
     return folder
 
@@ -48,9 +61,14 @@ def class_path() -> str:
     return f"{kafka_libraries()}/*"
 
 
-def fetch_with_maven(folder: Path) -> None:
+def connect_class_path() -> str:
+    return f"{connect_libraries()}/*"
+
+
+def fetch_with_maven(folder: Path, packages: Sequence[str] = PACKAGES) -> None:
     pom = folder / "pom.xml"
-    pom.write_text(POM.format(version=KAFKA_VERSION))
+    dependencies = "".join(DEPENDENCY.format(*one.split(":")) for one in packages)
+    pom.write_text(POM.format(dependencies=dependencies))
     subprocess.run(
         ["mvn", "-q", "-f", pom, "dependency:copy-dependencies", f"-DoutputDirectory={folder}"],
         check=True,
@@ -58,7 +76,7 @@ def fetch_with_maven(folder: Path) -> None:
     pom.unlink()
 
 
-def fetch_with_spark(folder: Path) -> None:
+def fetch_with_spark(folder: Path, packages: Sequence[str] = PACKAGES) -> None:
     """Spark runs an empty program, for the sake of the packages that it resolves on the way."""
     import pyspark
 
@@ -67,7 +85,7 @@ def fetch_with_spark(folder: Path) -> None:
         script = Path(ivy) / "empty.py"
         script.touch()
         options = ["--master", "local[1]", "--conf", f"spark.jars.ivy={ivy}"]
-        command = [str(submit), *options, "--packages", ",".join(PACKAGES), str(script)]
+        command = [str(submit), *options, "--packages", ",".join(packages), str(script)]
         subprocess.run(command, check=True, capture_output=True)
         for jar in (Path(ivy) / "jars").glob("*.jar"):
             group_and_name = jar.name  # org.apache.kafka_kafka-clients-….jar

@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 from system.connect.requests import Step
 
 WAIT_S_MAX = 60
-_OWN = {"worker_id": "WORKER", "trace": "TRACE", "commit": "COMMIT", "version": "VERSION"}
+_OWN = {
+    "worker_id": "WORKER",
+    "trace": "TRACE",
+    "commit": "COMMIT",
+    "version": "VERSION",
+    "kafka_cluster_id": "CLUSTER",
+    "documentation": "WORDS",
+}
 
 
 class Answer(NamedTuple):
@@ -74,11 +81,7 @@ def until(url: str, name: str, state: str) -> None:
 def comparable(value: Any, url: str, folder: str) -> Any:
     if isinstance(value, dict):
         return {
-            key: _OWN[key]
-            if key in _OWN and isinstance(one, str)
-            else "CLUSTER"
-            if key == "kafka_cluster_id"
-            else comparable(one, url, folder)
+            key: _OWN[key] if key in _OWN and isinstance(one, str) else comparable(one, url, folder)
             for key, one in value.items()
         }
     if isinstance(value, list):
@@ -89,9 +92,55 @@ def comparable(value: Any, url: str, folder: str) -> Any:
 
 
 def _placeless(text: str, url: str, folder: str) -> str:
-    text = text.replace(folder, "FOLDER").replace(url, "URL")
-    return re.sub(r"@[0-9a-f]{6,8}\b", "@HASH", text)
+    return text.replace(folder, "FOLDER").replace(url, "URL")
 
 
-def expected_of(answer: dict[str, Any]) -> Any:
-    return answer
+_VERSIONED = ("default_value", "value", "recommended_values")
+_JACKSON = ("REDACTED", "Cannot invoke")
+_JAVA = re.compile(r"org\.apache\.kafka\.connect\.errors\.ConnectException: ")
+_AVAILABLE = re.compile(r"(, available connectors are|\. Java's plugins do not run).*", re.DOTALL)
+
+
+def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
+    """What Connect answered, and what was answered here; None where they are the same.
+
+    What Java's JSON reader, or a NullPointerException, says of a malformed body has its code, but
+    not its words; what plugins there are is each one's own.
+    """
+    if theirs["status"] >= 300 or ours["status"] >= 300:
+        theirs, ours = ({**one, "headers": {}} for one in (theirs, ours))
+    message = theirs["body"].get("message", "") if isinstance(theirs["body"], dict) else ""
+    if any(one in message for one in _JACKSON):
+        theirs, ours = (
+            {**one, "body": {**(one["body"] or {}), "message": "…"}} for one in (theirs, ours)
+        )
+    expected, found = (_normal(one) for one in (theirs, ours))
+    places = list(_places(expected, found, ""))
+    return "\n".join(places) if places else None
+
+
+def _places(theirs: Any, ours: Any, at: str) -> Iterator[str]:
+    """Where two answers are not the same."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in dict.fromkeys((*theirs, *ours)):
+            yield from _places(theirs.get(key, "(none)"), ours.get(key, "(none)"), f"{at}/{key}")
+    elif theirs != ours:
+        yield f"  {at}: Connect {json.dumps(theirs)}, Ottla {json.dumps(ours)}"
+
+
+def _normal(value: Any) -> Any:
+    """Lists of keys by their names: their order is Java's."""
+    match value:
+        case {"name": str(name)} if name.endswith("connector.plugin.version"):
+            return {key: one for key, one in value.items() if key not in _VERSIONED}
+        case dict():
+            return {key: _normal(one) for key, one in value.items()}
+        case [{"definition": _}, *_]:
+            return {one["value"]["name"]: _normal(one) for one in value}
+        case [{"display_name": _}, *_]:
+            return {one["name"]: _normal(one) for one in value}
+        case list():
+            return [_normal(one) for one in value]
+        case str():
+            return _AVAILABLE.sub("", _JAVA.sub("", value))
+    return value

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ottla.connect.connector import Config, Place, Progress
+from ottla.connect.connector import Config, ConnectError, Place, Progress
 from ottla.connect.data import Record, Schema, Type
 from ottla.connect.definitions import Definitions, InvalidConfig, Key, Kind
 from ottla.connect.validators import non_empty
@@ -55,6 +55,23 @@ DEFINITIONS = Definitions(
         ),
     )
 )
+
+
+def check_offset(partition: Place | None, offset: Place) -> None:
+    """Of an offset that is set by hand; ConnectError in Connect's words."""
+    if "filename" not in (partition or {}):
+        raise ConnectError("Partition objects should contain the key 'filename'")
+    if "position" not in offset:
+        raise ConnectError("Offset objects should either be null or contain the key 'position'")
+    position = offset["position"]
+    if not isinstance(position, int) or isinstance(position, bool):
+        raise ConnectError(
+            "The value for the 'position' key in the offset is expected to be a Long value"
+        )
+    if position < 0:
+        raise ConnectError(
+            "The value for the 'position' key in the offset should be a non-negative value"
+        )
 
 
 def make(config: Config, alias: str) -> "FileSource":

@@ -9,6 +9,7 @@ import msgspec
 
 from ottla.connect import herder, records
 from ottla.connect.herder import restart_plan
+from ottla.connect.java_map import hash_order
 from ottla.connect.records import PAUSED, STARTED, STOPPED
 from ottla.connect.rest.bodies import (
     bad_request,
@@ -64,7 +65,7 @@ class Connectors:
 
     async def listed(self, asked: Asked) -> Any:
         state = self._worker.state
-        names = list(state.configs.connectors)
+        names = hash_order(state.configs.connectors)
         expansions = asked.texts("expand")
         if not expansions:
             return names
@@ -214,6 +215,7 @@ class Connectors:
             name, include_tasks=request.include_tasks, only_failed=request.only_failed
         )
         await self._worker.write_configs([record])
+        await self._worker.settled(name)
         return Reply(202, msgspec.json.encode(answer))
 
     async def restart_task(self, asked: Asked) -> Any:
@@ -222,6 +224,7 @@ class Connectors:
         if not 0 <= index < len(self._worker.state.configs.connectors[name].tasks):
             raise not_found(f"Unknown task: {name}-{index}")
         self._worker.ask(herder.TaskRestart(name, index))
+        await self._worker.settled(name)
         return _NO_CONTENT
 
     async def reset_topics(self, asked: Asked) -> Any:

@@ -1,0 +1,112 @@
+"""Kafka Connect itself, as a process: the judge beside our workers."""
+
+import os
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+
+from support.brokers import die_with_parent
+from support.homes import free_port
+from support.jars import connect_class_path
+from system.connect.asking import ask
+from system.connect.requests import get
+
+START_SECONDS_MAX = 90
+
+
+class Original:
+    """A distributed worker; `options` go before its own, and may be those of one of ours."""
+
+    def __init__(self, bootstrap: str, options: dict[str, str] | None = None) -> None:
+        own = uuid.uuid4().hex[:8]
+        self.port = free_port()
+        converter = "org.apache.kafka.connect.json.JsonConverter"
+        self.options = {
+            "bootstrap.servers": bootstrap,
+            "group.id": f"connect-{own}",
+            "key.converter": converter,
+            "value.converter": converter,
+            "key.converter.schemas.enable": "false",
+            "value.converter.schemas.enable": "false",
+            "offset.flush.interval.ms": "1000",
+            "exactly.once.source.support": "enabled",
+            **{
+                f"{storage}.storage.{name}": value
+                for storage in ("config", "offset", "status")
+                for name, value in (
+                    ("topic", f"connect-{storage}-{own}"),
+                    ("replication.factor", "1"),
+                )
+            },
+            **(options or {}),
+            "listeners": f"http://127.0.0.1:{self.port}",
+        }
+        self.folder = Path(tempfile.mkdtemp(prefix="connect-"))
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def launch(self) -> None:
+        file = self.folder / "worker.properties"
+        file.write_text("".join(f"{name}={value}\n" for name, value in self.options.items()))
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    *("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", connect_class_path()),
+                    *("org.apache.kafka.connect.cli.ConnectDistributed", str(file)),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+
+    def __enter__(self) -> "Original":
+        self.launch()
+        self.wait_until_serving()
+        return self
+
+    def wait_until_serving(self) -> None:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log[-3000:]
+            try:
+                if ask(self.url, get("/health")).status == 200:
+                    return
+            except OSError:
+                pass
+            assert time.monotonic() < deadline, self.log[-3000:]
+            time.sleep(0.2)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait(10)

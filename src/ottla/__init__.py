@@ -1,8 +1,9 @@
 """Ottla: Apache Kafka's system for people who work in Python.
 
 `ottla.Node` is a broker in a process of its own, for tests and notebooks, `ottla.Registry` a schema
-registry; `ottla.App` is a data pipeline, and `ottla.testing.drive` runs one in a test. They are
-imported when they are first asked for, because the broker's own start-up passes through here too.
+registry, `ottla.Connect` a worker of connectors; `ottla.App` is a data pipeline, and
+`ottla.testing.drive` runs one in a test. They are imported when they are first asked for, because
+the broker's own start-up passes through here too.
 """
 
 import importlib
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from ottla.pipelines.api.app import App
     from ottla.pipelines.engine.batch import read
     from ottla.pipelines.runtime.sessions import spark_session
+    from ottla.testing.connect import Connect
     from ottla.testing.node import Node
     from ottla.testing.registry import Registry
 
-__all__ = ["App", "Node", "Registry", "__version__", "read", "spark_session", "testing"]
+__all__ = ["App", "Connect", "Node", "Registry", "__version__", "read", "spark_session", "testing"]
 
 
 def __getattr__(name: str) -> object:
@@ -30,6 +32,10 @@ def __getattr__(name: str) -> object:
         from ottla.testing.registry import Registry
 
         return Registry
+    if name == "Connect":
+        from ottla.testing.connect import Connect
+
+        return Connect
     if name == "App":
         from ottla.pipelines.api.app import App
 

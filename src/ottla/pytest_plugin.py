@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 if TYPE_CHECKING:
+    from ottla.testing.connect import Connect
     from ottla.testing.node import Node
     from ottla.testing.registry import Registry
 
@@ -57,3 +58,12 @@ def ottla_registry(ottla_node: "Node") -> "Iterator[Registry]":
 
     with Registry(ottla_node.bootstrap_servers) as registry:
         yield registry
+
+
+@pytest.fixture(scope="session")
+def ottla_connect(ottla_node: "Node") -> "Iterator[Connect]":
+    """One Connect worker for the whole test session: `ottla_connect.url`."""
+    from ottla.testing.connect import Connect
+
+    with Connect(ottla_node.bootstrap_servers) as connect:
+        yield connect

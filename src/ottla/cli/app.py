@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 from ottla.cli import (
     acl,
     cluster,
+    connect,
     consume,
     demo,
     format,
@@ -62,6 +63,7 @@ app.add_typer(table.app, name="table")
 app.add_typer(secure.app, name="secure")
 app.add_typer(token.app, name="token")
 app.add_typer(registry.app, name="registry")
+app.add_typer(connect.app, name="connect")
 app.add_typer(schema.app, name="schema")
 
 

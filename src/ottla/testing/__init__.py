@@ -7,11 +7,12 @@ it is first asked for: it brings the pipelines along.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ottla.testing.connect import Connect
     from ottla.testing.driving import Driver, Record, drive
     from ottla.testing.node import Node
     from ottla.testing.registry import Registry
 
-__all__ = ["Driver", "Node", "Record", "Registry", "drive"]
+__all__ = ["Connect", "Driver", "Node", "Record", "Registry", "drive"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,6 +20,10 @@ def __getattr__(name: str) -> object:
         from ottla.testing.node import Node
 
         return Node
+    if name == "Connect":
+        from ottla.testing.connect import Connect
+
+        return Connect
     if name == "Registry":
         from ottla.testing.registry import Registry
 

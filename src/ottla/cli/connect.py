@@ -1,0 +1,249 @@
+"""`ottla connect …`: a worker in place of Kafka Connect's, and a client of any Connect."""
+
+import json as json_
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster
+from ottla.cli.connect_start import ConnectStart, run
+from ottla.cli.output import err, print_json, print_table
+from ottla.client.connect import DEFAULT_URL, URL_VARIABLE, Connect, url_of
+from ottla.client.connection import properties_in
+from ottla.errors import OttlaError
+
+app = typer.Typer(
+    no_args_is_help=True, help="Bring data in and out: connectors, under Kafka Connect's REST."
+)
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help=f"A worker, of Ottla's or Kafka's. Otherwise ${URL_VARIABLE}, or {DEFAULT_URL}.",
+    ),
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The connector's name.")]
+ConnectorFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Its configuration: .json or .properties.")
+]
+
+
+@app.command()
+@reaches_a_cluster
+def start(
+    target: Target,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="worker.properties", help="Connect's own file.")
+    ] = None,
+    connectors: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="connector.properties…", help="Connectors to begin with."),
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The group of workers that share topics.")
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="A Spark cluster; default: this machine.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option; repeatable."),
+    ] = None,
+) -> None:
+    """Run a worker until it is told to stop (Ctrl-C, SIGTERM)."""
+    asked = ConnectStart(
+        None if file is None else str(file), [str(one) for one in connectors or ()], master=master
+    )
+    asked.said += [(name, value, "--set") for name, value in assignments(set_, "--set").items()]
+    for name, value in (
+        ("listeners", listen),
+        ("group.id", group),
+        ("bootstrap.servers", target.bootstrap),
+    ):
+        if value is not None:
+            asked.said.append((name, value, "the command line"))
+    said = [*properties_in(target.file), *target.options]
+    asked.said += [(one.name, one.value, one.origin) for one in said]
+    run(asked)
+
+
+@app.command("list")
+def list_(url: Url = None, json: Json = False) -> None:
+    """Show the connectors, and how they are."""
+    there = Connect(url_of(url))
+    found = there.statuses()
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (
+            name,
+            one["status"]["type"],
+            one["status"]["connector"]["state"],
+            _tasks(one["status"]["tasks"]),
+            one["info"]["config"].get("connector.class"),
+        )
+        for name, one in sorted(found.items())
+    ]
+    columns = ["connector", "type", "state", "tasks", "class"]
+    print_table(columns, rows, empty=f"No connectors at {there.url}.")
+
+
+def _tasks(tasks: list[dict[str, Any]]) -> str:
+    states: dict[str, int] = {}
+    for one in tasks:
+        states[one["state"]] = states.get(one["state"], 0) + 1
+    return ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
+
+
+@app.command()
+def status(name: Name, url: Url = None, json: Json = False) -> None:
+    """Show a connector and its tasks, with what went wrong."""
+    found = Connect(url_of(url)).status(name)
+    if json:
+        print_json(found)
+        return
+    shown = [("connector", found["connector"]), *((one["id"], one) for one in found["tasks"])]
+    print_table(
+        ["", "state", "worker", "version"],
+        [(str(id), one["state"], one["worker_id"], one.get("version")) for id, one in shown],
+    )
+    for id, one in shown:
+        if one.get("trace"):
+            err.print(f"{'The connector' if id == 'connector' else f'Task {id}'}: {one['trace']}")
+
+
+@app.command()
+def add(
+    name: Name,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="Its configuration, if it is in a file.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of its configuration; repeatable."),
+    ] = None,
+    url: Url = None,
+) -> None:
+    """Create a connector, or give it another configuration."""
+    config = {} if file is None else read_config(file)
+    config |= assignments(set_, "--set")
+    if not config:
+        raise OttlaError("A configuration is missing: name a FILE, or say --set KEY=VALUE.")
+    config["name"] = name
+    Connect(url_of(url)).put(name, config)
+
+
+@app.command()
+def pause(name: Name, url: Url = None) -> None:
+    """Pause a connector; its tasks stay."""
+    Connect(url_of(url)).act(name, "pause")
+
+
+@app.command()
+def resume(name: Name, url: Url = None) -> None:
+    """Let a paused or stopped connector run."""
+    Connect(url_of(url)).act(name, "resume")
+
+
+@app.command()
+def stop(name: Name, url: Url = None) -> None:
+    """Stop a connector: it has no tasks, and its offsets may be altered."""
+    Connect(url_of(url)).act(name, "stop")
+
+
+@app.command()
+def restart(
+    name: Name,
+    only_failed: Annotated[
+        bool, typer.Option("--only-failed", help="Leave alone what runs.")
+    ] = False,
+    url: Url = None,
+) -> None:
+    """Restart a connector and its tasks."""
+    Connect(url_of(url)).restart(name, only_failed=only_failed)
+
+
+@app.command()
+def delete(name: Name, url: Url = None, yes: Yes = False) -> None:
+    """Delete a connector; its offsets stay."""
+    if not yes:
+        typer.confirm(f"Delete the connector {name}?", abort=True)
+    Connect(url_of(url)).delete(name)
+
+
+@app.command()
+def offsets(
+    name: Name,
+    set_: Annotated[
+        Path | None,
+        typer.Option("--set", metavar="FILE", help='JSON: {"offsets":[…]}, as it is printed.'),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Begin anew.")] = False,
+    url: Url = None,
+) -> None:
+    """Show where a connector stands; alter that while it is stopped."""
+    there = Connect(url_of(url))
+    if reset:
+        err.print(f"{there.reset_offsets(name)}.")
+    elif set_ is not None:
+        try:
+            said = json_.loads(set_.read_text())
+        except (OSError, ValueError) as error:
+            raise OttlaError(f"{set_} cannot be read: {error}.") from None
+        err.print(f"{there.alter_offsets(name, said['offsets'])}.")
+    else:
+        print_json({"offsets": there.offsets(name)})
+
+
+@app.command()
+def plugins(url: Url = None, json: Json = False) -> None:
+    """Show which connectors there are to be run."""
+    found = Connect(url_of(url)).plugins()
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ["class", "type", "version"],
+        [(one["class"], one["type"], one.get("version")) for one in found],
+    )
+
+
+@app.command()
+def validate(file: ConnectorFile, url: Url = None, json: Json = False) -> None:
+    """Check a configuration; nothing is created."""
+    config = read_config(file)
+    if not config.get("connector.class"):
+        raise OttlaError(f"{file} says no connector.class.")
+    found = Connect(url_of(url)).validate(config)
+    if json:
+        print_json(found)
+    else:
+        for one in found["configs"]:
+            for sentence in one["value"]["errors"]:
+                print(f"{one['value']['name']}: {sentence}")
+    if found["error_count"]:
+        raise typer.Exit(1)
+
+
+def read_config(file: Path) -> dict[str, str]:
+    """JSON, with or without `name` and `config` around it, or properties."""
+    if file.suffix != ".json":
+        return {one.name: one.value for one in properties_in(file)}
+    try:
+        found = json_.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise OttlaError(f"{file} cannot be read: {error}.") from None
+    config = found.get("config", found) if isinstance(found, dict) else None
+    if not isinstance(config, dict):
+        raise OttlaError(f"{file} is no JSON object.")
+    return {
+        name: value if isinstance(value, str) else json_.dumps(value)
+        for name, value in config.items()
+    }

@@ -6,7 +6,7 @@ AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java check test cluster-test pipelines-test registry-test pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test registry-test registry-bench pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +77,10 @@ registry-test: install ## The registry whole: leaders and brokers killed under l
 
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)
+
+registry-bench: install ## Decoding by schemas against JSON and fastavro, as ratios; the registry's start, memory and rates
+	$(BIN)/python bench/registry.py
+	$(BIN)/python bench/decoding.py $(ARGS)
 
 simulate: install ## Quorums, clusters and coordinators in virtual time: a thousand seeds each, all mutants
 	OTTLA_SEEDS=1000 $(BIN)/python -m pytest tests/simulation $(ARGS)

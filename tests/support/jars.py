@@ -23,6 +23,7 @@ CONNECT = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
     "org.apache.logging.log4j:log4j-core:2.25.3",
 )
+REGISTRY_CLIENT = ("org.apache.flink:flink-sql-avro-confluent-registry:2.1.0",)
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
@@ -44,6 +45,13 @@ def kafka_libraries() -> Path:
 def connect_libraries() -> Path:
     """Kafka Connect's, with its file connectors."""
     return _fetched("connect", CONNECT)
+
+
+def registry_client_jar() -> Path:
+    """Confluent's client of schema registries: Flink has it inside a jar of its own."""
+    return _fetched("registry-client", REGISTRY_CLIENT) / "{1}-{2}.jar".format(
+        *REGISTRY_CLIENT[0].split(":")
+    )
 
 
 def _fetched(name: str, packages: Sequence[str]) -> Path:

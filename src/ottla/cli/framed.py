@@ -56,14 +56,16 @@ class Frames:
 
 
 def _split(data: bytes, header: bytes | None) -> tuple[str, bytes]:
-    """Where the schema stands, and what comes after the id."""
-    if header is not None and len(header) == 17 and header[0] == 1:
-        return f"guids/{UUID(bytes=header[1:])}", data
-    if len(data) >= 5 and data[0] == 0:
-        return f"ids/{int.from_bytes(data[1:5], 'big', signed=True)}", data[5:]
-    if len(data) >= 17 and data[0] == 1:
-        return f"guids/{UUID(bytes=data[1:17])}", data[17:]
-    raise OttlaError("The record bears no id of a schema.")
+    """Where the schema stands, and what comes after the id. Where a header bears it, the place of a
+    message stands in the header as well."""
+    frame = data if header is None else header
+    if len(frame) >= 5 and frame[0] == 0:
+        place, rest = f"ids/{int.from_bytes(frame[1:5], 'big', signed=True)}", frame[5:]
+    elif len(frame) >= 17 and frame[0] == 1:
+        place, rest = f"guids/{UUID(bytes=frame[1:17])}", frame[17:]
+    else:
+        raise OttlaError("The record bears no id of a schema.")
+    return place, rest if header is None else rest + data
 
 
 # --- Avro

@@ -70,7 +70,8 @@ async def running(settings: Settings, connection: Connection) -> AsyncIterator[R
             init_timeout_s=settings.seconds("kafkastore.init.timeout.ms"),
         )
         async with topic:
-            gc.freeze()
+            gc.freeze()  # what a start has made, and what was loaded, stays
+            gc.enable()
             leadership = RegistryLeadership(topic, _identity(settings, addresses))
             service = Service(settings, memory, topic, leadership)
             application = Routes(service, protection.towards_leader()).application(protection.users)

@@ -11,10 +11,16 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaReference,
+    SchemaRegistryClient,
+    header_schema_id_serializer,
+)
+from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pool, message_factory
@@ -198,6 +204,47 @@ def test_confluents_serializer_writes_what_is_read_and_its_deserializer_reads_wh
         assert copied.of == '{"article":"ö","count":0}'
         (letter,) = d.dead_letters()
         assert letter.headers["ottla.reason"] == b"the key has no frame of a schema registry"
+
+
+def test_a_header_may_bear_the_id_and_the_place_of_the_message(
+    registry: Registry, client: SchemaRegistryClient, tmp_path: Path
+) -> None:
+    """What came in a header does not go on with what is written."""
+    line = compiled(tmp_path, ORDER).Order.Line
+    configured = {
+        "use.deprecated.format": False,
+        "schema.id.serializer": header_schema_id_serializer,
+    }
+    write, context = ProtobufSerializer(line, client, configured), of("headed")
+    context.headers = []
+    value = write(line(article="tea", count=3), context)
+    (sent,) = cast(list[tuple[str, bytes]], context.headers)
+    app = App("protobuf-headed", registry=registry.url)
+    lines = app.stream("headed", value=protobuf(message="Order.Line", id_column="schema_id"))
+    lines.to("in-front", value=protobuf(name="Line"))
+    lines.to("aside", value=protobuf(name="Line", id_in="header"))
+    lines.to("avro-aside", value=avro(name="Line", id_in="header"))
+    said = str(app.explain())
+    assert "schema    headed-value version 1 (id " in said
+    assert "BACKWARD: a new version reads what the last one wrote" in said
+    assert "with a schema of in-front-value, registered at the start" in said
+    with drive(app) as d:
+        d.send("headed", value, headers=dict([sent]))
+        (front,) = d.records("in-front")
+        assert "__value_schema_id" not in front.headers
+        text = client.get_latest_version("in-front-value").schema.schema_str or ""
+        made = classes(text)["Line"].FromString(raw(front.value)[6:])
+        assert (made.article, made.count) == ("tea", 3)
+        for topic, reads in (
+            ("aside", ProtobufDeserializer(compiled(tmp_path, text).Line, {}, client)),
+            ("avro-aside", AvroDeserializer(client)),
+        ):
+            (beside,) = d.records(topic)
+            there = of(topic)
+            there.headers = [("__value_schema_id", beside.headers["__value_schema_id"])]
+            found: Any = reads(raw(beside.value), there)
+            article = found["article"] if isinstance(found, dict) else found.article
+            assert article == "tea"
 
 
 def many(registry: Registry, client: SchemaRegistryClient, text: str, subject: str) -> Format:

@@ -1,5 +1,6 @@
-"""Clients of schema registries in Go (franz-go) and JavaScript (kafkajs's, Confluent's), fetched
-from where they are published; what each writes, confluent-kafka reads, and the other way round."""
+"""Clients of schema registries in Go (franz-go), JavaScript (kafkajs's, Confluent's) and Java
+(Confluent's own, inside a jar of Flink's), fetched from where they are published; what each writes,
+confluent-kafka reads, and the other way round."""
 
 import json
 import os
@@ -13,6 +14,7 @@ from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from support.jars import registry_client_jar
 from system.registry.processes import Registry
 
 pytestmark = [pytest.mark.foreign, pytest.mark.long, pytest.mark.timeout(400)]
@@ -98,3 +100,36 @@ def test_clients_in_javascript_read_register_and_write(
     raw = bytes.fromhex(seen.pop("written"))
     assert AvroDeserializer(ours)(raw, of(topic)) == {"id": 8, "note": "node", client: True}
     assert seen == {"read": {"id": 7, "note": "é"}, "same": True}
+
+
+def test_confluents_client_in_java_reads_registers_and_writes(registry: Registry) -> None:
+    pyspark = pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed")
+    (logging,) = (Path(pyspark.__file__).parent / "jars").glob("slf4j-api-*.jar")
+    jars = os.pathsep.join(map(str, (registry_client_jar(), logging)))
+    client = SchemaRegistryClient({"url": registry.url})
+    program = ("java", "-Xmx256m", "-cp", jars, HERE / "java" / "Scenario.java")
+    seen = seen_by(*program, registry.url, "java-value", written(client, "java"))
+    raw = bytes.fromhex(seen.pop("written"))
+    assert AvroDeserializer(client)(raw, of("java")) == {"id": 8, "note": "java", "java": True}
+    assert seen == {
+        "read": '{"id": 7, "note": "é"}',
+        "compatible": True,
+        "same": True,
+        "version": 2,
+        "versions": [1, 2],
+        "latest": True,
+        "subjects of it": ["java-value"],
+        "level": "FULL FULL",
+        "messages": True,
+        "refused": 409,
+        "missing": 40401,
+        "unknown id": 40403,
+        "referred": "Order",
+        "mode": "READONLY READONLY",
+        "read only": 42205,
+        "deleted": [1, 2],
+        "for good": [1],
+        "softly": True,
+    }

@@ -74,12 +74,11 @@ def _header(record: Record, what: str) -> bytes | None:
 
 
 def _named(data: bytes, header: bytes | None) -> str:
-    if header is not None:
-        return _guid(header) if len(header) == 17 and header[0] == 1 else ""
-    if len(data) >= 5 and data[0] == 0:
-        return f"ids/{int.from_bytes(data[1:5], 'big', signed=True)}"
-    if len(data) >= 17 and data[0] == 1:
-        return _guid(data)
+    frame = data if header is None else header
+    if len(frame) >= 5 and frame[0] == 0:
+        return f"ids/{int.from_bytes(frame[1:5], 'big', signed=True)}"
+    if len(frame) >= 17 and frame[0] == 1:
+        return _guid(frame)
     return ""
 
 

@@ -48,11 +48,12 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     key = key_text(sink.key, frame) if sink.key else "_key"
     if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
         key = Long.encoded("_key")
-    value = f"if(_deleted, NULL, {_written(sink, format, columns, frame)})"
+    written, id_header = _written(sink, format, columns, frame)
+    value = f"if(_deleted, NULL, {written})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
     if sink.route is not None:
         topic = f"{maker(sink)}(_route)"
-    headers = _headers(stage, format.beside(columns, frame.schema))
+    headers = _headers(stage, format.beside(columns, frame.schema), id_header)
     partition = sink.partition or "NULL"
     time = sink.timestamp or "_timestamp"
     if stage.letters:
@@ -76,10 +77,13 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     )
 
 
-def _written(sink: Sink, format: Format, columns: list[str], frame: "DataFrame") -> str:
+def _written(
+    sink: Sink, format: Format, columns: list[str], frame: "DataFrame"
+) -> tuple[str, tuple[str, str] | None]:
+    """The value, and the header that says what schema it has, if one does."""
     format.prepare(frame.sparkSession)
     try:
-        return format.written(columns, frame.schema)
+        return format.written(columns, frame.schema), format.id_header(columns, frame.schema)
     except OttlaError as error:  # a registry's, of the schema
         raise DefinitionError(sink.where, str(error)) from None
 
@@ -180,8 +184,10 @@ def _moves_rows(stage: Stage) -> bool:
     return any(isinstance(node, ForeignKeyJoin) for node in walk(stage.node))
 
 
-def _headers(stage: Stage, row: str | None) -> str:
+def _headers(stage: Stage, row: str | None, id_header: tuple[str, str] | None) -> str:
     added = [header(name, sql) for name, sql in stage.sink.headers]
+    if id_header is not None:
+        added.append("struct('{}' AS key, {} AS value)".format(*id_header))
     if row is not None:
         added.append(f"struct('{ROW_HEADER}' AS key, if(_deleted, NULL, {row}) AS value)")
     if stage.delivery == "at_least_once":
@@ -189,7 +195,11 @@ def _headers(stage: Stage, row: str | None) -> str:
         if stage.stateful is None:
             places = zip(COORDINATES, ("_topic", "_partition", "_offset"), strict=True)
             added += [header(name, column) for name, column in places]
-    own = f"filter(_headers, h -> NOT h.key LIKE 'ottla.%' OR h.key = '{REASON_HEADER}')"
+    # What says which schema a key or value had says nothing of those that are written now.
+    own = (
+        f"filter(_headers, h -> (NOT h.key LIKE 'ottla.%' OR h.key = '{REASON_HEADER}') "
+        "AND h.key NOT IN ('__key_schema_id', '__value_schema_id'))"
+    )
     if not added:
         return own
     return f"concat(coalesce({own}, array()), array({', '.join(added)}))"

@@ -6,9 +6,9 @@ starts; writers may go on to newer ones meanwhile (`runtime/jvm/AvroFrames.java`
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.schema_registry import AVRO, SchemaRegistry, draft
 from ottla.errors import OttlaError
@@ -21,7 +21,7 @@ from ottla.pipelines.formats.avro_types import (
     schema_of,
 )
 from ottla.pipelines.formats.format import Format
-from ottla.pipelines.formats.registered import Registered, read_file
+from ottla.pipelines.formats.registered import IdIn, Registered, read_file
 from ottla.pipelines.runtime.where import DefinitionError, here
 
 if TYPE_CHECKING:
@@ -35,18 +35,27 @@ def avro(
     schema: str | None = None,
     name: str | None = None,
     id_column: str | None = None,
+    id_in: IdIn = "value",
 ) -> Format:
     """Records in Avro behind a schema's id, as Confluent's serializers write them.
 
     The subject is `TOPIC-value` unless it is named. It is read with the subject's latest schema,
     with that of a `version`, or of a file (`schema="orders.avsc"`). Written rows get a schema made
     of their columns, a record that is called `name`, or that of the file; it is registered when
-    the application starts. `id_column` adds a column with the id that each record bears.
+    the application starts. `id_column` adds a column with the id that each record bears;
+    `id_in="header"` writes it, as a GUID, in a header and not before the value.
     """
     if version is not None and schema is not None:
         raise DefinitionError(here(), "version= or schema=: each says which schema it is.")
     fixed = () if schema is None else (read_file(schema),)
-    return Avro(subject=subject, version=version, fixed=fixed, record=name, id_column=id_column)
+    return Avro(
+        subject=subject,
+        version=version,
+        fixed=fixed,
+        record=name,
+        id_column=id_column,
+        id_in=id_in,
+    )
 
 
 @dataclass(frozen=True)
@@ -59,21 +68,22 @@ class Avro(Registered):
     # --- reading
 
     def reading(self) -> "Avro":
-        texts = self.fixed or self._fetched()
-        if self.at == "key" and primitive(texts[-1]) is not None:
-            return replace(self, texts=texts)
+        read = replace(self, texts=self.fixed) if self.fixed else self._fetched()
+        if self.at == "key" and primitive(read.texts[-1]) is not None:
+            return read
         try:
-            fields = columns(texts)
+            fields = columns(read.texts)
         except NotReadable as error:
             raise OttlaError(f"The schema of {self.subject} cannot be read: {error}.") from None
-        return replace(self, texts=texts, schema=self.with_id(fields))
+        return replace(read, schema=self.with_id(fields))
 
-    def _fetched(self) -> tuple[str, ...]:
+    def _fetched(self) -> "Avro":
         there = SchemaRegistry(self.registry)
         held = there.version(self.subject or "", self.version or "latest")
         if held.kind != AVRO:
             raise OttlaError(f"The schema of {self.subject} is {held.kind}, not {AVRO}.")
-        return (*there.texts(held.references).values(), held.text)
+        texts = (*there.texts(held.references).values(), held.text)
+        return replace(self.read_with(there, held), texts=texts)
 
     def arguments(self) -> Sequence[str]:
         return [json.dumps(self.texts)]
@@ -90,11 +100,18 @@ class Avro(Registered):
 
     def written(self, columns: list[str], types: "StructType") -> str:
         """OttlaError where the registry does not take the schema."""
-        names = [one for one in columns if one != self.id_column]
-        text = self.fixed[0] if self.fixed else self._schema(names, types)
-        id = self.registered(draft(text))
-        schema = values.quoted(json.dumps([text]))
-        return f"{self.function}_as({values.struct_of(names)}, {schema}, '{id}')"
+        body = self.text(columns, types)
+        id = self.registered(body)
+        schema = values.quoted(json.dumps([body["schema"]]))
+        row = values.struct_of(self._names(columns))
+        framed = f"{self.function}_as({row}, {schema}, '{id}')"
+        return framed if self.id_in == "value" else f"substring({framed}, 6)"
+
+    def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
+        return draft(self.fixed[0] if self.fixed else self._schema(self._names(columns), types))
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [one for one in columns if one != self.id_column]
 
     def _schema(self, names: list[str], types: "StructType") -> str:
         record = self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))

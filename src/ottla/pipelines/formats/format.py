@@ -72,8 +72,16 @@ class Format(ABC):
     def written(self, columns: list[str], types: "StructType") -> str:
         """The record's value, made from the columns of a row of these types."""
 
+    def id_header(self, columns: list[str], types: "StructType") -> tuple[str, str] | None:
+        """Name and value (as SQL) of the header that bears the schema's id, where one does."""
+        return None
+
     def beside(self, columns: list[str], types: "StructType") -> str | None:
         """What of the row the value cannot hold, for a header, where a later stage reads it."""
+        return None
+
+    def schema_in_words(self) -> str | None:
+        """Which schema it is, for people, where a registry has it."""
         return None
 
     def why_not_read(self) -> str | None:

@@ -6,7 +6,7 @@ with it, as Protobuf has it (`runtime/jvm/ProtobufFrames.java`).
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,14 @@ from ottla.pipelines.formats import values
 from ottla.pipelines.formats.avro_types import NotReadable, NotWritable
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.protobuf_schemas import numbers_of, text_of
-from ottla.pipelines.formats.protobuf_types import columns, indexes_of, message_of, plan
-from ottla.pipelines.formats.registered import Registered, read_file
+from ottla.pipelines.formats.protobuf_types import (
+    columns,
+    frame_indexes,
+    indexes_of,
+    message_of,
+    plan,
+)
+from ottla.pipelines.formats.registered import IdIn, Registered, read_file
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, here
 
@@ -37,6 +43,7 @@ def protobuf(
     schema: str | None = None,
     name: str | None = None,
     id_column: str | None = None,
+    id_in: IdIn = "value",
 ) -> Format:
     """Protobuf behind a schema's id and the place of the message in it, as Confluent writes it.
 
@@ -44,7 +51,8 @@ def protobuf(
     latest schema, or of a `version`'s, or of a file's that the subject holds
     (`schema="orders.proto"`): the first one, unless it is named. Written rows get a schema made of
     their columns, a message that is called `name`, or that of the file; it is registered when the
-    application starts. `id_column` adds a column with the id that each record bears.
+    application starts. `id_column` adds a column with the id that each record bears;
+    `id_in="header"` writes it, as a GUID, in a header and not before the value.
     """
     if version is not None and schema is not None:
         raise DefinitionError(here(), "version= or schema=: each says which schema it is.")
@@ -55,6 +63,7 @@ def protobuf(
         fixed=fixed,
         record=name,
         id_column=id_column,
+        id_in=id_in,
         message=message,
     )
 
@@ -80,7 +89,7 @@ class Protobuf(Registered):
         except NotReadable as error:
             raise self._not_readable(error) from None
         return replace(
-            self,
+            self.read_with(there, held),
             message=found.full_name,
             plan=json.dumps(plan(found)),
             schema=self.with_id(fields),
@@ -111,15 +120,31 @@ class Protobuf(Registered):
 
     def written(self, columns: list[str], types: "StructType") -> str:
         """OttlaError where the registry does not take the schema."""
-        names = [one for one in columns if one != self.id_column]
-        there = SchemaRegistry(self.registry)
-        text = self.fixed[0] if self.fixed else self._text(there, names, types)
-        id = self.registered(draft(text, PROTOBUF))
-        found = self._message(there, f"/schemas/ids/{id}", there.by_id(id))
-        row = _row_of(found, names, types)
-        place = ",".join(map(str, indexes_of(found)))
+        id, found = self._registered_message(columns, types)
+        row = _row_of(found, self._names(columns), types)
         by = values.quoted(json.dumps(plan(found)))
+        place = ",".join(map(str, indexes_of(found))) if self.id_in == "value" else ""
         return f"{self.function}_as({row}, {by}, '{id}', '{place}')"
+
+    def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
+        there = SchemaRegistry(self.registry)
+        text = self.fixed[0] if self.fixed else self._text(there, self._names(columns), types)
+        return draft(text, PROTOBUF)
+
+    def behind_guid(self, columns: list[str], types: "StructType") -> bytes:
+        """The place of the message: in frames within headers it stands there, too."""
+        _, found = self._registered_message(columns, types)
+        return frame_indexes(indexes_of(found))
+
+    def _registered_message(
+        self, columns: list[str], types: "StructType"
+    ) -> "tuple[int, Descriptor]":
+        there = SchemaRegistry(self.registry)
+        id = self.registered(self.text(columns, types))
+        return id, self._message(there, f"/schemas/ids/{id}", there.by_id(id))
+
+    def _names(self, columns: list[str]) -> list[str]:
+        return [one for one in columns if one != self.id_column]
 
     def _text(self, there: SchemaRegistry, names: list[str], types: "StructType") -> str:
         record = self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))

@@ -78,6 +78,22 @@ def indexes_of(message: "Descriptor") -> list[int]:
     return [*indexes_of(outer), [one.name for one in outer.nested_types].index(message.name)]
 
 
+def frame_indexes(indexes: list[int]) -> bytes:
+    """As frames have them: a count and zigzag varints, or a lone 0 for the first message."""
+    if indexes == [0]:
+        return b"\0"
+    return b"".join(_varint_of(2 * one) for one in (len(indexes), *indexes))
+
+
+def _varint_of(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
 # --- types
 
 

@@ -7,9 +7,10 @@ the reason why there is none and the schema's id; `…_as` writes.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from urllib.parse import quote
 
-from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, url_of
+from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, Stored, url_of
 from ottla.errors import OttlaError
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.format import Format, parsed_once
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+IdIn = Literal["value", "header"]
+_PROMISES = {
+    "NONE": "nothing is promised",
+    "BACKWARD": "a new version reads what the last one wrote",
+    "FORWARD": "the last version reads what a new one writes",
+    "FULL": "a new version and the last one read each other",
+    "BACKWARD_TRANSITIVE": "a new version reads what all earlier ones wrote",
+    "FORWARD_TRANSITIVE": "all earlier versions read what a new one writes",
+    "FULL_TRANSITIVE": "a new version and all earlier ones read each other",
+}
 _KEY_JSON = (
     "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX\", 'ignoreNullFields', 'false')"
 )
@@ -41,8 +52,11 @@ class Registered(Format):
     fixed: tuple[str, ...] = ()  # the text of a file
     record: str | None = None  # the name of what is written
     id_column: str | None = None
+    id_in: IdIn = "value"
     registry: str = ""
     at: str = "value"  # or the key
+    held: tuple[int, int] | None = None  # version and id of what is read with
+    level: str = ""  # of the subject, where it is read
 
     java: ClassVar[str]
     may_fail = True
@@ -109,7 +123,41 @@ class Registered(Format):
             "WHEN _parsed.reason IS NOT NULL THEN _parsed.reason",
         ]
 
+    def read_with(self, there: SchemaRegistry, held: Stored) -> Self:
+        """Remembers which version it is, and what the subject's versions promise each other."""
+        path = f"/config/{quote(self.subject or '', safe='')}"
+        try:
+            level = str(there.ask("GET", path, {"defaultToGlobal": "true"})["compatibilityLevel"])
+        except (RegistryRefusal, KeyError):
+            level = ""
+        return replace(self, held=(held.version, held.id), level=level)
+
+    def schema_in_words(self) -> str | None:
+        if self.held is None:
+            return f"{self.subject}"
+        told = f", {self.level}: {_PROMISES[self.level]}" if self.level in _PROMISES else ""
+        return f"{self.subject} version {self.held[0]} (id {self.held[1]}){told}"
+
     # --- writing
+
+    def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
+        """What is registered for rows of these types."""
+        raise NotImplementedError
+
+    def id_header(self, columns: list[str], types: "StructType") -> tuple[str, str] | None:
+        if self.id_in == "value":
+            return None
+        body = self.text(columns, types)
+        self.registered(body)
+        path = f"/subjects/{quote(self.subject or '', safe='')}"
+        found = SchemaRegistry(self.registry).ask("POST", path, {}, body)
+        if "guid" not in found:
+            raise OttlaError("This registry gives schemas no GUID, so no header can bear it.")
+        guid = found["guid"].replace("-", "")
+        return f"__{self.at}_schema_id", f"X'01{guid}{self.behind_guid(columns, types).hex()}'"
+
+    def behind_guid(self, columns: list[str], types: "StructType") -> bytes:
+        return b""
 
     def registered(self, body: Mapping[str, Any]) -> int:
         """The id of a schema that is the subject's from now on."""

@@ -45,11 +45,17 @@ def explain(plan: Plan) -> str:
 def _describe(stage: Stage) -> Iterator[str]:
     reads = (f"{source.topic} ({_kind(source)})" for source in stage.sources)
     yield f"   reads     {', '.join(reads) or 'a DataFrame of your own'}"
+    for source in stage.sources:
+        for format in (source.key, source.value):
+            if source.internal is None and (schema := format.schema_in_words()):
+                yield f"   schema    {schema}"
     steps = [said for node in walk(stage.node) if (said := words(node))]
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
     letters = ", ".join(sorted({source.dead_letters or "" for source in stage.letters}))
     yield f"   writes    {letters if stage.only_dead else _written(stage)}{_topic_kind(stage)}"
+    if not stage.only_dead and stage.sink.value and (made := stage.sink.value.schema_in_words()):
+        yield f"             with a schema of {made}, registered at the start"
     also = "or that your code fails on " if any(map(buries, walk(stage.node))) else ""
     also += "or whose topic is none " if stage.sink.route is not None else ""
     if stage.letters and not stage.only_dead:

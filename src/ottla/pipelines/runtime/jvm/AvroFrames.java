@@ -91,7 +91,7 @@ public final class AvroFrames implements Serializable {
             return because(frame.flaw, null);
         }
         String key = frame.key;
-        int begin = frame.begin;
+        int begin = header == null ? frame.begin : 0;
         Object found = this.writer(frame);
         if (!(found instanceof Writer)) {
             return because("the registry has no schema with the id " + key, null);

@@ -87,7 +87,8 @@ public final class ProtobufFrames implements Serializable {
         }
         Integer id = frame.id();
         try {
-            ProtobufMessages.Reader reader = new ProtobufMessages.Reader(bytes, frame.begin, bytes.length);
+            byte[] head = header == null ? bytes : header;
+            ProtobufMessages.Reader reader = new ProtobufMessages.Reader(head, frame.begin, head.length);
             String name = named((Names) found, reader);
             if (!this.message.equals(name)) {
                 return because(name == null
@@ -95,7 +96,7 @@ public final class ProtobufFrames implements Serializable {
                     : "the record is a " + name + ", not a " + this.message, id);
             }
             return new GenericInternalRow(new Object[] {
-                this.messages().read(bytes, reader.at(), this.type), null, id});
+                this.messages().read(bytes, header == null ? reader.at() : 0, this.type), null, id});
         } catch (ProtobufMessages.Unfit error) {
             return because("the bytes do not fit the schema with the id " + frame.key + ": "
                 + error.getMessage(), id);
@@ -259,9 +260,12 @@ public final class ProtobufFrames implements Serializable {
         }
     }
 
-    /** The id and the message's indexes, which have commas between them; the first message's are one 0. */
+    /** The id and the message's indexes, which have commas between them; nothing where a header bears them. */
     private static byte[] head(int id, String indexes) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
+        if (indexes.length() == 0) {
+            return new byte[0];
+        }
         out.write(0);
         out.write(ByteBuffer.allocate(4).putInt(id).array(), 0, 4);
         if (indexes.equals("0")) {

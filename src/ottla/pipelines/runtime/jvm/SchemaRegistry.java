@@ -32,7 +32,7 @@ public final class SchemaRegistry {
     /** Which schema a record names, and where its own bytes begin; or what is wrong with it. */
     public static final class Frame {
         public final String key; // an id, or a GUID
-        public final int begin;
+        public final int begin; // of what comes behind the id, in the header if that bears it
         public final String flaw;
 
         Frame(String key, int begin, String flaw) {
@@ -56,20 +56,16 @@ public final class SchemaRegistry {
 
     /** `what` is the key or the value. */
     public static Frame frame(byte[] bytes, byte[] header, String what) {
-        if (header != null) {
-            if (header.length != 17 || header[0] != 1) {
-                return new Frame(
-                    null, 0, "the header with the schema's id is not one of a schema registry");
-            }
-            return new Frame(guid(header), 0, null);
+        byte[] frame = header == null ? bytes : header;
+        if (frame.length >= 5 && frame[0] == 0) {
+            return new Frame(Integer.toString(ByteBuffer.wrap(frame, 1, 4).getInt()), 5, null);
         }
-        if (bytes.length >= 5 && bytes[0] == 0) {
-            return new Frame(Integer.toString(ByteBuffer.wrap(bytes, 1, 4).getInt()), 5, null);
+        if (frame.length >= 17 && frame[0] == 1) {
+            return new Frame(guid(frame), 17, null);
         }
-        if (bytes.length >= 17 && bytes[0] == 1) {
-            return new Frame(guid(bytes), 17, null);
-        }
-        return new Frame(null, 0, "the " + what + " has no frame of a schema registry");
+        return new Frame(null, 0, header == null
+            ? "the " + what + " has no frame of a schema registry"
+            : "the header with the schema's id is not one of a schema registry");
     }
 
     private static String guid(byte[] frame) {

@@ -1,9 +1,9 @@
-"""Decoding in Spark: Avro of a registry against JSON of the same rows, and against fastavro.
+"""Decoding in Spark: what a registry describes against JSON of the same rows, and fastavro.
 
-    python bench/avro.py [--rows 2000000]
+    python bench/decoding.py [--rows 2000000]
 
 A node and a registry of its own; rows lie in memory, so that only decoding is measured. Each figure
-is the best of three runs, in rows a second.
+is the best of three runs, in rows a second; the ratios are what goals speak of.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import ottla
-from ottla.pipelines.formats import avro
+from ottla.pipelines.formats import avro, json_schema, protobuf
 from ottla.pipelines.formats import json as json_format
 from ottla.pipelines.formats.avro_format import Avro
 from ottla.pipelines.formats.format import Format
@@ -36,6 +36,15 @@ ORDER: dict[str, Any] = {
     "fields": [*FIELDS[:4], {**FIELDS[4], "default": 0}],
 }
 RUNS = 3
+JSON, AVRO, FASTAVRO = "JSON", "Avro", "Avro by fastavro in mapInArrow"
+EVOLVED = "Avro, one in ten of an older schema"
+GOALS = (
+    (AVRO, JSON, "1.2"),
+    (AVRO, FASTAVRO, "3"),
+    (EVOLVED, AVRO, "0.8"),
+    ("Protobuf", JSON, ""),
+    ("JSON Schema", JSON, ""),
+)
 
 
 def rows(spark: Any, count: int) -> "DataFrame":
@@ -108,20 +117,37 @@ def main() -> None:
             format.prepare(spark)
             return format.written(columns, frame.schema)
 
+        def bound(format: Format, topic: str, *, reads: bool) -> Format:
+            made = format.of_topic(topic, registry.url, reads=reads)
+            made.prepare(spark)
+            return made
+
+        def through(make: Callable[[], Format], topic: str) -> "DataFrame":
+            """Rows as the format writes them, read by it."""
+            bytes = bound(make(), topic, reads=False).written(names, frame.schema)
+            return decoded(bound(make(), topic, reads=True), held(frame, bytes))
+
         earlier, written = writing(OLDER, names[:4]), writing(ORDER, names)
         reading = avro().of_topic("orders", registry.url, reads=True)
         plain = json_format(COLUMNS)
         mixed = f"if(id % 10 = 0, {earlier}, {written})"
         measured: dict[str, Callable[[], DataFrame]] = {
-            "JSON": lambda: decoded(plain, held(frame, plain.written(names, frame.schema))),
-            "Avro": lambda: decoded(reading, held(frame, written)),
-            "Avro, one in ten of an older schema": lambda: decoded(reading, held(frame, mixed)),
-            "Avro by fastavro in mapInArrow": lambda: by_fastavro(held(frame, written)),
+            JSON: lambda: decoded(plain, held(frame, plain.written(names, frame.schema))),
+            AVRO: lambda: decoded(reading, held(frame, written)),
+            EVOLVED: lambda: decoded(reading, held(frame, mixed)),
+            "Protobuf": lambda: through(protobuf, "messages"),
+            "JSON Schema": lambda: through(json_schema, "objects"),
+            FASTAVRO: lambda: by_fastavro(held(frame, written)),
         }
+        rates: dict[str, float] = {}
         for name, make in measured.items():
-            print(f"{name}: {rate(make(), count):,.0f} rows/s", flush=True)
+            rates[name] = rate(make(), count)
+            print(f"{name:36} {rates[name]:>12,.0f} rows/s", flush=True)
             spark.catalog.clearCache()
         spark.stop()
+    for name, other, goal in GOALS:
+        ratio = rates[name] / rates[other]
+        print(f"{name} / {other}: {ratio:.2f}" + (f" (goal {goal})" if goal else ""), flush=True)
 
 
 if __name__ == "__main__":

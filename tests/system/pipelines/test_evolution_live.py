@@ -1,26 +1,28 @@
-"""Writers go on to newer schemas while an application runs, in both engines; the registry dies
-meanwhile and comes back. Nothing is started again, no row is lost or wrong."""
+"""Writers go on to newer schemas while an application runs, in both engines and in two formats; the
+registry dies meanwhile and comes back. Nothing is started again, no row is lost or wrong."""
 
 import io
 import json
 import uuid
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from ottla.pipelines import App, avro
+from ottla.pipelines import App, avro, protobuf
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.formats.format import Format
 from ottla.pipelines.lifecycle.running import Runner
 from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import Registry
 from support.confluent import create_topic
+from system.pipelines.test_protobuf import classes, framed
 from system.pipelines.test_running import eventually, live
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
@@ -33,6 +35,17 @@ LATER: list[dict[str, Any]] = [
 ]
 
 
+MESSAGE = """
+syntax = "proto3";
+message Order {
+  int64 id = 1;
+  double price = 2;
+  %s
+}
+"""
+LATER_FIELDS = ("string note = 3;", "repeated string tags = 4;", "optional int32 weight = 5;")
+
+
 def schema(step: int) -> str:
     return json.dumps({"type": "record", "name": "Order", "fields": [*BASE, *LATER[:step]]})
 
@@ -43,13 +56,60 @@ def row(step: int, id: int) -> dict[str, Any]:
     return {"id": id, "price": float(id), **{name: more[name] for name in names}}
 
 
-class Prices:
-    """What the application has written, read by confluent-kafka."""
+class Kind(Protocol):
+    def format(self) -> Format: ...
+    def write(self, registry: str, topic: str, step: int, id: int) -> bytes: ...
+    def read(self, registry: str, topic: str, value: bytes) -> dict[str, Any]: ...
 
-    def __init__(self, bootstrap: str, topic: str, registry: str) -> None:
+
+class AsAvro:
+    format = staticmethod(avro)
+
+    def write(self, registry: str, topic: str, step: int, id: int) -> bytes:
         client = SchemaRegistryClient({"url": registry})
-        self._read = AvroDeserializer(client)
-        self._of = SerializationContext(topic, MessageField.VALUE)
+        made = AvroSerializer(client, schema(step))(
+            row(step, id), SerializationContext(topic, MessageField.VALUE)
+        )
+        assert made is not None
+        return made
+
+    def read(self, registry: str, topic: str, value: bytes) -> dict[str, Any]:
+        client = SchemaRegistryClient({"url": registry})
+        of = SerializationContext(topic, MessageField.VALUE)
+        made: dict[str, Any] = AvroDeserializer(client)(value, of)
+        return made
+
+
+class AsProtobuf:
+    format = staticmethod(protobuf)
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Any] = {}
+
+    def _kind(self, text: str, name: str) -> Any:
+        if text not in self._kinds:
+            self._kinds[text] = classes(text)[name]
+        return self._kinds[text]
+
+    def write(self, registry: str, topic: str, step: int, id: int) -> bytes:
+        client = SchemaRegistryClient({"url": registry})
+        text = MESSAGE % "\n  ".join(LATER_FIELDS[:step])
+        schema_id = client.register_schema(f"{topic}-value", Schema(text, "PROTOBUF"))
+        return framed(schema_id, self._kind(text, "Order")(**row(step, id)))
+
+    def read(self, registry: str, topic: str, value: bytes) -> dict[str, Any]:
+        client = SchemaRegistryClient({"url": registry})
+        text = client.get_schema(int.from_bytes(value[1:5], "big")).schema_str or ""
+        name = topic.replace("-", "_")
+        made = self._kind(text, name).FromString(value[6:])
+        return {"id": made.id, "doubled": made.doubled}
+
+
+class Prices:
+    """What the application has written, read by others' libraries."""
+
+    def __init__(self, bootstrap: str, topic: str, registry: str, kind: Kind) -> None:
+        self._kind, self._topic, self._registry = kind, topic, registry
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap,
@@ -65,7 +125,7 @@ class Prices:
     def has(self, count: int) -> bool:
         while (message := self._consumer.poll(0.2)) is not None:
             if message.error() is None:
-                made = self._read(message.value(), self._of)
+                made = self._kind.read(self._registry, self._topic, message.value() or b"")
                 self.rows[made["id"]] = made["doubled"]
         return len(self.rows) >= count
 
@@ -74,8 +134,9 @@ class Prices:
 
 
 @pytest.mark.parametrize("latency", ["throughput", "low"])
+@pytest.mark.parametrize("kind", [AsAvro(), AsProtobuf()], ids=["avro", "protobuf"])
 def test_schemas_evolve_under_a_running_application(
-    driven: str, tmp_path: Path, latency: Literal["throughput", "low"]
+    driven: str, tmp_path: Path, latency: Literal["throughput", "low"], kind: Kind
 ) -> None:
     name = f"evolving-{uuid.uuid4().hex[:6]}"
     orders, prices = f"{name}-orders", f"{name}-prices"
@@ -84,22 +145,19 @@ def test_schemas_evolve_under_a_running_application(
     with Registry(driven, settings=settings) as registry:
 
         def send(step: int) -> None:
-            client = SchemaRegistryClient({"url": registry.url})
-            write = AvroSerializer(client, schema(step))
             for id in range(step * ROWS, (step + 1) * ROWS):
-                value = write(row(step, id), SerializationContext(orders, MessageField.VALUE))
-                producer.produce(orders, value)
+                producer.produce(orders, kind.write(registry.url, orders, step, id))
             assert producer.flush(30) == 0
 
         create_topic(driven, orders)
         send(0)
         app = App(name, bootstrap=driven, latency=latency, parallelism=1, registry=registry.url)
-        app.stream(orders, value=avro()).select("id", "price * 2 AS doubled").to(
-            prices, value=avro()
+        app.stream(orders, value=kind.format()).select("id", "price * 2 AS doubled").to(
+            prices, value=kind.format()
         )
         options = RunOptions(state=tmp_path, ui=False, archive=False)
         runner = Runner(make_plan(app.definition()), options, Lines(io.StringIO()))
-        seen = Prices(driven, prices, registry.url)
+        seen = Prices(driven, prices, registry.url, kind)
         with live(runner):
             eventually(lambda: seen.has(ROWS))
             for step in (1, 2):

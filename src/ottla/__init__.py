@@ -2,8 +2,9 @@
 
 `ottla.Node` is a broker in a process of its own, for tests and notebooks, `ottla.Registry` a schema
 registry, `ottla.Connect` a worker of connectors; `ottla.App` is a data pipeline, and
-`ottla.testing.drive` runs one in a test. They are imported when they are first asked for, because
-the broker's own start-up passes through here too.
+`ottla.testing.drive` runs one in a test; `ottla.source` and `ottla.sink` make connectors of
+functions and classes. They are imported when they are first asked for, because the broker's own
+start-up passes through here too.
 """
 
 import importlib
@@ -13,6 +14,7 @@ from ottla.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from ottla import testing
+    from ottla.connect.own import sink, source
     from ottla.pipelines.api.app import App
     from ottla.pipelines.engine.batch import read
     from ottla.pipelines.runtime.sessions import spark_session
@@ -20,7 +22,18 @@ if TYPE_CHECKING:
     from ottla.testing.node import Node
     from ottla.testing.registry import Registry
 
-__all__ = ["App", "Connect", "Node", "Registry", "__version__", "read", "spark_session", "testing"]
+__all__ = [
+    "App",
+    "Connect",
+    "Node",
+    "Registry",
+    "__version__",
+    "read",
+    "sink",
+    "source",
+    "spark_session",
+    "testing",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -48,6 +61,10 @@ def __getattr__(name: str) -> object:
         from ottla.pipelines.engine.batch import read
 
         return read
+    if name in ("sink", "source"):
+        from ottla.connect import own
+
+        return getattr(own, name)
     if name == "testing":
         return importlib.import_module("ottla.testing")
     raise AttributeError(f"module 'ottla' has no attribute {name!r}")

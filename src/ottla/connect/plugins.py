@@ -4,11 +4,19 @@ Modules are imported when they are first needed. Absent: a name that would be im
 request says so; connectors of others come through the entry point `ottla.connectors`.
 """
 
+import functools
 import importlib
-from typing import Final
+import logging
+import operator
+from importlib.metadata import entry_points
+from typing import Any, Final
 
 from ottla.connect.connector import Config, ConnectError, Plugin, SinkConnector, SourceConnector
+from ottla.connect.own import MARK, OwnConnector
 from ottla.version import VERSION
+
+ENTRY_POINTS = "ottla.connectors"
+_log = logging.getLogger(__name__)
 
 PLUGINS: Final = (
     Plugin(
@@ -72,25 +80,51 @@ PLUGINS: Final = (
 )
 
 
+def served() -> tuple[Plugin, ...]:
+    """Ours, and those of installed packages."""
+    return (*PLUGINS, *_installed())
+
+
 def find(name: str) -> Plugin:
     """By any of its names; ConnectError lists what there is."""
-    for one in PLUGINS:
+    for one in served():
         if name == one.name or name in one.classes:
             return one
-    served = ", ".join(one.classes[0] for one in PLUGINS)
+    listed = ", ".join(one.classes[0] for one in served())
     raise ConnectError(
         f"Failed to find any class that implements Connector and which name matches {name}. "
-        f"Java's plugins do not run here; served are: {served}."
+        f"Java's plugins do not run here; served are: {listed}."
     )
+
+
+def module_of(plugin: Plugin) -> Any:
+    """What has `DEFINITIONS` and `make`: a module, or what a decorator made of a function."""
+    module, _, attribute = plugin.module.partition(":")
+    found = importlib.import_module(module)
+    return getattr(operator.attrgetter(attribute)(found), MARK) if attribute else found
 
 
 def source(config: Config) -> SourceConnector:
     alias = config["connector.class"]
-    made: SourceConnector = importlib.import_module(find(alias).module).make(config, alias)
+    made: SourceConnector = module_of(find(alias)).make(config, alias)
     return made
 
 
 def sink(config: Config) -> SinkConnector:
     alias = config["connector.class"]
-    made: SinkConnector = importlib.import_module(find(alias).module).make(config, alias)
+    made: SinkConnector = module_of(find(alias)).make(config, alias)
     return made
+
+
+@functools.cache
+def _installed() -> tuple[Plugin, ...]:
+    """One that cannot be loaded is told in the log: the others are served all the same."""
+    found = []
+    for one in entry_points(group=ENTRY_POINTS):
+        try:
+            own: OwnConnector = getattr(one.load(), MARK)
+        except Exception as error:
+            _log.error("The connector %s (%s) is not served: %r", one.name, one.value, error)
+        else:
+            found.append(own.plugin(one.value))
+    return tuple(found)

@@ -1,9 +1,9 @@
 """What an offset of a source may look like, where its connector says so."""
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from ottla.connect import plugins
 from ottla.connect.connector import ConnectError, Plugin
 
 
@@ -16,7 +16,7 @@ def checked_offsets(plugin: Plugin | None, said: Sequence[tuple[Any, Any]]) -> N
         raise ConnectError(
             "The connector's class is not served here: its offsets cannot be judged."
         )
-    check = getattr(importlib.import_module(plugin.module), "check_offset", None)
+    check = getattr(plugins.module_of(plugin), "check_offset", None)
     for partition, offset in said:
         for what in (partition, offset):
             if what is not None and not isinstance(what, dict):

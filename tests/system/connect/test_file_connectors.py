@@ -104,7 +104,7 @@ def test_topics_are_made_as_their_group_says(
         "topic.creation.default.replication.factor": "1",
         "topic.creation.made.include": "made-.*",
         "topic.creation.made.partitions": "4",
-        "topic.creation.made.cleanup.policy": "compact",
+        "topic.creation.made.retention.ms": "1000000000",
     }
     with running(runner, bootstrap, source(file, topic) | creation):
         committed(bootstrap, topic, 1, 4)

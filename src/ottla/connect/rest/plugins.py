@@ -1,12 +1,10 @@
 """`/connector-plugins`: what may be run, and what its configuration may say."""
 
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
 from ottla.connect import plugins
 from ottla.connect.connector import ConnectError, Plugin
-from ottla.connect.plugins import PLUGINS
 from ottla.connect.rest.bodies import bad_request, failed, not_found, read_config, read_object
 from ottla.connect.rest.validating import Validating
 from ottla.connect.validation import key_info, plugin_keys
@@ -27,7 +25,7 @@ class PluginRoutes:
 
     async def listed(self, asked: Asked) -> Any:
         kinds = {"sink": 0, "source": 1}
-        found = sorted(PLUGINS, key=lambda one: (kinds[one.kind], one.classes[0]))
+        found = sorted(plugins.served(), key=lambda one: (kinds[one.kind], one.classes[0]))
         return [
             {"class": name, "type": one.kind, "version": one.version}
             for one in found
@@ -37,7 +35,7 @@ class PluginRoutes:
 
     async def keys(self, asked: Asked) -> Any:
         plugin = _plugin(asked.named["plugin"])
-        own = importlib.import_module(plugin.module).DEFINITIONS
+        own = plugins.module_of(plugin).DEFINITIONS
         keys = plugin_keys(plugin.kind, own, version=plugin.version)
         return [key_info(key) for key in keys]
 

@@ -1,7 +1,6 @@
 """Configurations that are checked before they are taken, or only to be checked."""
 
 import asyncio
-import importlib
 from collections.abc import Mapping
 
 from ottla.connect import plugins
@@ -33,7 +32,7 @@ class Validating:
         said = {name: value for name, value in config.items() if value is not None}
         alias = said["connector.class"]
         plugin = plugins.find(alias)
-        module = importlib.import_module(plugin.module)
+        module = plugins.module_of(plugin)
         found = validated(
             plugin.kind,
             module.DEFINITIONS,

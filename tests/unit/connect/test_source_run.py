@@ -96,9 +96,11 @@ class Kafka:
         for work, id in zip(payloads, transactional_ids, strict=True):
             if id in failing:
                 continue
-            every = list(source_tasks.Reading(pickle.loads(pickle.dumps(work))).rows())
-            self.committed.append((id, [row for row in every if row[0] is not None]))
-            told.append(pickle.loads(every[-1].value))
+            reading = source_tasks.Reading(pickle.loads(pickle.dumps(work)))
+            every = [row for batch in reading.batches() for row in batch.to_pylist()]
+            written = [tuple(row.values()) for row in every if row["topic"] is not None]
+            self.committed.append((id, written))
+            told.append(pickle.loads(every[-1]["value"]))
         for failure in failing.values():
             raise failure
         return told

@@ -14,7 +14,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ottla.connect.connector import (
     Config,
@@ -27,6 +27,10 @@ from ottla.connect.connector import (
 from ottla.connect.data import Record
 from ottla.connect.definitions import Definitions, InvalidConfig, Key, Kind
 from ottla.connect.java_text import text
+from ottla.connect.runs.texts import SinkTexts
+
+if TYPE_CHECKING:
+    import pyarrow
 
 LINES = 10_000
 
@@ -104,25 +108,78 @@ class FileTask:
     def put(
         self, partition: TopicPartition, records: Iterator[Record], report: Report
     ) -> int | None:
-        with _locked(self.file) as into:
-            marker = Marker.of(self.file)
-            if os.fstat(into.fileno()).st_size > marker.length:
-                into.truncate(marker.length)
-            begin = end = marker.offsets.get(partition, 0)
-            news = (one for one in records if (one.original or ("", 0, 0))[2] >= begin)
+        with appending(self.file, partition) as into:
+            news = (one for one in records if _offset(one) >= into.begin)
             while some := list(itertools.islice(news, LINES)):
-                into.write(
-                    "".join(f"{text(one.value, one.value_schema)}\n" for one in some).encode()
-                )
-                end = (some[-1].original or ("", 0, 0))[2] + 1
-            end = end_of(records, end)
-            if end > begin:
-                into.flush()
-                os.fsync(into.fileno())
-                marker.length = os.fstat(into.fileno()).st_size
-                marker.offsets[partition] = end
-                marker.write(self.file)
+                lines = "".join(f"{text(one.value, one.value_schema)}\n" for one in some)
+                into.append(lines.encode(), _offset(some[-1]) + 1)
+            into.end = end_of(records, into.end)
         return None
+
+    def put_texts(
+        self, partition: TopicPartition, texts: Iterator[SinkTexts], end: int
+    ) -> int | None:
+        """The same where values are texts already, a column at a time."""
+        with appending(self.file, partition) as into:
+            for offsets, values in texts:
+                fresh = values
+                if offsets[0].as_py() < into.begin:
+                    fresh = values.filter(_at_least(offsets, into.begin))
+                into.append(joined(fresh), offsets[-1].as_py() + 1)
+            into.end = end
+        return None
+
+
+def _offset(record: Record) -> int:
+    assert record.original is not None
+    return record.original[2]
+
+
+def _at_least(offsets: "pyarrow.Array", begin: int) -> "pyarrow.Array":
+    import pyarrow.compute
+
+    return pyarrow.compute.greater_equal(offsets, begin)
+
+
+def joined(values: "pyarrow.Array") -> bytes:
+    """Each with a line feed behind it. What is no UTF-8 is replaced, as Java replaces it."""
+    filled = values.fill_null(b"null") if values.null_count else values
+    pieces = filled.to_pylist()
+    whole = b"\n".join([*pieces, b""])
+    try:
+        whole.decode()
+    except UnicodeDecodeError:
+        return b"".join(one.decode(errors="replace").encode() + b"\n" for one in pieces)
+    return whole
+
+
+@dataclass(slots=True)
+class Appending:
+    into: IO[bytes]
+    begin: int  # what is below it the file has already
+    end: int
+
+    def append(self, lines: bytes, end: int) -> None:
+        self.into.write(lines)
+        self.end = max(self.end, end)
+
+
+@contextlib.contextmanager
+def appending(file: Path, partition: TopicPartition) -> Iterator[Appending]:
+    """The file, locked and cut to its marker; the marker is written when all went well."""
+    with _locked(file) as into:
+        marker = Marker.of(file)
+        if os.fstat(into.fileno()).st_size > marker.length:
+            into.truncate(marker.length)
+        begin = marker.offsets.get(partition, 0)
+        lines = Appending(into, begin, begin)
+        yield lines
+        if lines.end > begin:
+            into.flush()
+            os.fsync(into.fileno())
+            marker.length = os.fstat(into.fileno()).st_size
+            marker.offsets[partition] = lines.end
+            marker.write(file)
 
 
 class FileSink:

@@ -34,6 +34,10 @@ class StringConverter(DataConverter):
         except LookupError:
             raise InvalidConfig({"converter.encoding": [f"Unsupported encoding {said}"]}) from None
 
+    @property
+    def is_utf8(self) -> bool:
+        return self._encoding == "utf-8"
+
     def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if value is None:
             return None

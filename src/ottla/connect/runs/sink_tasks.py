@@ -15,6 +15,7 @@ from ottla.connect.data import Record
 from ottla.connect.pipeline import Failure, SinkChain, Stage
 from ottla.connect.runs import rows
 from ottla.connect.runs.dead_letters import ErrorReport
+from ottla.connect.runs.texts import SinkTexts, TextTask, is_text
 
 if TYPE_CHECKING:
     import pyarrow
@@ -84,9 +85,18 @@ class Delivery:
     _records: int = 0
 
     def deliver(self, batches: "Iterator[pyarrow.RecordBatch]") -> SinkDone:
-        records = GivenRecords(self._read(batches), self.work.ends[self.partition])
-        safe = self.work.task.put(self.partition, records, self._report)
+        task, end = self.work.task, self.work.ends[self.partition]
+        if isinstance(task, TextTask) and is_text(self.chain):
+            safe = task.put_texts(self.partition, self._texts(batches), end)
+        else:
+            records = GivenRecords(self._read(batches), end)
+            safe = task.put(self.partition, records, self._report)
         return SinkDone(self.partition, safe, self._records, self.errors.sentences)
+
+    def _texts(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[SinkTexts]:
+        for batch in batches:
+            self._records += batch.num_rows
+            yield SinkTexts(batch.column(2), batch.column(5))
 
     def _read(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Record]:
         topic, partition = self.partition

@@ -12,6 +12,7 @@ from ottla.connect.pipeline import SourceChain
 from ottla.connect.runs import rows
 from ottla.connect.runs.dead_letters import ErrorReport
 from ottla.connect.runs.offsets import offset_key, offset_value
+from ottla.connect.runs.texts import SourceTexts, TextSlice, is_text, record_batches
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,14 +44,10 @@ def read_slices(payloads: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.
     """For mapInArrow: each payload is a pickled `SourceWork`."""
     for batch in payloads:
         for payload in batch.column(0).to_pylist():
-            yield from rows.batches(_rows(pickle.loads(payload)))
-
-
-def _rows(work: SourceWork) -> Iterator[Any]:
-    try:
-        yield from Reading(work).rows()
-    except Exception as error:
-        yield rows.failed(error)
+            try:
+                yield from Reading(pickle.loads(payload)).batches()
+            except Exception as error:
+                yield from rows.batches(iter([rows.failed(error)]))
 
 
 class Reading:
@@ -59,28 +56,54 @@ class Reading:
         self._progress: dict[str, Progress] = {}
         self._topics: dict[str, None] = {}
         self._records = 0
+        self._chain = SourceChain(work.config, work.worker)
+        self._errors = ErrorReport(work.connector, work.task, work.config)
 
-    def rows(self) -> Iterator[Any]:
+    def batches(self) -> "Iterator[pyarrow.RecordBatch]":
         """Records, then where they end, then what the run is told."""
-        work = self._work
-        chain = SourceChain(work.config, work.worker)
-        errors = ErrorReport(work.connector, work.task, work.config)
-        for row in chain.rows(self._read(), errors.note):
+        columns = is_text(self._chain)
+        for slice in self._work.slices:
+            texts = slice.read_texts() if columns and isinstance(slice, TextSlice) else None
+            if texts is None:
+                yield from rows.batches(self._rows(slice))
+            else:
+                yield from self._columns(texts)
+        yield from rows.batches(self._end())
+
+    def _rows(self, slice: Slice) -> Iterator[Any]:
+        for row in self._chain.rows(self._read(slice), self._errors.note):
             self._topics.setdefault(row.topic)
             self._records += 1
             yield row
+
+    def _columns(self, read: "Iterator[SourceTexts | Progress]") -> "Iterator[pyarrow.RecordBatch]":
+        for one in read:
+            if isinstance(one, Progress):
+                self._note(one)
+            else:
+                self._topics.setdefault(one.topic)
+                self._records += len(one.values)
+                yield from record_batches(one)
+
+    def _end(self) -> Iterator[rows.Row]:
+        work = self._work
         for one in self._progress.values():
             key = offset_key(work.connector, one.partition)
             yield rows.Row(work.offsets_topic, key, offset_value(one.offset))
         done = SourceDone(
-            list(self._progress.values()), list(self._topics), self._records, errors.sentences
+            list(self._progress.values()),
+            list(self._topics),
+            self._records,
+            self._errors.sentences,
         )
         yield rows.told(done)
 
-    def _read(self) -> Iterator[Record]:
-        for slice in self._work.slices:
-            for one in slice.read():
-                if isinstance(one, Record):
-                    yield one
-                else:
-                    self._progress[json.dumps(one.partition, sort_keys=True)] = one
+    def _read(self, slice: Slice) -> Iterator[Record]:
+        for one in slice.read():
+            if isinstance(one, Record):
+                yield one
+            else:
+                self._note(one)
+
+    def _note(self, progress: Progress) -> None:
+        self._progress[json.dumps(progress.partition, sort_keys=True)] = progress

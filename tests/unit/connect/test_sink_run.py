@@ -23,7 +23,7 @@ from ottla.connect.runs.sink_run import Given, SinkWorking
 from ottla.connect.runs.sink_tasks import SinkDone, SinkWork
 from ottla.connect.runs.supervised import SupervisedRun
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)

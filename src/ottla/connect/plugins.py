@@ -77,6 +77,36 @@ PLUGINS: Final = (
         version=VERSION,
         module="ottla.connect.connectors.postgres_cdc",
     ),
+    Plugin(
+        kind="sink",
+        name="elasticsearch-sink",
+        classes=(
+            "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+            "ElasticsearchSinkConnector",
+            "ElasticsearchSink",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.elasticsearch.sink",
+    ),
+    Plugin(
+        kind="sink",
+        name="s3-sink",
+        classes=("io.confluent.connect.s3.S3SinkConnector", "S3SinkConnector", "S3Sink"),
+        version=VERSION,
+        module="ottla.connect.connectors.s3_sink",
+    ),
+    Plugin(
+        kind="sink",
+        name="hdfs-sink",
+        classes=(
+            "io.confluent.connect.hdfs.HdfsSinkConnector",
+            "io.confluent.connect.hdfs3.Hdfs3SinkConnector",
+            "HdfsSinkConnector",
+            "HdfsSink",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.hdfs_sink",
+    ),
 )
 
 

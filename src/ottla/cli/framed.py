@@ -13,7 +13,14 @@ from typing import Any
 from uuid import UUID
 
 from ottla.cli.avro_json import AvroValues
-from ottla.client.protobuf_files import described
+from ottla.client.protobuf_files import (
+    NoSuchMessage,
+    described,
+    frame_indexes,
+    indexes_of,
+    message_of,
+    version_path,
+)
 from ottla.client.schema_registry import AVRO, RegistryRefusal, SchemaRegistry, Stored, stored
 from ottla.errors import OttlaError
 
@@ -174,6 +181,34 @@ def encoder(registry: SchemaRegistry, subject: str, kind: str) -> Callable[[byte
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise OttlaError(f"It does not fit the schema of {subject}: {error}.") from None
         return body.getvalue()
+
+    return encode
+
+
+def protobuf_encoder(
+    registry: SchemaRegistry, subject: str, message: str | None
+) -> Callable[[bytes], bytes]:
+    """JSON as a message of the subject's latest schema, the first unless it is named."""
+    schema = registry.version(subject)
+    if schema.kind != PROTOBUF:
+        raise OttlaError(f"The schema of {subject} is {schema.kind}, not {PROTOBUF}.")
+    path = version_path(subject, schema.version)
+    file = described(registry, path, schema.references)
+    from google.protobuf import json_format, message_factory
+
+    try:
+        found = message_of(file, message)
+    except NoSuchMessage as error:
+        raise OttlaError(f"The schema of {subject}: {error}.") from None
+    kind = message_factory.GetMessageClass(found)
+    head = struct.pack(">bi", 0, schema.id) + frame_indexes(indexes_of(found))
+
+    def encode(line: bytes) -> bytes:
+        try:
+            made = json_format.ParseDict(_loaded(line), kind(), descriptor_pool=file.pool)
+        except json_format.ParseError as error:
+            raise OttlaError(f"It does not fit the schema of {subject}: {error}.") from None
+        return head + bytes(made.SerializeToString())
 
     return encode
 

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Message, Producer
 
 from ottla.cli.arguments import Target, assignments, complete_topics, reaches_a_cluster
-from ottla.cli.framed import JSON, encoder
+from ottla.cli.framed import JSON, encoder, protobuf_encoder
 from ottla.cli.output import err, progress
 from ottla.cli.schema import Url
 from ottla.client.admin import read_metadata
@@ -79,10 +79,17 @@ def produce(
         str | None,
         typer.Option(metavar="SUBJECT", help="Values are JSON that its JSON Schema allows."),
     ] = None,
+    protobuf: Annotated[
+        str | None,
+        typer.Option(metavar="SUBJECT", help="Values are JSON, and written as its message."),
+    ] = None,
+    message: Annotated[
+        str | None, typer.Option(help="Of --protobuf's schema; else the first one.")
+    ] = None,
     registry: Url = None,
 ) -> None:
     """Send each line of standard input or a file as a record."""
-    encode = _encoder(avro, json_schema, registry)
+    encode = _encoder(avro, json_schema, protobuf, message, registry)
     headers = list(assignments(header, "--header").items())
     connection = target.connection()
     producer = connection.producer(
@@ -129,13 +136,19 @@ def produce(
 
 
 def _encoder(
-    avro: str | None, json_schema: str | None, registry: str | None
+    avro: str | None,
+    json_schema: str | None,
+    protobuf: str | None,
+    message: str | None,
+    registry: str | None,
 ) -> Callable[[bytes], bytes] | None:
-    if avro is not None and json_schema is not None:
-        raise OttlaError("--avro or --json-schema: a value has one schema.")
+    if [avro, json_schema, protobuf].count(None) < 2:
+        raise OttlaError("--avro, --json-schema or --protobuf: a value has one schema.")
     there = SchemaRegistry(url_of(registry))
     if avro is not None:
         return encoder(there, avro, AVRO)
+    if protobuf is not None:
+        return protobuf_encoder(there, protobuf, message)
     return encoder(there, json_schema, JSON) if json_schema is not None else None
 
 

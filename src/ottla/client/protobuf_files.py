@@ -6,7 +6,7 @@ Files that nobody registers (`google/…`, Confluent's own) come with the librar
 import contextlib
 import importlib
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ from ottla.client.schema_registry import Reference, SchemaRegistry
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import FileDescriptor
+    from google.protobuf.descriptor import Descriptor, FileDescriptor
 
 RECORD = "the record's"  # how a registered file is called: in the registry it has no name
 
@@ -30,6 +30,62 @@ def described(
     pool = descriptor_pool.DescriptorPool()
     _add(pool, registry, RECORD, path, references)
     return pool.FindFileByName(RECORD)
+
+
+# --- messages of a file
+
+
+class NoSuchMessage(ValueError):
+    """What the file has instead."""
+
+
+def message_of(file: "FileDescriptor", name: str | None) -> "Descriptor":
+    """The message of that name, with or without its package; the first where none is named."""
+    every = list(_messages(list(file.message_types_by_name.values())))
+    if not every:
+        raise NoSuchMessage("it has no message")
+    if name is None:
+        return every[0]
+    for one in every:
+        if name in (one.full_name, one.full_name.removeprefix(f"{file.package}.")):
+            return one
+    known = ", ".join(one.full_name for one in every)
+    raise NoSuchMessage(f"it has no message {name}, but {known}")
+
+
+def _messages(within: "list[Descriptor]") -> "Iterator[Descriptor]":
+    for one in within:
+        if not one.GetOptions().map_entry:
+            yield one
+            yield from _messages(list(one.nested_types))
+
+
+def indexes_of(message: "Descriptor") -> list[int]:
+    """Where the message stands in its file."""
+    outer = message.containing_type
+    if outer is None:
+        names = list(message.file.message_types_by_name)
+        return [names.index(message.name)]
+    return [*indexes_of(outer), [one.name for one in outer.nested_types].index(message.name)]
+
+
+def frame_indexes(indexes: list[int]) -> bytes:
+    """As frames have them: a count and zigzag varints, or a lone 0 for the first message."""
+    if indexes == [0]:
+        return b"\0"
+    return b"".join(_varint_of(2 * one) for one in (len(indexes), *indexes))
+
+
+def _varint_of(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    made.append(number)
+    return bytes(made)
+
+
+# --- putting it together
 
 
 def version_path(subject: str, version: int | str) -> str:

@@ -180,6 +180,43 @@ def consumed(registry: Registry, topic: str) -> list[str]:
     return said.stdout.splitlines()
 
 
+def test_json_becomes_protobuf_and_json_again(registry: Registry) -> None:
+    text = """
+    syntax = "proto3";
+    package shop;
+    import "google/protobuf/timestamp.proto";
+    message Other { string s = 1; }
+    message Order {
+      int64 id = 1;
+      google.protobuf.Timestamp at = 2;
+      message Line { uint32 count = 1; }
+      repeated Line lines = 3;
+    }
+    """
+    body = {"schema": text, "schemaType": "PROTOBUF"}
+    assert registry.post("/subjects/sold-value/versions", body).status == 200
+    create_topic(registry.bootstrap, "sold")
+    row = {"id": "7", "at": "2026-01-02T03:04:05Z", "lines": [{"count": 4}]}
+    as_protobuf = ("produce", "sold", "--protobuf", "sold-value")
+    for words, given in (
+        (("--message", "Order"), row),
+        (("--message", "shop.Order.Line"), {"count": 4}),
+        ((), {"s": "é"}),
+    ):
+        sent = ottla_(*as_protobuf, *words, registry=registry, given=f"{json.dumps(given)}\n")
+        assert sent.exit_code == 0, sent.output
+    assert [json.loads(line) for line in consumed(registry, "sold")] == [
+        row,
+        {"count": 4},
+        {"s": "é"},
+    ]
+    wrong = ottla_(*as_protobuf, registry=registry, given='{"nothing": 1}\n')
+    assert "does not fit the schema of sold-value" in str(wrong.exception)
+    nobody = ottla_(*as_protobuf, "--message", "Nobody", registry=registry)
+    said = "no message Nobody, but shop.Other, shop.Order, shop.Order.Line"
+    assert said in str(nobody.exception)
+
+
 def test_json_becomes_avro_and_json_again(registry: Registry) -> None:
     decimal = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
     when = {"type": "long", "logicalType": "timestamp-millis"}

@@ -10,20 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.protobuf_files import described, version_path
+from ottla.client.protobuf_files import (
+    NoSuchMessage,
+    described,
+    frame_indexes,
+    indexes_of,
+    message_of,
+    version_path,
+)
 from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, Stored, draft, stored
 from ottla.errors import OttlaError
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.avro_types import NotReadable, NotWritable
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.protobuf_schemas import numbers_of, text_of
-from ottla.pipelines.formats.protobuf_types import (
-    columns,
-    frame_indexes,
-    indexes_of,
-    message_of,
-    plan,
-)
+from ottla.pipelines.formats.protobuf_types import columns, plan
 from ottla.pipelines.formats.registered import IdIn, Registered, read_file
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, here
@@ -106,10 +107,10 @@ class Protobuf(Registered):
         file = described(there, path, held.references)
         try:
             return message_of(file, self.message)
-        except NotReadable as error:
+        except NoSuchMessage as error:
             raise self._not_readable(error) from None
 
-    def _not_readable(self, error: NotReadable) -> OttlaError:
+    def _not_readable(self, error: NotReadable | NoSuchMessage) -> OttlaError:
         return OttlaError(f"The schema of {self.subject} cannot be read: {error}.")
 
     def arguments(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from ottla.pipelines.formats.avro_types import NotReadable
 from ottla.pipelines.formats.schema import Field, Schema
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 # by FieldDescriptorProto.Type
 BYTES, ENUM, GROUP, MESSAGE = 12, 14, 10, 11
@@ -46,52 +46,6 @@ _KNOWN = {
 }
 DECIMAL = "confluent.type.Decimal"
 _META = 1088  # the number of Confluent's own option of a field
-
-
-def message_of(file: "FileDescriptor", name: str | None) -> "Descriptor":
-    """The message of that name, with or without its package; the first where none is named."""
-    every = list(_messages(list(file.message_types_by_name.values())))
-    if not every:
-        raise NotReadable("it has no message")
-    if name is None:
-        return every[0]
-    for one in every:
-        if name in (one.full_name, one.full_name.removeprefix(f"{file.package}.")):
-            return one
-    known = ", ".join(one.full_name for one in every)
-    raise NotReadable(f"it has no message {name}, but {known}")
-
-
-def _messages(within: "list[Descriptor]") -> "Iterator[Descriptor]":
-    for one in within:
-        if not one.GetOptions().map_entry:
-            yield one
-            yield from _messages(list(one.nested_types))
-
-
-def indexes_of(message: "Descriptor") -> list[int]:
-    """Where the message stands in its file."""
-    outer = message.containing_type
-    if outer is None:
-        names = list(message.file.message_types_by_name)
-        return [names.index(message.name)]
-    return [*indexes_of(outer), [one.name for one in outer.nested_types].index(message.name)]
-
-
-def frame_indexes(indexes: list[int]) -> bytes:
-    """As frames have them: a count and zigzag varints, or a lone 0 for the first message."""
-    if indexes == [0]:
-        return b"\0"
-    return b"".join(_varint_of(2 * one) for one in (len(indexes), *indexes))
-
-
-def _varint_of(number: int) -> bytes:
-    made = bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    made.append(number)
-    return bytes(made)
 
 
 # --- types

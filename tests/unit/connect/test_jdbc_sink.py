@@ -336,3 +336,8 @@ def test_a_column_that_is_missing_is_told_of(
 def test_keys_that_contradict_each_other_are_refused(config: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidConfig, match=sentence):
         sink.make(SINK | {"connection.url": "jdbc:sqlite:x.db"} | config, "jdbc-sink")
+
+
+def test_a_good_configuration_is_valid() -> None:
+    config = SINK | {"connection.url": "jdbc:sqlite:x.db", "auto.create": "true"}
+    assert [one for one in sink.DEFINITIONS.validate(config).values() if one.errors] == []

@@ -304,3 +304,8 @@ def test_a_table_that_cannot_be_counted_is_told_of(
     file.run("CREATE TABLE t (n BIGINT, v TEXT)")
     with pytest.raises(ConnectError, match=sentence):
         read(**config).poll()
+
+
+def test_a_good_configuration_is_valid() -> None:
+    config = CONFIG | {"connection.url": "jdbc:sqlite:x.db", "mode": "bulk"}
+    assert [one for one in source.DEFINITIONS.validate(config).values() if one.errors] == []

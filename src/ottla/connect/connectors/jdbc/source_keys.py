@@ -26,7 +26,6 @@ CONNECTION: Final = (
         width="LONG",
         display_name="JDBC URL",
         validator=url,
-        dependents=("table.whitelist", "table.blacklist"),
     ),
     Key(
         name="connection.user",

@@ -1,10 +1,12 @@
 """Connectors of one's own: keys of parameters, rows with offsets, records delivered."""
 
 import pickle
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -133,3 +135,19 @@ def test_other_types_of_parameters_are_refused_at_once() -> None:
 
     with pytest.raises(TypeError, match="when: a key is"):
         own.sink(wrong)
+
+
+def test_the_source_of_the_page_is_one() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "connect.md").read_text()
+    (code,) = [one for one in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "leap" in one]
+    names: dict[str, Any] = {"__name__": "years"}
+    exec(code, names)
+    own_one: own.OwnConnector = getattr(names["leap_years"], own.MARK)
+    source = own_one.make({"since.year": "1999", "topic": "t"}, "leap-years")
+    assert isinstance(source, own.OwnSource)
+    source.start(lambda _: {"next": 2100})
+    try:
+        first = read(source)[0]
+    finally:
+        source.stop()
+    assert first == Record(topic="t", value={"year": 2104})

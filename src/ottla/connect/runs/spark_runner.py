@@ -22,6 +22,13 @@ from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Spark would measure a batch's bytes anew for each row, which takes as long as the batch is: with
+# headers 200 µs a row. So batches are bounded by their rows alone, and are small.
+BATCHES = {
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+
 
 class SparkRunner:
     def __init__(
@@ -32,7 +39,7 @@ class SparkRunner:
         conf: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = SparkSettings(
-            name="ottla connect", master=master, memory=memory, extra=conf or {}
+            name="ottla connect", master=master, memory=memory, extra={**BATCHES, **(conf or {})}
         )
         self._making = threading.Lock()
         self._runs: list[Run] = []

@@ -19,12 +19,16 @@ class Addresses:
 
     def let_in(self, kind: Listeners, host: str, settings: Settings) -> bool:
         """`settings` are those of this moment: the limits may be changed while we run."""
-        own = _overrides(settings.text("max.connections.per.ip.overrides"))
-        most = own.get(host, settings.int("max.connections.per.ip"))
-        if self._open[kind, host] >= most:
+        if not self.has_room(kind, host, settings):
             return False
         self._open[kind, host] += 1
         return True
+
+    def has_room(self, kind: Listeners, host: str, settings: Settings, unfinished: int = 0) -> bool:
+        """Beside so many that are on their way in."""
+        own = _overrides(settings.text("max.connections.per.ip.overrides"))
+        most = own.get(host, settings.int("max.connections.per.ip"))
+        return self._open.get((kind, host), 0) + unfinished < most
 
     def gone(self, kind: Listeners, host: str) -> None:
         self._open[kind, host] -= 1

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ottla.broker.dispatch import Dispatcher
     from ottla.broker.transport.authentication import Authentication
+    from ottla.broker.transport.handshakes import TlsDoor
 
 log = logging.getLogger(__name__)
 
@@ -87,29 +88,44 @@ class Server:
         self._connections_max = settings.int("max.connections")
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
+        self._door: TlsDoor | None = None  # in its place, behind TLS
         self._sweeper: asyncio.TimerHandle | None = None
         self._complain = partial(RareLog(log, shared.now).warn, "TLS")
 
     async def bind(self, host: str, port: int, tls: "SSLContext | None" = None) -> int:
         """Take the port; the system chooses one for 0. Nobody is answered before `serve`."""
-        loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(
-                self._accept,
-                None if host in EVERY_FAMILY else host,
-                port,
-                backlog=BACKLOG,
-                reuse_address=True,
-                start_serving=False,
-                ssl=tls,
-                ssl_handshake_timeout=None if tls is None else AUTHENTICATION_S_MAX,
-            )
+            return await self._bind(None if host in EVERY_FAMILY else host, port, tls)
         except OSError as error:
             raise OttlaError(
                 f"Listener {self.name} cannot use {host}:{port}: {error.strerror or error}. "
                 "Is another broker running? Choose another port with --listen."
             ) from None
+
+    async def _bind(self, host: str | None, port: int, tls: "SSLContext | None") -> int:
+        if tls is not None:
+            from ottla.broker.transport.handshakes import TlsDoor
+
+            self._door = TlsDoor(self._accept, tls, self._may_come, self._shared.now)
+            return await self._door.bind(host, port)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._accept, host, port, backlog=BACKLOG, reuse_address=True, start_serving=False
+        )
         return int(self._server.sockets[0].getsockname()[1])
+
+    def _may_come(self, host: str, unfinished: int, unfinished_of_host: int) -> bool:
+        """Before its handshake: refused as it would be after it, but for less."""
+        if len(self._connections) + unfinished >= self._connections_max:
+            self._complain_of(host, "max.connections is reached")
+            return False
+        settings = self._shared.settings()
+        if self._shared.addresses.has_room(self.kind, host, settings, unfinished_of_host):
+            return True
+        self._complain_of(host, "max.connections.per.ip is reached")
+        return False
+
+    def _complain_of(self, host: str, why: str) -> None:
+        log.warning("refused %s: %s", host, why)
 
     async def serve(
         self,
@@ -119,11 +135,14 @@ class Server:
     ) -> None:
         """From now on, with what the dispatcher has; on a SASL listener, once it is known who
         asks."""
-        assert self._server is not None
         self._dispatcher = dispatcher
         self._authenticate = authenticate
         self._principal_of = principal_of  # from a client's certificate
-        await self._server.start_serving()
+        if self._door is not None:
+            self._door.open(BACKLOG)
+        else:
+            assert self._server is not None
+            await self._server.start_serving()
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
 
     async def close(self) -> None:
@@ -135,6 +154,9 @@ class Server:
         if self._server is not None:
             self._server.close()
             self._server = None
+        if self._door is not None:
+            self._door.close()
+            self._door = None
 
     @property
     def connection_count(self) -> int:
@@ -191,11 +213,11 @@ class Server:
                 asyncio.get_running_loop().call_later(held_s, connection.abort)
                 return True
         if len(self._connections) >= self._connections_max:
-            log.warning("refused %s: max.connections is reached", connection.peer.client_host)
+            self._complain_of(connection.peer.client_host, "max.connections is reached")
             return False
         host = connection.peer.client_host
         if not self._shared.addresses.let_in(self.kind, host, self._shared.settings()):
-            log.warning("refused %s: max.connections.per.ip is reached", host)
+            self._complain_of(host, "max.connections.per.ip is reached")
             return False
         certificate = connection.peer.certificate
         if certificate is not None and self._principal_of is not None:

@@ -1,0 +1,102 @@
+"""The door of a TLS listener: unfinished handshakes are counted, bounded, and get their share."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from ottla.broker.transport import handshakes
+from ottla.broker.transport.handshakes import BURST_S, HandshakeBudget, TlsDoor
+from ottla.ports.clock import SYSTEM_CLOCK
+from support import certificates
+
+SECONDS = 5
+
+
+def test_handshakes_get_a_third_of_the_time_after_a_burst() -> None:
+    now = 100.0
+    budget = HandshakeBudget(lambda: now)
+    budget.spend(BURST_S)
+    assert budget.wait_s() == 0
+    budget.spend(0.1)
+    assert budget.wait_s() == pytest.approx(0.3)
+    now += 0.3
+    assert budget.wait_s() == pytest.approx(0)
+    now += 1000
+    budget.spend(BURST_S + 0.1)  # rest is not saved up
+    assert budget.wait_s() == pytest.approx(0.3)
+
+
+class Greeting(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.write(b"hello")  # type: ignore[attr-defined]
+
+
+def with_door(
+    tmp_path: Path,
+    may_come: Callable[[str, int, int], bool],
+    body: Callable[[int, ssl.SSLContext], Coroutine[Any, Any, None]],
+) -> None:
+    authority = certificates.authority()
+    own = certificates.issue(authority, "broker", "127.0.0.1")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(own.write_pem(tmp_path / "own.pem"))
+    client = ssl.create_default_context(cadata=authority.certificate_pem)
+
+    async def run() -> None:
+        door = TlsDoor(Greeting, server, may_come, SYSTEM_CLOCK.monotonic)
+        port = await door.bind("127.0.0.1", 0)
+        door.open(10)
+        try:
+            async with asyncio.timeout(4 * SECONDS):
+                await body(port, client)
+        finally:
+            door.close()
+
+    uvloop.run(run())
+
+
+async def greeted(port: int, client: ssl.SSLContext) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
+    said = await reader.readexactly(5)
+    writer.close()
+    return said
+
+
+def test_unfinished_handshakes_count(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def may_come(_: str, unfinished: int, of_host: int) -> bool:
+        seen.append((unfinished, of_host))
+        return unfinished < 2
+
+    async def body(port: int, client: ssl.SSLContext) -> None:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        reader, _ = await asyncio.open_connection("127.0.0.1", port)
+        assert await asyncio.wait_for(reader.read(), SECONDS) == b""  # refused without a handshake
+        silent[0][1].close()
+        while True:  # until it is noticed
+            try:
+                assert await greeted(port, client) == b"hello"
+                break
+            except OSError:
+                await asyncio.sleep(0.01)
+        assert (2, 2) in seen
+
+    with_door(tmp_path, may_come, body)
+
+
+def test_who_waits_too_long_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshakes, "UNFINISHED_MAX", 3)
+    monkeypatch.setattr(handshakes, "PATIENCE_S", 0.2)
+
+    async def body(port: int, client: ssl.SSLContext) -> None:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        assert await asyncio.wait_for(greeted(port, client), SECONDS) == b"hello"
+        assert await asyncio.wait_for(silent[0][0].read(), SECONDS) == b""
+
+    with_door(tmp_path, lambda *_: True, body)

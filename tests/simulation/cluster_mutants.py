@@ -10,11 +10,13 @@ import pytest
 
 from ottla.broker.handlers.records.list_offsets import Search
 from ottla.controller import registration
+from ottla.controller.decision import ControllerResult
+from ottla.controller.writer import RecordWriter
 from ottla.ids import TopicPartition
 from ottla.log.epoch_table import EpochStart
 from ottla.log.epochs import LeaderEpochs
 from ottla.log.partition_log import Appended, PartitionLog
-from ottla.metadata.image import PartitionRegistration, Topic
+from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.node.broker_role import BrokerRole
 from ottla.quorum import elections, leading
 from ottla.quorum.events import LeaderChanged
@@ -148,6 +150,19 @@ def who_leaves_the_in_sync_set_is_forgotten_at_once(patch: pytest.MonkeyPatch) -
     )
 
 
+def the_controller_answers_before_its_records_are_committed(patch: pytest.MonkeyPatch) -> None:
+    """A rule that was acknowledged goes with its controller; one that was deleted comes back."""
+
+    async def decide(
+        self: RecordWriter, decide: Callable[[Image], ControllerResult[object]]
+    ) -> object:
+        decision = decide(self.image)
+        self.append(decision.records, atomic=decision.atomic)
+        return decision.reply
+
+    patch.setattr(RecordWriter, "decide", decide)
+
+
 CLUSTER_MUTANTS: list[Mutant] = [
     followers_cut_to_their_high_watermark,
     an_unknown_epoch_ends_with_the_log,
@@ -160,4 +175,5 @@ CLUSTER_MUTANTS: list[Mutant] = [
     a_log_belongs_to_whoever_has_its_name,
     the_leader_alone_commits,
     who_leaves_the_in_sync_set_is_forgotten_at_once,
+    the_controller_answers_before_its_records_are_committed,
 ]

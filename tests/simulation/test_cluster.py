@@ -9,7 +9,7 @@ from random import SystemRandom
 import pytest
 
 from ottla.replication.fetcher import Fetcher
-from ottla.simulation.cluster.world import COPIED, ClusterWorld
+from ottla.simulation.cluster.world import COPIED, RULED, ClusterWorld
 from ottla.simulation.engine.violation import Violation
 from ottla.simulation.runs import World, run_seeds
 from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
@@ -24,6 +24,7 @@ MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50
 FEWEST_COPIED = 3  # transactions, where there are copiers
+FEWEST_RULED = 10  # changes of rules and users, where there is an operator
 COORDINATORS_MUTANTS = {
     f"{kind}-{mutant.__name__}": mutant
     for kind, mutants in (("groups", GROUP_MUTANTS), ("transactions", TRANSACTION_MUTANTS))
@@ -68,6 +69,16 @@ def test_no_seed_breaks_an_invariant() -> None:
     assert min(one["acknowledged"] for one in facts) >= FEWEST_ACKNOWLEDGED
     assert min(one["logs cut"] for one in facts) >= 1
     assert min(one["copied"] for one in facts[::COPIED]) >= FEWEST_COPIED
+    assert min(one["rules and users"] for one in facts[RULED::COPIED]) >= FEWEST_RULED
+
+
+@pytest.mark.timeout(300)
+def test_rules_that_are_answered_before_they_are_committed_are_lost_or_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    MUTANTS["the_controller_answers_before_its_records_are_committed"](monkeypatch)
+    with pytest.raises(Violation, match=r"(rule|user) n\d+ was (acknowledged|deleted), and node"):
+        ClusterWorld(RULED + 4 * COPIED).run(45.0)
 
 
 @pytest.mark.timeout(900)
@@ -95,7 +106,7 @@ def live_synced(seeds: Iterable[int]) -> list[ClusterWorld]:
     return [ClusterWorld(seed, synced=True).run(45.0) for seed in seeds]
 
 
-@pytest.mark.parametrize("seed", [7, 2 * COPIED])
+@pytest.mark.parametrize("seed", [7, 2 * COPIED, RULED])
 def test_the_same_seed_tells_the_same_story(seed: int) -> None:
     first, second = ClusterWorld(seed).run(12.0), ClusterWorld(seed).run(12.0)
     assert first.story == second.story

@@ -124,6 +124,7 @@ def run_cluster(seed: int, seconds: float) -> Run:
         "acknowledged": world.acknowledged,
         "logs cut": world.invariants.truncations,
         "copied": 0 if world.copies is None else world.copies.committed,
+        "rules and users": 0 if world.access is None else world.access.acknowledged,
     }
     return Run(seed, facts, trouble, "\n".join(world.story))
 

@@ -30,7 +30,8 @@ from ottla.node.broker_role import BrokerRole
 from ottla.node.node import Node
 from ottla.ports.network import LinkLost
 from ottla.replication.partitions import Replica
-from ottla.simulation.cluster import copiers, copies, recreated_topic
+from ottla.simulation.cluster import access, copiers, copies, recreated_topic
+from ottla.simulation.cluster.access import AccessFacts, Operator
 from ottla.simulation.cluster.clients import Client, Cluster, Consumer, Means, Producer
 from ottla.simulation.cluster.copiers import Copier
 from ottla.simulation.cluster.copies import Copies, CopyReader
@@ -64,6 +65,8 @@ WRITING_S = 10.0  # of that
 PACE_S = 1.2
 COPIED = 5
 """In every fifth run a group copies what is written, in transactions."""
+RULED = 3
+"""The remainder of another fifth, in which an operator makes and deletes access rules."""
 LIARS = 0.3
 """The share of runs in which a disk forgets records that it said were safe."""
 MEMORY = Path("/dev/shm")
@@ -131,6 +134,9 @@ class ClusterWorld:
         self.copies = None if seed % COPIED else Copies(self)
         if self.copies is not None:
             drawn |= copiers.SETTINGS
+        self.access = AccessFacts(self) if seed % COPIED == RULED else None
+        if self.access is not None:
+            drawn |= access.SETTINGS
         self.members = {n: self._member(n, nodes, drawn) for n in range(1, nodes + 1)}
         self.clients: list[Client] = []
         self.client_process = Process(Host(CLIENTS))
@@ -178,7 +184,7 @@ class ClusterWorld:
         self._until(seconds)
         self.heal()
         for client in self.clients:
-            if isinstance(client, Producer | TopicRecreator):
+            if isinstance(client, Producer | TopicRecreator | Operator):
                 self.loop.call_later(WRITING_S, client.stop)
             elif isinstance(client, Copier):
                 client.calmed.set()
@@ -193,6 +199,11 @@ class ClusterWorld:
         if self.copies is not None:
             self.copies.at_the_end({reader.where: reader.position for reader in readers})
             self._compare_replicas()
+        if self.access is not None:
+            nodes = {n: member.node for n, member in self.members.items()}
+            self.access.at_the_end(
+                {n: node.publisher.image for n, node in nodes.items() if node is not None}
+            )
 
     def _until(self, moment: float) -> None:
         self.loop.run_until(moment)
@@ -228,6 +239,8 @@ class ClusterWorld:
             self.clients.append(TopicRecreator(self._client(ports, recreated_topic.TOPIC)))
         else:
             await self._copy(ports, self.copies)
+        if self.access is not None:
+            self.clients.append(Operator(self.access, self._client(ports)))
         for client in self.clients:
             self._as_client(client.run())
 

@@ -61,7 +61,7 @@ class Driver:
         self.groups.loaded(self.now)
 
     def _machine(self) -> Groups:
-        return Groups(self.limits, lambda: f"{next(self._ids)}", lambda: self.image)
+        return Groups(self.limits, lambda: next(self._ids).to_bytes(16, "big"), lambda: self.image)
 
     @property
     def now(self) -> Instant:

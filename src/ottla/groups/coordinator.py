@@ -18,7 +18,7 @@ from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.limits import Limits, Pace
 from ottla.metadata.image import Image, ResourceType
-from ottla.ports.chance import uuid4
+from ottla.ports.chance import new_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -90,7 +90,7 @@ class GroupCoordinator:
         self._settings = settings
         self._image = image
         self._now = clock.monotonic
-        self._new_uuid: Callable[[], str] = lambda: str(uuid4(chance))
+        self._new_uuid: Callable[[], Uuid] = lambda: new_uuid(chance)
         self._paces: dict[str, Pace] = {}  # of groups that have options of their own
         self.shards: Shards[Groups] = Shards(
             TOPIC,

@@ -51,7 +51,7 @@ class Groups:
     def __init__(
         self,
         limits: Limits,
-        new_uuid: Callable[[], str],
+        new_uuid: Callable[[], Uuid],
         image: Callable[[], Image] = Image,
         paces: Mapping[str, Pace] | None = None,
     ) -> None:

@@ -22,5 +22,5 @@ def new_uuid(chance: Chance) -> Uuid:
 
 
 def uuid4(chance: Chance) -> UUID:
-    """For names that are shown in hexadecimal: of members, and of directories set aside."""
+    """For names that are shown in hexadecimal: of directories set aside."""
     return UUID(bytes=chance.randbytes(16), version=4)

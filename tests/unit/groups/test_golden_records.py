@@ -40,7 +40,7 @@ def image() -> Image:
 
 
 def loaded() -> Groups:
-    groups = Groups(Limits(), lambda: "id", image)
+    groups = Groups(Limits(), lambda: bytes(16), image)
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None

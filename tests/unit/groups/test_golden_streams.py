@@ -41,7 +41,7 @@ def image() -> Image:
 
 
 def loaded() -> StreamsGroup:
-    groups = Groups(Limits(), lambda: "id", image)
+    groups = Groups(Limits(), lambda: bytes(16), image)
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None

@@ -261,3 +261,14 @@ def test_who_takes_the_place_of_another_waits_for_what_it_had_itself() -> None:
     assert one.has == set(), "as in Kafka: before this it had all of them under another name"
     settle(one)
     assert len(one.has) == 2
+
+
+def test_a_group_that_is_classic_again_knows_what_it_is_subscribed_to() -> None:
+    driver = Driver()
+    driver.make_topic("t", 4)
+    Consumer(driver, "a", "t", instance="i").join()
+    driver.join(instance="i", metadata=subscription("t"))
+    group = driver.groups.groups["g"]
+    assert isinstance(group, ClassicGroup)
+    assert group.is_subscribed_to("t")
+    assert not group.is_subscribed_to("u")

@@ -1,6 +1,7 @@
 """JoinGroup: a member wants to take part in the next generation."""
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from ottla.coordination.machine import LATER, Decision, Instant, Later, Ticket
 from ottla.errors import ErrorCode, KafkaError
@@ -134,7 +135,8 @@ class _Join:
 
     def _newcomer(self) -> Reply:
         group, instance_id = self.group, self.request.group_instance_id
-        member_id = f"{instance_id or self.caller.client_id}-{self.groups.new_uuid()}"
+        unique = UUID(bytes=self.groups.new_uuid())
+        member_id = f"{instance_id or self.caller.client_id}-{unique}"
         if instance_id is not None:
             known = group.static_ids.get(instance_id)
             return self._add(member_id) if known is None else self._replace(known, member_id)

@@ -25,6 +25,7 @@ from ottla.groups.consumer.group import (
 )
 from ottla.groups.consumer.topics import owned_partitions
 from ottla.groups.outcome import Caller, Outcome
+from ottla.ids import show_uuid
 from ottla.metadata.image import Image
 from ottla.wire.codec import MalformedMessage, encode
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -51,7 +52,7 @@ MEMBER_ID_REQUIRED_SINCE = 4
 def join(
     groups: "Groups", group: ConsumerGroup, now: Instant, request: JoinGroupRequest, caller: Caller
 ) -> Decision[JoinGroupResponse]:
-    member_id = request.member_id or groups.new_uuid()
+    member_id = request.member_id or show_uuid(groups.new_uuid())
     instance_id = request.group_instance_id
     heartbeats.check_room(groups, group, member_id)
     _check_protocols(groups, group, request)
@@ -248,9 +249,9 @@ def _should_join_again(group: ConsumerGroup, member: ConsumerGroupMember) -> boo
     if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and all(
-        group.is_free(topic_id, index, member.id)
+        group.is_free(topic_id, index, member)
         for topic_id, partitions in group.targets.get(member.id, {}).items()
-        for index in partitions
+        for index in partitions - member.held.get(topic_id, {}).keys()
     )
 
 

@@ -154,9 +154,10 @@ class ConsumerGroup:
             )
         return self.members[known]
 
-    def is_free(self, topic_id: Uuid, partition: int, member_id: str) -> bool:
-        """Nobody else has it, or is still giving it up."""
-        return self.owners.get((topic_id, partition), member_id) == member_id
+    def is_free(self, topic_id: Uuid, partition: int, member: ConsumerGroupMember) -> bool:
+        """Nobody has it, or is still giving it up but the member itself."""
+        is_given_up = partition in member.revoking.get(topic_id, ())
+        return is_given_up or (topic_id, partition) not in self.owners
 
 
 def no_consumer_group(group_id: str) -> NoReturn:

@@ -24,6 +24,7 @@ from ottla.groups.consumer.reconciling import Goal, Owned, reconcile
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
+from ottla.ids import show_uuid
 from ottla.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -194,7 +195,7 @@ def _known_or_new(
     groups: "Groups", draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Owned
 ) -> ConsumerGroupMember:
     group = draft.group
-    member_id = request.member_id or groups.new_uuid()
+    member_id = request.member_id or show_uuid(groups.new_uuid())
     joins = request.member_epoch == JOINING
     if request.instance_id is not None:
         if not joins:
@@ -316,12 +317,7 @@ def step(
         resubscribed,
     )
     moved = reconcile(
-        member,
-        goal,
-        owned,
-        lambda topic_id, index: (
-            (topic_id, index) not in before.owners or index in member.revoking.get(topic_id, ())
-        ),
+        member, goal, owned, lambda topic_id, index: before.is_free(topic_id, index, member)
     )
     if moved == member:
         return member

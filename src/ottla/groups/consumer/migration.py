@@ -186,6 +186,7 @@ def downgrade(
             groups.timers.cancel((kind, group.id, member.id))
     classic.generation = group.epoch if generation is None else generation
     classic.protocol = classic.elect_protocol()
+    classic.note_subscriptions()
     classic.leader = members[0].id
     classic.state_since_ms = now.wall_ms
     assignments = {}

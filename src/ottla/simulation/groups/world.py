@@ -24,6 +24,7 @@ from ottla.groups.limits import Limits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.offsets.removal import topics_deleted
 from ottla.groups.streams.group import StreamsGroup
+from ottla.ids import Uuid
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.simulation.engine.clock import LoopClock
 from ottla.simulation.engine.network import CALM, Network, Weather
@@ -363,6 +364,6 @@ class GroupWorld:
         self._trouble = self._trouble or violation
         raise violation
 
-    def new_id(self) -> str:
+    def new_id(self) -> Uuid:
         self._ids += 1
-        return f"id{self._ids}"
+        return self._ids.to_bytes(16, "big")

@@ -32,6 +32,12 @@ def show_uuid(uuid: Uuid) -> str:
     return urlsafe_b64encode(uuid).rstrip(b"=").decode()
 
 
+def show_uuid_as_java(uuid: Uuid) -> str:
+    """In hexadecimal: as Kafka names members of classic groups."""
+    digits = uuid.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
 def parse_uuid(text: str) -> Uuid:
     uuid = urlsafe_b64decode(text + "==")
     if len(uuid) != 16:

@@ -1,7 +1,6 @@
 """JoinGroup: a member wants to take part in the next generation."""
 
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from ottla.coordination.machine import LATER, Decision, Instant, Later, Ticket
 from ottla.errors import ErrorCode, KafkaError
@@ -20,6 +19,7 @@ from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.share.group import ShareGroup
 from ottla.groups.streams.group import StreamsGroup
 from ottla.groups.streams.records import group_tombstones as streams_tombstones
+from ottla.ids import show_uuid_as_java
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
 
@@ -135,7 +135,7 @@ class _Join:
 
     def _newcomer(self) -> Reply:
         group, instance_id = self.group, self.request.group_instance_id
-        unique = UUID(bytes=self.groups.new_uuid())
+        unique = show_uuid_as_java(self.groups.new_uuid())
         member_id = f"{instance_id or self.caller.client_id}-{unique}"
         if instance_id is not None:
             known = group.static_ids.get(instance_id)

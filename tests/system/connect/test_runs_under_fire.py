@@ -145,6 +145,7 @@ def under_fire(bootstrap: str, folder: Path, victims: list[str]) -> None:
     assert lines_in(fire.out) == wanted
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_lines_are_there_once_when_jvm_and_driver_were_killed(
     bootstrap: str, tmp_path: Path

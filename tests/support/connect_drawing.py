@@ -30,13 +30,17 @@ from support.connect_shown import shown_record, shown_schema, shown_value
 
 NAMES = ("a", "b", "c", "d.e", "`f`")
 names = st.sampled_from(NAMES)
-# Java of one version or another rounds some doubles to one digit more; these have few digits.
+# Java before 19 shows some numbers with a digit too many; these have few digits.
 doubles = st.one_of(
     st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e7, 1e-3, 9999999.0, 1.0e10, 1e300, 0.1, 1e-5]),
     st.integers(-(2**40), 2**40).map(float),
     st.decimals(-1000, 1000, places=2).map(float),
 )
-floats = doubles.map(single).filter(lambda one: abs(one) < 1e30)
+floats = st.one_of(
+    st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e7, 1e-3, 1.0e10, 0.1, 1e-5]),
+    st.integers(-(2**20), 2**20).map(float),
+    st.decimals(-1000, 1000, places=2).map(float),
+).map(single)
 texts = st.one_of(
     st.sampled_from(
         ["", "1", "-7", "300", "true", "FALSE", "1.5", "1e3", "abc", "2020-01-02", " 1"]
@@ -430,7 +434,7 @@ _schema_nodes: st.SearchStrategy[Any] = st.recursive(
             {
                 "type": st.just("struct"),
                 "fields": st.lists(
-                    st.builds(lambda one, name: {**one, "field": name}, inner, names),
+                    st.builds(lambda one, name: {**(one or {}), "field": name}, inner, names),
                     max_size=3,
                 ),
             },

@@ -260,7 +260,7 @@ def _aligned(schema: Schema, value: Any) -> Any:
         return time_of(int(value))
     if schema.name == TIMESTAMP and number:
         return timestamp_of(int(value))
-    if schema.name == DECIMAL:
+    if schema.name in (DATE, TIME, TIMESTAMP, DECIMAL):
         return value
     if schema.type is Type.FLOAT32 and number:
         return single(float(value))

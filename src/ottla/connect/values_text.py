@@ -19,7 +19,7 @@ def _text(value: Any, schema: Schema | None, *, embedded: bool) -> str:
         case None | bool() | int() | float() | decimal.Decimal():
             return text(value, schema)
         case str():
-            return _quoted(value.replace("\\\\", "\\\\\\\\").replace('"', '\\"'))
+            return _quoted(value.replace("\\", "\\\\").replace('"', '\\"'))
         case bytes():
             said = base64.b64encode(value).decode()
             return _quoted(said) if embedded else said

@@ -75,6 +75,7 @@ class SchemaReader:
         if said not in _TYPES:
             raise DataError(f"Unknown schema type: {said}")
         kind = _TYPES[said]
+        inner = self._inner(kind, node)
         version, name, doc = node.get("version"), node.get("name"), node.get("doc")
         parts: dict[str, Any] = {
             "type": kind,
@@ -83,7 +84,7 @@ class SchemaReader:
             "version": version if type(version) is int else None,
             "doc": doc if isinstance(doc, str) else None,
             "parameters": _parameters(node.get("parameters")),
-            **self._inner(kind, node),
+            **inner,
         }
         plain = Schema(**parts)
         default = node.get("default", MISSING)

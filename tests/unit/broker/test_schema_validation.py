@@ -32,6 +32,7 @@ class Schemas:
     def __init__(self, port: int) -> None:
         self.schemas: dict[int, tuple[str, list[str]]] = {}
         self.asked: list[str] = []
+        self.status = 0  # of every answer, where it is set
         held = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -39,7 +40,7 @@ class Schemas:
                 held.asked.append(self.path)
                 found = held.answer(self.path)
                 body = json.dumps(found or {"error_code": 40403, "message": "gone"}).encode()
-                self.send_response(200 if found is not None else 404)
+                self.send_response(held.status or (200 if found is not None else 404))
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -222,6 +223,27 @@ def test_a_registry_that_is_away_makes_a_request_wait_and_then_fail_for_now(
             timer.join()
             started[0].close()
             assert await sent(asking, produce("orders", framed(7))) == (0, [])  # remembered
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (401, ErrorCode.REQUEST_TIMED_OUT),
+        (500, ErrorCode.REQUEST_TIMED_OUT),
+        (422, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_a_registry_that_refuses_to_say_is_as_good_as_away(
+    serving: Any, run: Any, port: int, schemas: Schemas, status: int, code: ErrorCode
+) -> None:
+    async def scenario() -> None:
+        schemas.status = status
+        async with serving(**url(port)) as asking:
+            await make(asking, "orders")
+            refused, _ = await sent(asking, produce("orders", framed(-7), timeout_ms=400))
+            assert refused == code
 
     run(scenario())
 

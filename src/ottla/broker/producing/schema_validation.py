@@ -35,6 +35,7 @@ Refusals = Mapping[Place, KafkaError]
 ASK_TIMEOUT_S = 5.0
 PAUSE_S = 0.1
 _REMEMBERED_MAX = 100_000
+_NOT_THERE = (400, 404, 422)  # no schema has such an id, and none can have
 _TOPIC, _RECORD = "TopicNameStrategy", "RecordNameStrategy"
 _HEADERS = {"key": b"__key_schema_id", "value": b"__value_schema_id"}
 
@@ -155,17 +156,16 @@ class KnownSchemas:
         ]
 
     def _answer(self, path: str, until: float) -> Any:
-        """What it answers, None for 404; asks until somebody answers or time is over."""
+        """What it answers, None for what is not there; asks until somebody answers or time is
+        over. One that does not let us in is as good as away: whoever runs it can mend that."""
         from ottla.client.schema_registry import RegistryAway, RegistryRefusal
 
         while True:
             try:
                 return self._registry.ask("GET", path)
             except RegistryRefusal as refusal:
-                if refusal.status == 404:
+                if refusal.status in _NOT_THERE:
                     return None
-                if refusal.status < 500:
-                    raise
             except RegistryAway:
                 pass
             if self.clock.monotonic() + PAUSE_S > until:

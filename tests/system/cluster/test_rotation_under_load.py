@@ -4,8 +4,6 @@ Clients that were made before the new authority was believed are replaced before
 are shown, as the command says; all others work on, and new ones come all the time.
 """
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +15,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from typer.testing import CliRunner
 
+from ottla.cli.app import app
 from ottla.client.connection import read_connection
 from ottla.client.files import LIBRDKAFKA
 from support.confluent import wait_until
@@ -62,7 +62,7 @@ class Worker(threading.Thread):
 class Writer(Worker):
     def run(self) -> None:
         producer = Producer(self.config(**{"enable.idempotence": True, "linger.ms": 1}))
-        while not self.done.wait(0.005):
+        while not self.done.wait(0.01):
             producer.produce(TOPIC, b"w", on_delivery=self.delivered)
             producer.poll(0)
         if producer.flush(SECONDS_MAX):
@@ -87,7 +87,7 @@ class Newcomers(Worker):
     """One after the other: each connects anew to bootstrap and leader, writes, and goes."""
 
     def run(self) -> None:
-        while not self.done.is_set():
+        while not self.done.wait(0.1):
             producer = Producer(self.config())
             producer.produce(TOPIC, b"n", on_delivery=self.delivered)
             if producer.flush(SECONDS_MAX):
@@ -113,13 +113,12 @@ def at_work(*workers: Worker) -> Iterator[None]:
 def rotate(home: Path, *options: str) -> str:
     """Until every node has read what is new, for its three listeners and its two kinds of links."""
     before = {node: log(home, node).count(READ) for node in NODES}
-    command = [sys.executable, "-m", "ottla", "secure", "rotate", str(home), *options]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
-    assert ran.returncode == 0, ran.stderr
+    ran = CliRunner().invoke(app, ["secure", "rotate", str(home), *options], prog_name="ottla")
+    assert ran.exit_code == 0, ran.output
     wait_until(
         lambda: all(log(home, node).count(READ) >= before[node] + 5 for node in NODES), SECONDS_MAX
     )
-    return ran.stdout
+    return ran.output
 
 
 def log(home: Path, node: int) -> str:

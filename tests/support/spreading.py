@@ -12,7 +12,7 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 ON_SPARK = "tests/system/pipelines/"
 LONGEST = tuple(
     f"tests/system/{folder}/"
-    for folder in ("mixed", "swap", "faults", "packaging", "cluster", "interop")
+    for folder in ("mixed", "swap", "faults", "packaging", "cluster", "interop", "connect")
 )
 INSIDE = "tests/unit/"
 

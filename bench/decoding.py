@@ -67,7 +67,7 @@ def held(frame: "DataFrame", value: str) -> "DataFrame":
 
 def decoded(format: Format, values: "DataFrame") -> "DataFrame":
     format.prepare(values.sparkSession)
-    parsed = values.selectExpr("value", f"{format.parsed(())} AS _parsed")
+    parsed = values.selectExpr("*", f"{format.parsed(())} AS _parsed")
     names = [field.name for field in format.schema]
     cases = " ".join(format.reasons("value", is_table=False))
     return parsed.selectExpr(

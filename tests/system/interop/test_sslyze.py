@@ -26,7 +26,7 @@ def sslyze() -> Path:
     program = folder / "bin" / "sslyze"
     if not program.exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "sslyze"]
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "sslyze"]
         if subprocess.run(pip).returncode != 0:
             pytest.skip("sslyze cannot be installed")
     return program
@@ -35,7 +35,7 @@ def sslyze() -> Path:
 def test_nothing_weak_is_found(tmp_path: Path) -> None:
     report, asked = tmp_path / "report.json", [f"--{one}" for one in (*VERSIONS, *BUGS)]
     with running_secured("ottla", tmp_path / "node") as secured:
-        command = [sslyze(), f"--json_out={report}", *asked, secured.encrypted]
+        command = [str(sslyze()), f"--json_out={report}", *asked, secured.encrypted]
         subprocess.run(command, capture_output=True, timeout=400)  # its code is a profile's
     (server,) = json.loads(report.read_text())["server_scan_results"]
     found = {name: one["result"] for name, one in server["scan_result"].items() if one["result"]}

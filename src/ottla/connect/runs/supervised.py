@@ -5,8 +5,10 @@ try, from what Kafka holds.
 """
 
 import logging
+import os
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Protocol
 
@@ -88,6 +90,14 @@ def _judged(error: Exception) -> tuple[Kind, str]:
             return error.kind, error.trace
         case RetriableError():
             return Kind.RETRIABLE, trace_of(error)
+        case OSError() if _is_of_the_jvm(error):
+            return Kind.LOST, trace_of(error)
         case OttlaError():  # a sentence, that says what to do
             return Kind.FAILED, str(error)
     return Kind.FAILED, trace_of(error)
+
+
+def _is_of_the_jvm(error: Exception) -> bool:
+    """Whether Spark's JVM did not answer: any call of PySpark's may meet it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(f"{os.sep}py4j{os.sep}" in frame.filename for frame in frames)

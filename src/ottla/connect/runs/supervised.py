@@ -12,6 +12,8 @@ import traceback
 from collections.abc import Callable
 from typing import Protocol
 
+from py4j.protocol import Py4JError
+
 from ottla.connect.connector import RetriableError
 from ottla.connect.runs.failures import JobFailed, Kind, Patience
 from ottla.connect.runs.rows import trace_of
@@ -90,7 +92,7 @@ def _judged(error: Exception) -> tuple[Kind, str]:
             return error.kind, error.trace
         case RetriableError():
             return Kind.RETRIABLE, trace_of(error)
-        case OSError() if _is_of_the_jvm(error):
+        case OSError() | Py4JError() if _is_of_the_jvm(error):
             return Kind.LOST, trace_of(error)
         case OttlaError():  # a sentence, that says what to do
             return Kind.FAILED, str(error)

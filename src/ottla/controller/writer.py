@@ -64,7 +64,9 @@ class RecordWriter:
     async def decide(self, decide: Callable[[Image], ControllerResult[R]]) -> R:
         """Decide, write, and answer once that is committed.
 
-        A refusal may rest on what is appended only ("exists already"), so it waits as well.
+        A refusal may rest on what is appended only ("exists already"), so it waits as well. What
+        needs no record while none is under way is answered at once, as in Kafka: a controller that
+        was deposed, and has not heard of it, then answers from what it knew.
         """
         decision = decide(self.image)
         self.append(decision.records, atomic=decision.atomic)

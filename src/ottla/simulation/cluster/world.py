@@ -384,7 +384,9 @@ class ClusterWorld:
     # --- after every step
 
     def _look(self, member: SimulatedNode, node: Node) -> None:
-        """Nothing is to be seen before the node has partitions."""
+        """Nothing is to be seen before the node has partitions, but what its controller does."""
+        if self.access is not None and hasattr(node, "metadata"):
+            self.access.watch(node.metadata.controller, node.metadata.quorum)
         if node.broker is not None:
             tables = node.broker.partitions._by_name
             member.process.after_step = partial(self._look_at, member, tables)

@@ -17,6 +17,7 @@ from ottla.pipelines.lifecycle.showcase import CUSTOMERS, ORDERS, run_showcase
 from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime import archive, sessions
+from ottla.pipelines.runtime.settings import SparkSettings
 from ottla.testing.node import Node
 
 RESULTS = 20
@@ -26,6 +27,8 @@ TAKES_AT_MOST_S = 300.0
 def rehearse() -> None:
     with Node() as node, tempfile.TemporaryDirectory(prefix="ottla-archive-") as folder:
         state = Path(folder)
+        sessions.session(SparkSettings(name="class-data archive", ui=True))
+        archive.stand_back(sessions.jvm_pid())
         _live(node.bootstrap_servers, state)
         _until_done(node.bootstrap_servers, state)
         sessions.stop(TAKES_AT_MOST_S)  # the JVM writes the archive meanwhile

@@ -98,6 +98,7 @@ def _placeless(text: str, url: str, folder: str) -> str:
 _VERSIONED = ("default_value", "value", "recommended_values")
 _JACKSON = ("REDACTED", "Cannot invoke")
 _JAVA = re.compile(r"org\.apache\.kafka\.connect\.errors\.ConnectException: ")
+_BOTH_HAVE = "org.apache.kafka.connect.file."  # plugins; the others are ours alone
 _AVAILABLE = re.compile(r"(, available connectors are|\. Java's plugins do not run).*", re.DOTALL)
 
 
@@ -139,6 +140,8 @@ def _normal(value: Any) -> Any:
             return {one["value"]["name"]: _normal(one) for one in value}
         case [{"display_name": _}, *_]:
             return {one["name"]: _normal(one) for one in value}
+        case [{"class": str(), "type": _}, *_]:
+            return [one for one in value if one["class"].startswith(_BOTH_HAVE)]
         case list():
             return [_normal(one) for one in value]
         case str():

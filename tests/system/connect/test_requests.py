@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla import Node
 from support.confluent import create_topic
 from support.connect_workers import LocalWorker
 from system.connect.asking import answers, difference
@@ -23,11 +24,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def test_every_request_is_answered_as_connect_answers_it(bootstrap: str, folder: str) -> None:
-    create_topic(bootstrap, "lines")
+def test_every_request_is_answered_as_connect_answers_it(folder: str) -> None:
     recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()]
-    with LocalWorker(bootstrap) as worker:
-        ours = list(answers(worker.url, table(folder), folder))
+    with Node() as node:  # where nobody has been: groups and topics are part of the answers
+        create_topic(node.bootstrap_servers, "lines")
+        with LocalWorker(node.bootstrap_servers) as worker:
+            ours = list(answers(worker.url, table(folder), folder))
     assert [request for request, _ in ours] == [request for request, _ in recorded]
     different = [
         f"{request}\n{told}"

@@ -183,6 +183,14 @@ def _see_jars(spark: "SparkSession") -> None:
     jvm.java.lang.Thread.currentThread().setContextClassLoader(_loader(spark))
 
 
+def jvm_pid() -> int:
+    """Of the session's JVM, which this process has started."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    return int(gateway.proc.pid)
+
+
 def kill() -> None:
     """End the JVM at once, whatever it does."""
     from pyspark import SparkContext

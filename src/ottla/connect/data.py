@@ -160,9 +160,12 @@ class Header:
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Record:
-    """Without a schema (None), a value is what JSON without an envelope gives."""
+    """Without a schema (None), a value is what JSON without an envelope gives.
+
+    To be left as it was made; not frozen, which costs more than all else that making one does.
+    """
 
     topic: str
     partition: int | None = None  # None: the producer's partitioner decides
@@ -242,6 +245,12 @@ _SCHEMALESS: Final[Mapping[type, Type]] = {
     dict: Type.MAP,
     Struct: Type.STRUCT,
 }
+
+
+def value_class(schema: Schema) -> type | None:
+    """Of a schema's values; None: they are integers, which fit by their size."""
+    logical = None if schema.name is None else _LOGICAL.get(schema.name)
+    return _PLAIN.get(schema.type) if logical is None else logical
 
 
 def fits(schema: Schema, value: Any) -> bool:

@@ -55,6 +55,8 @@ def float_text(value: float, schema: Schema | None = None) -> str:
 
 def double_text(value: float) -> str:
     """`Double.toString`: the shortest digits, with an exponent from 10^7 on and below 10^-3."""
+    if 1e-3 <= value < 1e7 or -1e7 < value <= -1e-3:
+        return float.__repr__(value)
     return _java_digits(value, float.__repr__(value))
 
 

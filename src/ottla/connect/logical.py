@@ -33,7 +33,11 @@ def decimal_scale(value: decimal.Decimal) -> int:
 
 
 def decimal_bytes(schema: Schema, value: decimal.Decimal) -> bytes:
-    scale, held = scale_of(schema), decimal_scale(value)
+    return unscaled_bytes(scale_of(schema), value)
+
+
+def unscaled_bytes(scale: int, value: decimal.Decimal) -> bytes:
+    held = decimal_scale(value)
     if held != scale:
         raise DataError(
             "Decimal value has mismatching scale for given Decimal schema. "

@@ -108,13 +108,16 @@ class ToleranceExceeded(ConnectError):
         return ToleranceExceeded, (self.failure,)
 
 
+Headers = list[tuple[str, bytes | None]]
+
+
 class Row(NamedTuple):
     """A record as it is produced."""
 
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: list[tuple[str, bytes | None]]
+    headers: Headers  # not to be changed: rows may share them
     partition: int | None
     timestamp: int | None
 
@@ -188,6 +191,8 @@ class _Chain:
 class SourceChain(_Chain):
     """From a source's records to what is produced."""
 
+    _last_headers: tuple[tuple[Header, ...], str, Headers] = ((), "", [])
+
     def rows(self, records: Iterable[Record], report: Reported | None = None) -> Iterator[Row]:
         """Filtered records are absent. A failure is reported; tolerated or not, then raised."""
         for record in records:
@@ -203,18 +208,25 @@ class SourceChain(_Chain):
         if changed is None:
             return None
         topic = changed.topic
-        headers: list[tuple[str, bytes | None]] = []
-        if changed.headers:
-            self._at = (Stage.HEADER_CONVERTER, self.header)
-            headers = [
-                (one.name, self.header.from_header(topic, one.name, one.schema, one.value))
-                for one in changed.headers
-            ]
+        headers = self._headers(topic, changed.headers) if changed.headers else []
         self._at = (Stage.KEY_CONVERTER, self.key)
         key = self.key.from_connect(topic, changed.key_schema, changed.key)
         self._at = (Stage.VALUE_CONVERTER, self.value)
         value = self.value.from_connect(topic, changed.value_schema, changed.value)
         return Row(topic, key, value, headers, changed.partition, _time(changed.timestamp))
+
+    def _headers(self, topic: str, headers: tuple[Header, ...]) -> Headers:
+        """Sources that give record after record the same headers have them converted once."""
+        last, of, converted = self._last_headers
+        if last is headers and of == topic:
+            return converted
+        self._at = (Stage.HEADER_CONVERTER, self.header)
+        from_header = self.header.from_header
+        converted = [
+            (one.name, from_header(topic, one.name, one.schema, one.value)) for one in headers
+        ]
+        self._last_headers = (headers, topic, converted)
+        return converted
 
     def _failed(self, record: Record, error: Exception, report: Reported | None) -> Row | None:
         if isinstance(error, RetriableError):

@@ -94,9 +94,9 @@ class JsonConverter(DataConverter):
         self._reading = Reading(defaults)
         self._writing = Writing(defaults, values["decimal.format"].upper() == "NUMERIC")
         self._schema_reader = SchemaReader(self._reading)
-        self._schema_writer = SchemaWriter(self._writing)
         self._schema = self._said_schema(values["schema.content"])
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
+        self._schema_writer = SchemaWriter(self._writing, self._encode)
 
     def _said_schema(self, content: str | None) -> Schema | None:
         if not content:
@@ -112,10 +112,11 @@ class JsonConverter(DataConverter):
         if schema is None and value is None:
             return None
         tree = self._writing.node(schema, value)
-        if self._envelope:
-            tree = {"schema": self._schema_writer.node(schema), "payload": tree}
         try:
-            return self._encode(tree)
+            if not self._envelope:
+                return self._encode(tree)
+            said = self._schema_writer.text(schema)
+            return b"".join((b'{"schema":', said, b',"payload":', self._encode(tree), b"}"))
         except (UnicodeEncodeError, RecursionError) as error:
             raise DataError(
                 "Converting Kafka Connect data to byte[] failed due to serialization error: "

@@ -1,5 +1,6 @@
 """Schemas as JsonConverter's envelope has them, both ways, the recent ones remembered."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ottla.connect.converters.json_nodes import MISSING
@@ -8,24 +9,26 @@ from ottla.connect.converters.json_writing import Writing
 from ottla.connect.data import DataError, Field, Schema, Type, check_value
 
 _REMEMBERED = 16
+_WRITTEN = 1024
 _TYPES = {one.value: one for one in Type}
 
 
 class SchemaWriter:
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: Writing, encode: Callable[[Any], bytes]) -> None:
         self._writing = writing
-        self._recent: dict[int, tuple[Schema, Any]] = {}  # by identity; the schema keeps its id
+        self._encode = encode
+        self._known: dict[int, tuple[Schema, bytes]] = {}  # by identity; the schema keeps its id
 
-    def node(self, schema: Schema | None) -> Any:
+    def text(self, schema: Schema | None) -> bytes:
         if schema is None:
-            return None
-        known = self._recent.get(id(schema))
-        if known is not None and known[0] is schema:
+            return b"null"
+        known = self._known.get(id(schema))
+        if known is not None:
             return known[1]
-        made = self._made(schema)
-        if len(self._recent) >= _REMEMBERED:
-            self._recent.clear()
-        self._recent[id(schema)] = (schema, made)
+        made = self._encode(self._made(schema))
+        if len(self._known) >= _WRITTEN:
+            self._known.clear()
+        self._known[id(schema)] = (schema, made)
         return made
 
     def _made(self, schema: Schema) -> dict[str, Any]:

@@ -93,8 +93,18 @@ def _header_column(every: Sequence[Sequence[tuple[str, bytes | None]] | None]) -
     type = pyarrow.list_(pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())]))
     if not any(every):
         return pyarrow.nulls(len(every), type)
-    pairs = [
-        None if one is None else [{"key": name, "value": value} for name, value in one]
-        for one in every
-    ]
-    return pyarrow.array(pairs, type)
+    ends: list[int] = [0]
+    names: list[str] = []
+    values: list[bytes | None] = []
+    for one in every:
+        for name, value in one or ():
+            names.append(name)
+            values.append(value)
+        ends.append(len(names))
+    pairs = pyarrow.StructArray.from_arrays(
+        [pyarrow.array(names, pyarrow.string()), pyarrow.array(values, pyarrow.binary())],
+        fields=list(type.value_type),
+    )
+    absent = pyarrow.array([one is None for one in every])
+    offsets = pyarrow.array(ends, pyarrow.int32())
+    return pyarrow.ListArray.from_arrays(offsets, pairs, type=type, mask=absent)

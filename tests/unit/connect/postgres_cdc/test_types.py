@@ -122,3 +122,31 @@ def test_defaults_are_read_where_debezium_reads_them() -> None:
     mapped = mapping(column, Modes())
     assert mapped is not None
     assert default(column, mapped) == "ok"
+
+
+@given(
+    st.datetimes(timezones=st.just(dt.UTC)),
+    st.integers(-15 * 60, 15 * 60),
+    st.integers(0, 6),
+)
+def test_a_moment_is_the_same_in_every_zone_that_the_server_may_write_it_in(
+    moment: dt.datetime, minutes: int, digits: int
+) -> None:
+    said = moment.isoformat(" ").replace("+00:00", "")
+    day, clock = said.split(" ")
+    sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
+    us = temporal.date_days(day) * temporal.DAY_US + temporal.time_us(clock)
+    assert us == (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+    assert temporal.timestamp_us(said) == temporal.timestamp_us(f"{said}+00") == us
+    there = us - minutes * 60_000_000
+    assert temporal.timestamp_us(f"{said}{sign}{hours:02d}:{rest:02d}") == there
+    assert temporal.zoned_timestamp(f"{said}+00", digits) == temporal.iso_timestamp(us, digits)
+
+
+@given(st.dates())
+def test_days_are_counted_as_the_calendar_counts_them(day: dt.date) -> None:
+    counted = temporal.days_since_epoch(day.year, day.month, day.day)
+    assert temporal.date_days(day.isoformat()) == counted
+    assert temporal.date_days(f"{day.isoformat()} BC") == temporal.days_since_epoch(
+        1 - day.year, day.month, day.day
+    )

@@ -4,7 +4,7 @@
 what that one knew: the tables, and how far an open transaction has come.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ottla.connect.connectors.postgres_cdc import protocol
@@ -55,13 +55,16 @@ class Piece:
     items: tuple[Item, ...]
 
 
-_MESSAGE_TYPES = {
+_CHANGES: Mapping[type, str] = {
     Insert: "INSERT",
     Update: "UPDATE",
     Delete: "DELETE",
     Truncate: "TRUNCATE",
-    protocol.Emitted: "MESSAGE",
 }
+
+
+# A position's LSN, message type, last commit, transaction, time and counts.
+_Arrived = tuple[int, str, int | None, int | None, int | None, dict[str, int] | None]
 
 
 @dataclass(slots=True)
@@ -70,7 +73,7 @@ class Changes:
 
     piece: Piece
     now_ns: Callable[[], int]
-    position: Position | None = None
+    _arrived: _Arrived | None = None
     _tables: dict[int, TableRecords] = field(default_factory=dict)
     _xid: int | None = None
     _us: int | None = None
@@ -88,17 +91,37 @@ class Changes:
             if isinstance(item, Table):
                 self._meet(item)
             else:
-                yield from self._message(lsn, protocol.decode(item))
+                yield from self._records(lsn, protocol.decode(item))
+
+    @property
+    def position(self) -> Position | None:
+        if self._arrived is None:
+            return None
+        lsn, message_type, last_commit, xid, us, counts = self._arrived
+        return Position(
+            processed=lsn,
+            message_type=message_type,
+            last_commit=last_commit,
+            xid=xid,
+            us=us,
+            counts=counts,
+        )
 
     def _meet(self, table: Table) -> None:
         self._tables[table.oid] = TableRecords(table, self.piece.naming)
 
-    def _message(self, lsn: int, message: protocol.Message | None) -> Iterator[Record]:
+    def _records(self, lsn: int, message: protocol.Message | None) -> Iterable[Record]:
+        message_type = _CHANGES.get(type(message))
+        if message_type is None:
+            return self._around_changes(lsn, message)
+        if self._written(lsn):
+            return ()
+        records = self._change(lsn, message)  # type: ignore[arg-type]
+        self._arrive(lsn, message_type)
+        return records
+
+    def _around_changes(self, lsn: int, message: protocol.Message | None) -> Iterator[Record]:
         match message:
-            case Insert() | Update() | Delete() | Truncate():
-                if not self._written(lsn):
-                    yield from self._change(lsn, message)
-                    self._arrive(lsn, _MESSAGE_TYPES[type(message)])
             case protocol.Begin(_, us, xid):
                 self._xid, self._us, self._origin = xid, us, None
                 resumed = xid == self.piece.begin.skip_xid
@@ -122,14 +145,8 @@ class Changes:
         return self._xid == begin.skip_xid and lsn <= begin.skip_through
 
     def _arrive(self, lsn: int, message_type: str) -> None:
-        self.position = Position(
-            processed=lsn,
-            message_type=message_type,
-            last_commit=self._last_commit,
-            xid=self._xid,
-            us=self._us,
-            counts=dict(self._counts) if self.piece.options.transactions else None,
-        )
+        counts = dict(self._counts) if self.piece.options.transactions else None
+        self._arrived = (lsn, message_type, self._last_commit, self._xid, self._us, counts)
 
     def _transaction(self, status: str, lsn: int) -> Record:
         counts = self._counts if status == "END" else None
@@ -158,42 +175,41 @@ class Changes:
         }
         return Struct(TRANSACTION, values)
 
-    def _change(self, lsn: int, change: Insert | Update | Delete | Truncate) -> Iterator[Record]:
+    def _change(self, lsn: int, change: Insert | Update | Delete | Truncate) -> Sequence[Record]:
         skipped = self.piece.options.skipped
         if isinstance(change, Truncate):
             known = [self._tables[oid] for oid in change.relations if oid in self._tables]
-            if "t" not in skipped:
-                for one in known:
-                    yield self._record(one, lsn, "t", None, None, None)
-            return
+            if "t" in skipped:
+                return ()
+            return [self._record(one, lsn, "t", None, None, None) for one in known]
         table = self._tables.get(change.relation)
         if table is None:
-            return
+            return ()
         match change:
             case Insert(_, new) if "c" not in skipped:
-                yield self._record(table, lsn, "c", table.key(new), None, table.row(new))
+                return (self._record(table, lsn, "c", table.key(new), None, table.row(new)),)
             case Update(_, old, new) if "u" not in skipped:
-                yield from self._update(table, lsn, old, new)
+                return self._update(table, lsn, old, new)
             case Delete(_, old) if "d" not in skipped:
                 key = table.key(old)
-                yield self._record(table, lsn, "d", key, table.row(old), None)
-                if self.piece.options.tombstones:
-                    yield table.tombstone(key)
+                deleted = self._record(table, lsn, "d", key, table.row(old), None)
+                tombstones = self.piece.options.tombstones
+                return (deleted, table.tombstone(key)) if tombstones else (deleted,)
+        return ()
 
     def _update(
         self, table: TableRecords, lsn: int, old: protocol.Tuple | None, new: protocol.Tuple
-    ) -> Iterator[Record]:
+    ) -> Sequence[Record]:
         key, old_key = table.key(new), table.key(old)
         before, after = table.row(old), table.row(new, old)
         if old_key is None or key is None or old_key.values == key.values:
-            yield self._record(table, lsn, "u", key, before, after)
-            return
+            return (self._record(table, lsn, "u", key, before, after),)
         moved = (Header("__debezium.newkey", table.key_schema, key),)
-        yield self._record(table, lsn, "d", old_key, before, None, moved)
-        if self.piece.options.tombstones:
-            yield table.tombstone(old_key, moved)
+        deleted = self._record(table, lsn, "d", old_key, before, None, moved)
+        tombstones = (table.tombstone(old_key, moved),) if self.piece.options.tombstones else ()
         came = (Header("__debezium.oldkey", table.key_schema, old_key),)
-        yield self._record(table, lsn, "c", key, None, after, came)
+        created = self._record(table, lsn, "c", key, None, after, came)
+        return (deleted, *tombstones, created)
 
     def _record(
         self,

@@ -96,7 +96,7 @@ def sanitised(topic: str) -> str:
     return re.sub(r"[^A-Za-z0-9._\-]", "_", topic)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one for each change
 class Source:
     """Where and when a change was made."""
 

@@ -53,20 +53,20 @@ class Relation:
     columns: tuple[RelationColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one for each change
 class Insert:
     relation: int
     new: Tuple
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one for each change
 class Update:
     relation: int
     old: Tuple | None  # the key's columns if it changed, all of them with REPLICA IDENTITY FULL
     new: Tuple
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one for each change
 class Delete:
     relation: int
     old: Tuple
@@ -165,16 +165,17 @@ def _relation(data: bytes) -> Relation:
 def _tuple(data: bytes, at: int) -> tuple[Tuple, int]:
     (count,) = _INT16.unpack_from(data, at)
     at += 2
+    length_at = _INT32.unpack_from
     values: list[Text] = []
     for _ in range(count):
         kind = data[at]
-        at += 1
         if kind == 0x74:  # t: text
-            (length,) = _INT32.unpack_from(data, at)
-            at += 4
-            values.append(data[at : at + length].decode())
-            at += length
-        elif kind == 0x6E:  # n: null
+            begin = at + 5
+            at = begin + length_at(data, at + 1)[0]
+            values.append(data[begin:at].decode())
+            continue
+        at += 1
+        if kind == 0x6E:  # n: null
             values.append(None)
         elif kind == 0x75:  # u: unchanged
             values.append(UNCHANGED)

@@ -3,6 +3,7 @@
 Years run past what `datetime` holds, below 1 and above 9999, so days are counted here.
 """
 
+import datetime
 import re
 from typing import Final, NamedTuple
 
@@ -18,6 +19,9 @@ INFINITE_US: Final = {
     NEGATIVE_INFINITY: -9_223_372_036_832_400_000,
 }
 
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_EPOCH_UTC: Final = _EPOCH.replace(tzinfo=datetime.UTC)
+_EPOCH_DAY: Final = _EPOCH.toordinal()
 _DATE = re.compile(r"(\d+)-(\d\d)-(\d\d)")
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?")
 _OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d))?(?::(\d\d))?$")
@@ -45,6 +49,11 @@ def civil(days: int) -> tuple[int, int, int]:
 
 
 def date_days(text: str) -> int:
+    if len(text) == 10:  # a year of four digits, after Christ
+        try:
+            return datetime.date.fromisoformat(text).toordinal() - _EPOCH_DAY
+        except ValueError:
+            pass
     found = _DATE.match(text)
     if found is None:
         raise ValueError(f"not a date: {text}")
@@ -71,6 +80,13 @@ def _offset_us(text: str) -> int:
 
 def timestamp_us(text: str) -> int:
     """Microseconds since 1970, in UTC where an offset is said."""
+    if text[4:5] == "-" and text[10:11] == " " and text[-1] != "C":
+        try:
+            moment = datetime.datetime.fromisoformat(text)
+            since = moment - (_EPOCH if moment.tzinfo is None else _EPOCH_UTC)
+            return since.days * DAY_US + since.seconds * 1_000_000 + since.microseconds
+        except ValueError:
+            pass
     day, _, rest = text.partition(" ")
     clock = rest.removesuffix(" BC")
     us = date_days(day + (" BC" if rest.endswith("BC") else "")) * DAY_US
@@ -88,6 +104,10 @@ def zoned_timestamp(text: str, digits: int) -> str:
     """A timestamptz at UTC; 0 digits: as many as it needs."""
     if text in INFINITE_US:
         return text
+    if text[4:5] == "-" and text[10:11] == " " and text[-3:] == "+00":  # UTC, as the session's
+        fraction = text[20:-3]
+        shown = fraction.ljust(6, "0")[:digits] if digits else fraction.rstrip("0")
+        return f"{text[:10]}T{text[11:19]}{'.' if shown else ''}{shown}Z"
     return iso_timestamp(timestamp_us(text), digits)
 
 

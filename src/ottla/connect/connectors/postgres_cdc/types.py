@@ -198,6 +198,9 @@ def _numeric(column: Column, modes: Modes) -> ColumnMapping:
     unit = Decimal((0, (1,), -scale))
 
     def exact(text: str) -> Decimal:
+        value = Decimal(text)
+        if value.same_quantum(unit):  # as the server writes what a column of this scale holds
+            return value
         return _finite(text).quantize(unit, context=_WIDE)
 
     return ColumnMapping(_decimal_schema(scale, column.length), exact, exact("0"))

@@ -1,4 +1,4 @@
-"""JSON out of values: numbers as Java writes them, schemas by what they say, rows with headers."""
+"""JsonConverter's numbers, and its schemas, which are remembered; headers in batches."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.connect.converters.json import JsonConverter
-from ottla.connect.data import Field, Schema, Struct, Type
+from ottla.connect.data import DataError, Field, Schema, Struct, Type
 from ottla.connect.java_text import double_text
 from ottla.connect.runs import rows
 
@@ -57,6 +57,36 @@ def test_schemas_that_come_and_go_are_not_taken_for_one_another() -> None:
         written = converter.from_connect("t", schema, 0.5)
         assert written is not None
         assert json.loads(written)["schema"]["name"] == f"n{number}"
+
+
+_TEXTS = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(['{"schema":', '{ "schema":', ""]),
+        st.sampled_from(['{"type":"int32"}', '{"type":"string","optional":true}', "null"]),
+        st.sampled_from([',"payload":', ', "payload":', ',"payload":1,"schema":']),
+        st.sampled_from(["1", "007", '"a"', "null", '{"type":"int32"}', "1.5", ""]),
+        st.sampled_from(["}", "} ", "}}", ',"schema":{"type":"string"}}', ',"payload":2}', ""]),
+    ),
+)
+
+
+@given(st.lists(_TEXTS, min_size=2, max_size=8))
+def test_what_was_read_before_does_not_change_what_is_read(texts: list[str]) -> None:
+    converter = _enveloped()
+    for one in texts:
+        assert _read(converter, one) == _read(_enveloped(), one)
+
+
+def _enveloped() -> JsonConverter:
+    return JsonConverter({"converter.type": "value"})
+
+
+def _read(converter: JsonConverter, said: str) -> object:
+    try:
+        return converter.to_connect("t", said.encode())
+    except DataError as error:
+        return str(error)
 
 
 def test_a_batch_keeps_the_headers_of_each_row() -> None:

@@ -9,7 +9,12 @@ from typing import Any
 import msgspec
 
 from ottla.connect.converters.converter import TYPE, DataConverter, SchemaAndValue
-from ottla.connect.converters.json_nodes import NotJson, read_tree
+from ottla.connect.converters.json_nodes import (
+    NotJson,
+    envelope_beginning,
+    read_enveloped,
+    read_tree,
+)
 from ottla.connect.converters.json_reading import Reading
 from ottla.connect.converters.json_schemas import SchemaReader, SchemaWriter
 from ottla.connect.converters.json_writing import Writing
@@ -82,6 +87,7 @@ _ENVELOPE = (
     "additional fields. If you are trying to deserialize plain JSON data, set schemas.enable=false "
     "in your converter configuration."
 )
+_BEGINNINGS = 16  # remembered
 
 
 class JsonConverter(DataConverter):
@@ -94,6 +100,7 @@ class JsonConverter(DataConverter):
         self._reading = Reading(defaults)
         self._writing = Writing(defaults, values["decimal.format"].upper() == "NUMERIC")
         self._schema_reader = SchemaReader(self._reading)
+        self._beginnings: dict[str, Schema] = {}
         self._schema = self._said_schema(values["schema.content"])
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
         self._schema_writer = SchemaWriter(self._writing, self._encode)
@@ -125,6 +132,9 @@ class JsonConverter(DataConverter):
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if data is None:
             return None, None
+        known = read_enveloped(data, self._beginnings) if self._beginnings else None
+        if known is not None:
+            return known[0], self._reading.value(*known)
         try:
             tree = read_tree(data, exact=self._envelope)
         except NotJson as error:
@@ -143,4 +153,13 @@ class JsonConverter(DataConverter):
         payload = tree["payload"]
         if schema is None:
             return None, self._reading.schemaless(payload)
+        self._remember(data, schema)
         return schema, self._reading.value(schema, payload)
+
+    def _remember(self, data: bytes, schema: Schema) -> None:
+        """Records of a topic begin alike, with their schema: it is not read again."""
+        beginning = envelope_beginning(data)
+        if beginning is not None:
+            if len(self._beginnings) >= _BEGINNINGS:
+                self._beginnings.clear()
+            self._beginnings[beginning] = schema

@@ -3,7 +3,8 @@
 import decimal
 import json
 import re
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
 
 
 class NotJson(ValueError):
@@ -21,6 +22,8 @@ def _refuse(word: str) -> Any:
     raise NotJson(f"{word} is no JSON")
 
 
+_Known = TypeVar("_Known")
+_SCHEMA, _PAYLOAD = '{"schema":', ',"payload":'
 _FLOATS = json.JSONDecoder(parse_constant=_refuse)
 _EXACT = json.JSONDecoder(parse_constant=_refuse, parse_float=decimal.Decimal)
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -48,6 +51,38 @@ def read_tree(data: bytes, *, exact: bool) -> Any:
             except (ValueError, RecursionError):
                 pass
         raise NotJson(str(error)) from None
+
+
+def read_enveloped(data: bytes, known: Mapping[str, _Known]) -> tuple[_Known, Any] | None:
+    """What is known by how the text begins, up to the payload, and the payload, exact.
+
+    None: it begins otherwise, or more follows than the envelope's end.
+    """
+    try:
+        text = data.decode(json.detect_encoding(data))
+        for beginning, one in known.items():
+            if text.startswith(beginning):
+                payload, end = _EXACT.raw_decode(text, len(beginning))
+                return (one, payload) if text[end:] == "}" else None
+    except (ValueError, RecursionError):
+        pass
+    return None
+
+
+def envelope_beginning(data: bytes) -> str | None:
+    """Up to the payload, with nothing behind it; None: it is not as Connect writes it."""
+    text = data.decode(json.detect_encoding(data))
+    if not text.startswith(_SCHEMA):
+        return None
+    try:
+        _, end = _EXACT.raw_decode(text, len(_SCHEMA))
+        begin = end + len(_PAYLOAD)
+        if not text.startswith(_PAYLOAD, end):
+            return None
+        _, end = _EXACT.raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return None
+    return text[:begin] if text[end:] == "}" else None  # else another schema may follow
 
 
 def _without_zeros(found: re.Match[str]) -> str:

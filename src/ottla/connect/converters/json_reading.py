@@ -15,6 +15,7 @@ from ottla.connect.data import (
     Schema,
     Struct,
     Type,
+    check_value,
 )
 from ottla.connect.java_text import single
 from ottla.connect.logical import date_of, decimal_of, time_of, timestamp_of
@@ -128,6 +129,9 @@ _LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
 }
 
 
+_HOLDERS = (Type.ARRAY, Type.MAP)
+
+
 class Reading:
     def __init__(self, replace_null_with_default: bool) -> None:
         self._defaults = replace_null_with_default
@@ -201,10 +205,14 @@ class Reading:
             raise DataError(
                 f"Structs should be encoded as JSON objects, but found {node_type(node)}"
             )
-        made = Struct(schema)
+        held: dict[str, Any] = {}
         for one in schema.fields:
-            made.put(one.name, self.value(one.schema, node.get(one.name)))
-        return made
+            name, within = one.name, one.schema
+            held[name] = value = self.value(within, node.get(name))
+            # What was read fits, but for a null, which may also be within a list or a map.
+            if value is None or within.type in _HOLDERS:
+                check_value(within, value, f'field: "{name}"')
+        return Struct(schema, held)
 
 
 def _elements(node: Any) -> list[Any]:

@@ -78,6 +78,14 @@ def test_what_was_read_before_does_not_change_what_is_read(texts: list[str]) -> 
         assert _read(converter, one) == _read(_enveloped(), one)
 
 
+def test_a_schema_that_is_said_twice_is_not_remembered_by_the_first() -> None:
+    converter = _enveloped()
+    twice = '{"schema":{"type":"int32"},"payload":1,"schema":{"type":"string"}}'
+    assert _read(converter, twice) == (Schema(type=Type.STRING), None)
+    once = '{"schema":{"type":"int32"},"payload":1}'
+    assert _read(converter, once) == (Schema(type=Type.INT32), 1)
+
+
 def _enveloped() -> JsonConverter:
     return JsonConverter({"converter.type": "value"})
 

@@ -13,8 +13,8 @@ from ottla.errors import OttlaError
 
 ALONE = {"start", "format", "simulate", "demo", "log dump", "cluster run"}
 """Commands that talk to no cluster, or make their own."""
-ELSEWHERE = ("schema ", "secure ")
-"""These talk to a registry, and look at files or at what a port speaks."""
+ELSEWHERE = ("connect ", "schema ", "secure ")
+"""These talk to a worker, a registry, and look at files or at what a port speaks."""
 
 
 def commands(of: typer.Typer, before: str = "") -> Iterator[tuple[str, set[str]]]:
@@ -51,6 +51,7 @@ def file(tmp_path: Path, bootstrap: str) -> str:
 def test_every_command_that_talks_to_a_cluster_can_be_told_which() -> None:
     without = {name for name, takes in commands(app) if not takes >= OPTIONS.keys()}
     assert {name for name in without if not name.startswith(ELSEWHERE)} == ALONE
+    assert "connect start" not in without
 
 
 @pytest.mark.parametrize("command", [["topic", "list"], ["group", "list"], ["cluster", "status"]])

@@ -55,7 +55,8 @@ def test_an_option_is_marked_as_ignored_where_nothing_reads_it() -> None:
     source = "".join(
         each.read_text()
         for each in files
-        if not each.match("config/*_options.py") and not each.match("client/*")  # clients' own
+        # Clients and workers of Connect have options of their own, some under the same names.
+        if not any(map(each.match, ("config/*_options.py", "client/*", "connect/settings.py")))
     )
 
     def is_read(name: str) -> bool:

@@ -11,7 +11,7 @@ from ottla.security.der import BadEncoding, alternative_names
 from ottla.security.exchange import Computation
 from ottla.security.plain import PlainServer
 from ottla.security.principals import certificate_name
-from ottla.security.sasl import SaslListener, SaslServer, State
+from ottla.security.sasl import SaslListener, SaslServer, SaslState
 from support.provider import Provider
 
 PROVIDER = Provider()
@@ -23,7 +23,7 @@ PASSWORDS = {"alice": "secret"}
 
 
 def _listener() -> SaslListener:
-    known = scram.Known(scram.decoy(scram.SHA_256, "alice", b"x"), "alice")
+    known = scram.KnownUser(scram.decoy(scram.SHA_256, "alice", b"x"), "alice")
     return SaslListener(
         {
             "SCRAM-SHA-256": lambda: scram.ScramServer(
@@ -58,10 +58,10 @@ def sasl(data: bytes) -> None:
                 server.finish(step, False)  # stretching takes its time, by design
             else:
                 server.finish(step, step.run())
-        if server.state in (State.FAILED, State.COMPLETE):
+        if server.state in (SaslState.FAILED, SaslState.COMPLETE):
             break
     named = token_of_alice(data)
-    assert server.state is not State.COMPLETE or named, "somebody came in who proved nothing"
+    assert server.state is not SaslState.COMPLETE or named, "somebody came in who proved nothing"
 
 
 def token_of_alice(data: bytes) -> bool:

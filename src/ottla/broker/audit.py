@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ottla.broker.background import Background
     from ottla.broker.transport.context import Peer, RequestContext
     from ottla.security.acls import Operation, ResourceType
-    from ottla.security.rules import Decision
+    from ottla.security.rules import AccessDecision
     from ottla.wire.message import Message
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Audit(Protocol):
         operation: "Operation",
         resource: "ResourceType",
         name: str,
-        decision: "Decision",
+        decision: "AccessDecision",
     ) -> None: ...
 
     def signed_in(self, peer: "Peer", user: str, mechanism: str, fault: str = "") -> None: ...
@@ -77,7 +77,7 @@ class AuditTrail:
         operation: "Operation",
         resource: "ResourceType",
         name: str,
-        decision: "Decision",
+        decision: "AccessDecision",
     ) -> None:
         from ottla.security import audit
 

@@ -18,14 +18,14 @@ from ottla.security.quotas import (
     REQUEST_PERCENTAGE,
     ByteQuota,
 )
-from ottla.security.rates import Rate, Window
+from ottla.security.rates import Rate, SampleWindow
 
 
 class ClientQuotas:
     """Counts as soon as there is a quota for anybody, and costs nothing before."""
 
     def __init__(self, settings: Settings, now: Callable[[], float]) -> None:
-        window = self._window = Window(
+        window = self._window = SampleWindow(
             settings.int("quota.window.num"), settings.int("quota.window.size.seconds")
         )
         self._now = now

@@ -12,7 +12,7 @@ from ottla.config.settings import Settings
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Delta, Image
 from ottla.security.quotas import CONTROLLER_MUTATION_RATE, Charge, ClientQuota
-from ottla.security.rates import TokenBucket, Window
+from ottla.security.rates import SampleWindow, TokenBucket
 
 if TYPE_CHECKING:
     from ottla.wire.envelope import Origin
@@ -22,7 +22,7 @@ STRICT_SINCE = {"create_topics": 6, "delete_topics": 5, "create_partitions": 3}
 
 class MutationQuotas:
     def __init__(self, settings: Settings, now: Callable[[], float]) -> None:
-        window = Window(
+        window = SampleWindow(
             settings.int("controller.quota.window.num"),
             settings.int("controller.quota.window.size.seconds"),
         )

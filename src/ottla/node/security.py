@@ -133,12 +133,12 @@ def _offered(
 
     def known(
         mechanism: scram.Mechanism,
-    ) -> Callable[[str, bool], scram.Known | scram.Derivation | None]:
-        def find(name: str, by_token: bool) -> scram.Known | scram.Derivation | None:
+    ) -> Callable[[str, bool], scram.KnownUser | scram.Derivation | None]:
+        def find(name: str, by_token: bool) -> scram.KnownUser | scram.Derivation | None:
             if by_token:
                 return tokens.find(mechanism, name)
             found = keys(mechanism, name)
-            return None if found is None else scram.Known(found, name)
+            return None if found is None else scram.KnownUser(found, name)
 
         return find
 

@@ -9,7 +9,7 @@ from collections import deque
 UNLIMITED = 2**63 - 1
 
 
-class Sample:
+class _Sample:
     __slots__ = ("began", "size")
 
     def __init__(self, began: float) -> None:
@@ -26,14 +26,14 @@ class ReplicationQuota:
         self.bytes_per_s = UNLIMITED
         self._sample_s = sample_s
         self._window_s = samples * sample_s
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[_Sample] = deque()
 
     def spend(self, now: float, size: int) -> None:
         """So many bytes have passed, allowed or not."""
         samples = self._samples
         if not samples or now - samples[-1].began >= self._sample_s:
             self._forget(now)
-            samples.append(Sample(now))
+            samples.append(_Sample(now))
         samples[-1].size += size
 
     def is_spent(self, now: float) -> bool:

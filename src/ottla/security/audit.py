@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.security.acls import Operation, PatternType, ResourceType
-from ottla.security.rules import Decision, show_rule
+from ottla.security.rules import AccessDecision, show_rule
 from ottla.version import VERSION
 
 AUTHENTICATION, API_ACTIVITY = 3002, 6003
@@ -35,7 +35,7 @@ def authorizer_line(
     resource: ResourceType,
     name: str,
     request: str,
-    decision: Decision,
+    decision: AccessDecision,
 ) -> str:
     """In the form in which people search Kafka's `kafka-authorizer.log`."""
     verdict = "Allowed" if decision.allowed else "Denied"
@@ -74,7 +74,7 @@ def denied(
     resource: ResourceType,
     name: str,
     api: str,
-    decision: Decision,
+    decision: AccessDecision,
 ) -> Event:
     event = _request(now_ms, OTHER, principal, host, api, failed=True)
     event["activity_name"] = operation.name

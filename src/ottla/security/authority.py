@@ -51,7 +51,7 @@ class KeyPair(Struct, frozen=True):
         return self.key + self.certificate
 
 
-class Described(Struct, frozen=True):
+class DescribedCertificate(Struct, frozen=True):
     """What a certificate says."""
 
     subject: str
@@ -89,7 +89,7 @@ def new_node(authority: KeyPair, node: int, hosts: Iterable[str], now: datetime)
     return _pair(builder.sign(signer, hashes.SHA256()), key)
 
 
-def describe(pem: str) -> list[Described]:
+def describe(pem: str) -> list[DescribedCertificate]:
     """Every certificate in such a text; OttlaError where there is none."""
     try:
         found = x509.load_pem_x509_certificates(pem.encode())
@@ -110,7 +110,7 @@ def is_signed_by(certificate: str, authorities: str) -> bool:
     return False
 
 
-def _described(one: x509.Certificate) -> Described:
+def _described(one: x509.Certificate) -> DescribedCertificate:
     names: frozenset[str] = frozenset()
     is_authority = False
     for extension in one.extensions:
@@ -119,7 +119,7 @@ def _described(one: x509.Certificate) -> Described:
                 names = frozenset(str(each.value) for each in found)
             case x509.BasicConstraints() as found:
                 is_authority = found.ca
-    return Described(
+    return DescribedCertificate(
         one.subject.rfc4514_string(),
         names,
         one.not_valid_before_utc,

@@ -11,7 +11,7 @@ from ottla.errors import OttlaError
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import Network, TcpNetwork
 from ottla.security.links import AuthenticatedNetwork
-from ottla.security.listener_options import MECHANISMS, OAUTHBEARER, Login
+from ottla.security.listener_options import MECHANISMS, OAUTHBEARER, NodeLogin
 from ottla.security.tls import TlsOptions, client_context
 
 CONNECT_S_MAX = 5.0
@@ -39,12 +39,12 @@ def _tls(java: Mapping[str, str]) -> TlsOptions:
     return TlsOptions("the client", values, are_of_a_client=True)
 
 
-def _login(kept: Mapping[str, str]) -> Login:
+def _login(kept: Mapping[str, str]) -> NodeLogin:
     mechanism = kept.get("sasl.mechanisms", "GSSAPI").upper()
     if mechanism == OAUTHBEARER:
         from ottla.security.oauth_options import client_endpoint
 
-        return Login(mechanism, "", "", client_endpoint(*provider_of(kept)))
+        return NodeLogin(mechanism, "", "", client_endpoint(*provider_of(kept)))
     if mechanism not in MECHANISMS:
         raise OttlaError(
             f"sasl.mechanism={mechanism} cannot be honoured here; one of "
@@ -52,4 +52,4 @@ def _login(kept: Mapping[str, str]) -> Login:
         )
     if "sasl.username" not in kept or "sasl.password" not in kept:
         raise OttlaError(f"{mechanism} needs sasl.username and sasl.password.")
-    return Login(mechanism, kept["sasl.username"], kept["sasl.password"])
+    return NodeLogin(mechanism, kept["sasl.username"], kept["sasl.password"])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ottla.metadata.image import QuotaEntity
 from ottla.security.quotas import CONNECTION_CREATION_RATE, IDLE_MS_MAX, SWEEP_MS, EntityType
-from ottla.security.rates import Rate, Window
+from ottla.security.rates import Rate, SampleWindow
 
 UNLIMITED = 2**31 - 1
 Resolve = Callable[[str], Iterable[str]]
@@ -33,13 +33,13 @@ class ListenerRate:
 
     __slots__ = ("free_ms", "rate")
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: SampleWindow) -> None:
         self.rate = Rate(window)
         self.free_ms = 0
 
 
 class ConnectionRates:
-    def __init__(self, window: Window, resolve: Resolve) -> None:
+    def __init__(self, window: SampleWindow, resolve: Resolve) -> None:
         self._window = window
         self._resolve = resolve
         self._broker = Rate(window)

@@ -46,7 +46,7 @@ class Stage(Enum):
     CHOICE = "choice"  # they were offered
 
 
-class Step(NamedTuple):
+class GssStep(NamedTuple):
     message: bytes
     then: Stage
 
@@ -74,27 +74,27 @@ class GssServer:
             raise AuthenticationFailed("The exchange is over.")
         return Computation(lambda: self._asked(message), self._answer)
 
-    def _asked(self, message: bytes) -> Step | ContextFailed:
+    def _asked(self, message: bytes) -> GssStep | ContextFailed:
         try:
             if self._context is None:
                 self._context = self._accept()
             context = self._context
             if self._stage is Stage.CHOICE:
-                return Step(context.unwrap(message), Stage.CHOICE)
+                return GssStep(context.unwrap(message), Stage.CHOICE)
             token = b""
             if self._stage is Stage.TOKENS:
                 token = context.step(message)
                 if not context.is_established:
-                    return Step(token, Stage.TOKENS)
+                    return GssStep(token, Stage.TOKENS)
             elif message:
                 raise ContextFailed("a token after the context was established")
             if token:  # the last one is answered by an empty message
-                return Step(token, Stage.OFFER)
-            return Step(context.wrap(OFFER), Stage.CHOICE)
+                return GssStep(token, Stage.OFFER)
+            return GssStep(context.wrap(OFFER), Stage.CHOICE)
         except ContextFailed as failed:
             return failed
 
-    def _answer(self, outcome: Step | ContextFailed) -> bytes:
+    def _answer(self, outcome: GssStep | ContextFailed) -> bytes:
         if isinstance(outcome, ContextFailed):
             raise InvalidCredentials(str(outcome))
         assert self._context is not None

@@ -24,7 +24,7 @@ _WORD = frozenset(".-_$")
 _PUNCTUATION = frozenset("=;{}")
 
 
-class Login(NamedTuple):
+class JaasLogin(NamedTuple):
     module: str
     options: Mapping[str, str]
 
@@ -39,7 +39,7 @@ class _Token(NamedTuple):
     is_sign: bool = False  # one of `=;{}`, outside quotes
 
 
-def parse_line(text: str, option: str) -> Login:
+def parse_line(text: str, option: str) -> JaasLogin:
     """The one login of a `….sasl.jaas.config`; `option` is its whole name, for errors."""
     tokens = list(_tokens(text, option))
     logins, rest = _logins(tokens, option)
@@ -48,10 +48,10 @@ def parse_line(text: str, option: str) -> Login:
     return logins[0]
 
 
-def parse_file(text: str, path: str) -> dict[str, list[Login]]:
+def parse_file(text: str, path: str) -> dict[str, list[JaasLogin]]:
     """`KafkaServer { MODULE required …; };` sections by name, as java.security.auth.login.config
     has them; a listener's own section is `name.KafkaServer`."""
-    sections: dict[str, list[Login]] = {}
+    sections: dict[str, list[JaasLogin]] = {}
     tokens = list(_tokens(text, path))
     while tokens:
         if len(tokens) < 3 or tokens[0].is_sign or tokens[1] != _Token("{", True):
@@ -66,7 +66,7 @@ def parse_file(text: str, path: str) -> dict[str, list[Login]]:
     return sections
 
 
-def render(login: Login) -> str:
+def render(login: JaasLogin) -> str:
     """The line that `parse_line` reads as this login."""
 
     def quoted(value: str) -> str:
@@ -77,8 +77,8 @@ def render(login: Login) -> str:
     return f"{login.module} required{options};"
 
 
-def _logins(tokens: list[_Token], where: str) -> tuple[list[Login], list[_Token]]:
-    logins: list[Login] = []
+def _logins(tokens: list[_Token], where: str) -> tuple[list[JaasLogin], list[_Token]]:
+    logins: list[JaasLogin] = []
     while tokens and not tokens[0].is_sign:
         module = tokens[0].text
         if len(tokens) < 2 or tokens[1].is_sign or tokens[1].text.lower() not in FLAGS:
@@ -86,7 +86,7 @@ def _logins(tokens: list[_Token], where: str) -> tuple[list[Login], list[_Token]
                 f"{where}: {module} is followed by none of {', '.join(sorted(FLAGS))}."
             )
         options, tokens = _options(tokens[2:], where)
-        logins.append(Login(module, options))
+        logins.append(JaasLogin(module, options))
     return logins, tokens
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gssapi import Credentials, SecurityContext
 
 
-class Account(NamedTuple):
+class KerberosAccount(NamedTuple):
     """A principal and the keys that prove it; ours, as a server or as a client."""
 
     service: str  # of brokers: the first part of their principals
@@ -48,7 +48,7 @@ def own_realm() -> str:
     return name.partition("@")[2]
 
 
-def acceptor_credentials(account: Account) -> "Credentials":
+def acceptor_credentials(account: KerberosAccount) -> "Credentials":
     """OttlaError where the keytab has no key of the principal."""
     from gssapi import Credentials, MechType, Name, NameType
     from gssapi.raw.misc import GSSError
@@ -97,7 +97,7 @@ class KerberosInitiator:
     """The client's side of one context, towards a host. Tickets are fetched with the keytab's key
     when they are needed, and again when they have ended."""
 
-    def __init__(self, account: Account, host: str) -> None:
+    def __init__(self, account: KerberosAccount, host: str) -> None:
         self._account = account
         self._host = host
         self._context: SecurityContext | None = None

@@ -38,7 +38,7 @@ def parse_principal(text: str) -> Principal:
     return Principal(realm, (first,) if second is None else (first, second))
 
 
-class Rule(NamedTuple):
+class KerberosRule(NamedTuple):
     text: str
     parts: int
     written: str  # with $0, $1, …
@@ -65,8 +65,8 @@ class Rule(NamedTuple):
         return _PARAMETER.sub(lambda found: values[int(found[1])] if found[1] else "", self.written)
 
 
-class Rules(NamedTuple):
-    rules: tuple[Rule | None, ...]  # None is DEFAULT
+class KerberosShortNamer(NamedTuple):
+    rules: tuple[KerberosRule | None, ...]  # None is DEFAULT
     realm: str
 
     def user(self, text: str) -> str:
@@ -86,11 +86,11 @@ class Rules(NamedTuple):
         raise AuthenticationFailed(f"no rule of {OPTION} is for {text[:100]!r}")
 
 
-def parse_rules(texts: Iterable[str], realm: str) -> Rules:
-    return Rules(tuple(_rule(text) for text in texts if text), realm)
+def parse_rules(texts: Iterable[str], realm: str) -> KerberosShortNamer:
+    return KerberosShortNamer(tuple(_rule(text) for text in texts if text), realm)
 
 
-def _rule(text: str) -> Rule | None:
+def _rule(text: str) -> KerberosRule | None:
     parsed = _RULE.fullmatch(text)
     if parsed is None:
         raise OttlaError(
@@ -102,7 +102,7 @@ def _rule(text: str) -> Rule | None:
     for index in filter(None, _PARAMETER.findall(written)):
         if int(index) > int(parts):
             raise OttlaError(f"{OPTION}: {text!r} writes ${index} of {parts} parts.")
-    return Rule(
+    return KerberosRule(
         text,
         int(parts),
         written,

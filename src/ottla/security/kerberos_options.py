@@ -9,18 +9,18 @@ from typing import NamedTuple
 from ottla.config import Settings
 from ottla.errors import OttlaError
 from ottla.security import jaas
-from ottla.security.kerberos import Account, acceptor_credentials, need_library, own_realm
-from ottla.security.kerberos_names import OPTION, Rules, parse_rules
+from ottla.security.kerberos import KerberosAccount, acceptor_credentials, need_library, own_realm
+from ottla.security.kerberos_names import OPTION, KerberosShortNamer, parse_rules
 
 SERVICE = "sasl.kerberos.service.name"
 
 
 class KerberosOptions(NamedTuple):
-    account: Account
-    rules: Rules
+    account: KerberosAccount
+    rules: KerberosShortNamer
 
 
-def read_kerberos(settings: Settings, listener: str, login: jaas.Login) -> KerberosOptions:
+def read_kerberos(settings: Settings, listener: str, login: jaas.JaasLogin) -> KerberosOptions:
     """OttlaError where a key is missing, too: the first client should not be who finds out."""
     account = read_account(settings, listener, login)
     acceptor_credentials(account)
@@ -28,7 +28,7 @@ def read_kerberos(settings: Settings, listener: str, login: jaas.Login) -> Kerbe
     return KerberosOptions(account, rules)
 
 
-def read_account(settings: Settings, listener: str, login: jaas.Login) -> Account:
+def read_account(settings: Settings, listener: str, login: jaas.JaasLogin) -> KerberosAccount:
     need_library()
     said = f"The JAAS line of {listener} and GSSAPI"
     given = settings.static.get(f"listener.name.{listener.lower()}.{SERVICE}")
@@ -41,4 +41,4 @@ def read_account(settings: Settings, listener: str, login: jaas.Login) -> Accoun
     for name in ("keyTab", "principal"):
         if not login.options.get(name):
             raise OttlaError(f'{said} needs useKeyTab=true, keyTab="…" and principal="…".')
-    return Account(service or in_line, login.options["principal"], login.options["keyTab"])
+    return KerberosAccount(service or in_line, login.options["principal"], login.options["keyTab"])

@@ -14,7 +14,7 @@ from ottla.ports.chance import Chance
 from ottla.ports.network import Link, LinkUntrusted, Network
 from ottla.security import plain, scram
 from ottla.security.failures import AuthenticationFailed
-from ottla.security.listener_options import PLAIN, Login
+from ottla.security.listener_options import PLAIN, NodeLogin
 from ottla.security.renewed_links import RenewedLink
 from ottla.wire.client import read_reply, request_frame
 from ottla.wire.codec import MalformedMessage
@@ -22,7 +22,7 @@ from ottla.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslA
 from ottla.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 if TYPE_CHECKING:
-    from ottla.security.kerberos import Account
+    from ottla.security.kerberos import KerberosAccount
     from ottla.security.oauth_options import TokenEndpoint
     from ottla.security.token_endpoint import EndpointTokens
 
@@ -38,7 +38,7 @@ COMPLAINT_S = 30.0
 class AuthenticatedNetwork:
     """Every link that `connect` gives has been let in, and stays so when a session ends."""
 
-    def __init__(self, network: Network, login: Login, chance: Chance) -> None:
+    def __init__(self, network: Network, login: NodeLogin, chance: Chance) -> None:
         self._network = network
         self._login = login
         self._chance = chance
@@ -98,7 +98,7 @@ class AuthenticatedNetwork:
             raise AuthenticationFailed(f"the token is refused: {refusal}")
         return answer.session_lifetime_ms
 
-    async def _gssapi(self, link: Link, account: "Account", host: str) -> int:
+    async def _gssapi(self, link: Link, account: "KerberosAccount", host: str) -> int:
         from ottla.security.gss_exchange import choose_no_layer
         from ottla.security.kerberos import KerberosInitiator
 

@@ -15,7 +15,7 @@ from ottla.security.plain import jaas_users
 from ottla.security.rules import Rules, parse_super_users
 
 if TYPE_CHECKING:
-    from ottla.security.kerberos import Account
+    from ottla.security.kerberos import KerberosAccount
     from ottla.security.kerberos_options import KerberosOptions
     from ottla.security.oauth_options import OAuthOptions, TokenEndpoint
 
@@ -32,14 +32,14 @@ FRAME_BYTES_BEFORE = 64 * 1024
 Kerberos need more."""
 
 
-class Login(NamedTuple):
+class NodeLogin(NamedTuple):
     """As whom this node comes to others of a listener."""
 
     mechanism: str
     username: str
     password: str
     endpoint: "TokenEndpoint | None" = None  # of OAUTHBEARER, in place of both
-    kerberos: "Account | None" = None  # of GSSAPI, in place of both
+    kerberos: "KerberosAccount | None" = None  # of GSSAPI, in place of both
 
 
 class SaslOptions(NamedTuple):
@@ -106,7 +106,7 @@ def _kerberos(settings: Settings, listener: str) -> "KerberosOptions":
     return read_kerberos(settings, listener, _login(settings, listener, GSSAPI))
 
 
-def own_login(settings: Settings, listener: str, option: str) -> Login:
+def own_login(settings: Settings, listener: str, option: str) -> NodeLogin:
     """The account of this node's own, by which it comes to others of such a listener."""
     mechanism = nodes_mechanism(settings, listener, option)
     if mechanism not in SERVED:
@@ -118,17 +118,17 @@ def own_login(settings: Settings, listener: str, option: str) -> Login:
     if mechanism == OAUTHBEARER:
         from ottla.security.oauth_options import read_endpoint
 
-        return Login(mechanism, "", "", read_endpoint(settings, listener, given))
+        return NodeLogin(mechanism, "", "", read_endpoint(settings, listener, given))
     if mechanism == GSSAPI:
         from ottla.security.kerberos_options import read_account
 
-        return Login(mechanism, "", "", kerberos=read_account(settings, listener, given))
+        return NodeLogin(mechanism, "", "", kerberos=read_account(settings, listener, given))
     if "username" not in given.options or "password" not in given.options:
         raise OttlaError(
             f"The JAAS line of {listener} and {mechanism} needs username and password: other "
             "nodes are reached by them."
         )
-    return Login(mechanism, given.options["username"], given.options["password"])
+    return NodeLogin(mechanism, given.options["username"], given.options["password"])
 
 
 def nodes_mechanism(settings: Settings, listener: str, option: str) -> str:
@@ -149,7 +149,7 @@ def _mechanisms(settings: Settings, listener: str) -> tuple[str, ...]:
     return names
 
 
-def _login(settings: Settings, listener: str, mechanism: str) -> jaas.Login:
+def _login(settings: Settings, listener: str, mechanism: str) -> jaas.JaasLogin:
     option = f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
     text = settings.static.get(option)
     if text is None:

@@ -58,7 +58,7 @@ class OAuthOptions(NamedTuple):
     source: KeySource
 
 
-def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOptions:
+def read_oauth(settings: Settings, listener: str, login: jaas.JaasLogin) -> OAuthOptions:
     need_library(MECHANISM)
     options = _Options(settings, listener)
     url = options.text("sasl.oauthbearer.jwks.endpoint.url")
@@ -107,7 +107,7 @@ def read_oauth(settings: Settings, listener: str, login: jaas.Login) -> OAuthOpt
     )
 
 
-def read_endpoint(settings: Settings, listener: str, login: jaas.Login) -> TokenEndpoint:
+def read_endpoint(settings: Settings, listener: str, login: jaas.JaasLogin) -> TokenEndpoint:
     """For links to others of such a listener; the account may stand in the JAAS line, too."""
     options = _Options(settings, listener)
     url = options.text("sasl.oauthbearer.token.endpoint.url")
@@ -159,7 +159,7 @@ def _check_url(url: str, option: str) -> None:
         raise OttlaError(f"{option}: {url!r} is no address; https, http or file is expected.")
 
 
-def _encryption(listener: str, login: jaas.Login) -> "SSLContext":
+def _encryption(listener: str, login: jaas.JaasLogin) -> "SSLContext":
     """`ssl.*` in the JAAS line is for the provider, as in Kafka; else the system's authorities."""
     values = {
         name: login.options.get(name, option.default)

@@ -9,7 +9,7 @@ than all samples but one. A bucket holds what may be done at once, and fills wit
 from collections import deque
 
 
-class Window:
+class SampleWindow:
     """So many samples of so many seconds (`quota.window.num`, `quota.window.size.seconds`)."""
 
     __slots__ = ("sample_ms", "samples")
@@ -28,7 +28,7 @@ class Window:
         return self.samples * self.sample_ms / 1000
 
 
-class Sample:
+class _Sample:
     __slots__ = ("began_ms", "counted", "last_ms")
 
     def __init__(self, now_ms: int) -> None:
@@ -42,15 +42,15 @@ class Rate:
 
     __slots__ = ("_samples", "_window")
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: SampleWindow) -> None:
         self._window = window
-        self._samples: deque[Sample] = deque(maxlen=window.samples + 1)
+        self._samples: deque[_Sample] = deque(maxlen=window.samples + 1)
 
     def count(self, now_ms: int, value: float) -> None:
         """A negative value takes back what was counted."""
         samples = self._samples
         if not samples or now_ms - samples[-1].began_ms >= self._window.sample_ms:
-            samples.append(Sample(now_ms))
+            samples.append(_Sample(now_ms))
         samples[-1].counted += value
         samples[-1].last_ms = now_ms
 
@@ -84,7 +84,7 @@ class TokenBucket:
 
     __slots__ = ("_filled_ms", "_tokens", "_window")
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: SampleWindow) -> None:
         self._window = window
         self._tokens: float | None = None
         self._filled_ms = 0

@@ -31,7 +31,7 @@ _IMPLYING = {
 """By which allowed operations another is allowed as well."""
 
 
-class Decision(NamedTuple):
+class AccessDecision(NamedTuple):
     """A verdict and what it rests on."""
 
     allowed: bool
@@ -63,11 +63,13 @@ class Rules:
     ) -> None:
         self.super_users = super_users
         self._default = (
-            Decision(True, DEFAULT_ALLOW) if allow_if_no_acl else Decision(False, DEFAULT_DENY)
+            AccessDecision(True, DEFAULT_ALLOW)
+            if allow_if_no_acl
+            else AccessDecision(False, DEFAULT_DENY)
         )
         self._literal: dict[tuple[int, str], list[Acl]] = {}
         self._prefixed: dict[tuple[int, str], list[Acl]] = {}
-        self._decisions: dict[_Key, Decision] = {}
+        self._decisions: dict[_Key, AccessDecision] = {}
         self.replace(acls)
 
     def replace(self, acls: Iterable[Acl]) -> None:
@@ -88,7 +90,7 @@ class Rules:
 
     def decide(
         self, principal: str, host: str, operation: int, resource_type: int, name: str
-    ) -> Decision:
+    ) -> AccessDecision:
         key = _Key(principal, host, operation, resource_type, name)
         known = self._decisions.get(key)
         if known is not None:
@@ -99,9 +101,9 @@ class Rules:
         self._decisions[key] = decision
         return decision
 
-    def _decide(self, key: _Key) -> Decision:
+    def _decide(self, key: _Key) -> AccessDecision:
         if key.principal in self.super_users:
-            return Decision(True, SUPER_USER)
+            return AccessDecision(True, SUPER_USER)
         allowed_by: Acl | None = None
         speaks_of_it = False
         for acl in self._about(key.resource_type, key.name):
@@ -109,11 +111,11 @@ class Rules:
             if not _applies(acl, key):
                 continue
             if acl.permission == Permission.DENY:
-                return Decision(False, acl)
+                return AccessDecision(False, acl)
             allowed_by = acl  # the most general one is named, as Kafka's audit log does
         if allowed_by is not None:
-            return Decision(True, allowed_by)
-        return Decision(False, DEFAULT_DENY) if speaks_of_it else self._default
+            return AccessDecision(True, allowed_by)
+        return AccessDecision(False, DEFAULT_DENY) if speaks_of_it else self._default
 
     def _about(self, resource_type: int, name: str) -> Iterator[Acl]:
         """Rules of that very name, of its beginnings from the longest on, and of all names.

@@ -17,7 +17,7 @@ from ottla.security.failures import AuthenticationFailed, InvalidCredentials
 REAUTHENTICATION_S_MIN = 1.0
 
 
-class State(Enum):
+class SaslState(Enum):
     INITIAL = "initial"  # ApiVersions or SaslHandshake
     HANDSHAKE = "handshake"  # ApiVersions was asked: SaslHandshake has to come
     AUTHENTICATE = "authenticate"
@@ -30,7 +30,7 @@ class Handshake(NamedTuple):
     mechanisms: list[str]
 
 
-class Answer(NamedTuple):
+class SaslAnswer(NamedTuple):
     """To one message of an exchange."""
 
     error: ErrorCode
@@ -56,7 +56,7 @@ class SaslServer:
         self._listener = listener
         self._now = now
         self._now_ms = now_ms
-        self.state = State.INITIAL
+        self.state = SaslState.INITIAL
         self.mechanism = ""
         self.takes_bare_tokens = False
         self.fault = ""
@@ -71,7 +71,7 @@ class SaslServer:
 
     @property
     def is_complete(self) -> bool:
-        return self.state is State.COMPLETE
+        return self.state is SaslState.COMPLETE
 
     @property
     def is_expired(self) -> bool:
@@ -84,10 +84,10 @@ class SaslServer:
     def ask_versions(self, *, is_understood: bool = True) -> bool:
         """Whether ApiVersions may be asked now. Who asked in a version that nobody knows here may
         ask again, in one that it is told of."""
-        if self.state is not State.INITIAL:
+        if self.state is not SaslState.INITIAL:
             return self.is_complete
         if is_understood:
-            self.state = State.HANDSHAKE
+            self.state = SaslState.HANDSHAKE
         return True
 
     def handshake(self, mechanism: str, version: int) -> Handshake:
@@ -96,14 +96,14 @@ class SaslServer:
             if not self._may_begin_again():
                 return Handshake(ErrorCode.ILLEGAL_SASL_STATE, [])
             self._before = self.mechanism, self.user
-        elif self.state not in (State.INITIAL, State.HANDSHAKE):
+        elif self.state not in (SaslState.INITIAL, SaslState.HANDSHAKE):
             self._fail("a handshake in the middle of an exchange")
             return Handshake(ErrorCode.ILLEGAL_SASL_STATE, [])
         make = self._listener.mechanisms.get(mechanism)
         if make is None:
             self._fail(f"mechanism {mechanism[:50]!r} is not enabled")
             return Handshake(ErrorCode.UNSUPPORTED_SASL_MECHANISM, offered)
-        self.state = State.AUTHENTICATE
+        self.state = SaslState.AUTHENTICATE
         self.takes_bare_tokens = version == 0
         self.mechanism, self._exchange = mechanism, make()
         return Handshake(ErrorCode.NONE, offered)
@@ -115,19 +115,19 @@ class SaslServer:
         self._began_again = now
         return True
 
-    def authenticate(self, token: bytes) -> Answer | Computation:
+    def authenticate(self, token: bytes) -> SaslAnswer | Computation:
         """A computation's `then` gives the token of the answer: hand it to `finish`."""
-        if self.state is not State.AUTHENTICATE:
+        if self.state is not SaslState.AUTHENTICATE:
             if self.is_complete:
-                return Answer(
+                return SaslAnswer(
                     ErrorCode.ILLEGAL_SASL_STATE,
                     "SaslAuthenticate comes after SaslHandshake, before anything else.",
                 )
             self._fail("a message of an exchange before the handshake")
-            return Answer(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake has to come first.")
+            return SaslAnswer(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake has to come first.")
         if self._before is not None and self._before[0] != self.mechanism:
             self._fail(f"mechanism {self.mechanism} in a session that {self._before[0]} began")
-            return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, is_told=False)
+            return SaslAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, is_told=False)
         assert self._exchange is not None
         exchange = self._exchange
         try:
@@ -136,20 +136,20 @@ class SaslServer:
             return self._refuse(error)
         return answer if isinstance(answer, Computation) else self._answer(answer)
 
-    def finish(self, computation: Computation, outcome: object) -> Answer:
+    def finish(self, computation: Computation, outcome: object) -> SaslAnswer:
         try:
             return self._answer(computation.then(outcome))
         except AuthenticationFailed as error:
             return self._refuse(error)
 
-    def break_off(self, reason: str) -> Answer:
+    def break_off(self, reason: str) -> SaslAnswer:
         """A computation failed: that is nobody's password."""
         return self._refuse(InvalidCredentials(reason))
 
-    def _answer(self, token: bytes) -> Answer:
+    def _answer(self, token: bytes) -> SaslAnswer:
         assert self._exchange is not None
         if not self._exchange.is_complete:
-            return Answer(ErrorCode.NONE, token=token)
+            return SaslAnswer(ErrorCode.NONE, token=token)
         user = self._exchange.user
         if self._before is not None and self._before[1] != user:
             return self._refuse(AuthenticationFailed("A connection cannot become another user's."))
@@ -157,8 +157,8 @@ class SaslServer:
         lifetime_ms = self._lifetime_ms(self._exchange.expires_ms)
         self.session_ends = None if lifetime_ms is None else self._now() + lifetime_ms / 1000
         self._proof, self._exchange = self._exchange, None
-        self.state, self._before = State.COMPLETE, None
-        return Answer(ErrorCode.NONE, token=token, session_ms=lifetime_ms or 0)
+        self.state, self._before = SaslState.COMPLETE, None
+        return SaslAnswer(ErrorCode.NONE, token=token, session_ms=lifetime_ms or 0)
 
     def _lifetime_ms(self, expires_ms: int | None) -> int | None:
         """Until the listener's limit or the end of what was shown, whichever comes first."""
@@ -168,15 +168,15 @@ class SaslServer:
             limits.append(most)
         return max(0, min(limits)) if limits else None
 
-    def _refuse(self, error: AuthenticationFailed) -> Answer:
+    def _refuse(self, error: AuthenticationFailed) -> SaslAnswer:
         self._fail(str(error))
         if isinstance(error, InvalidCredentials):
             told = f"Authentication failed: invalid credentials for {self.mechanism}."
         else:
             told = str(error)
-        return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
+        return SaslAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
 
     def _fail(self, fault: str) -> None:
         if self._exchange is not None:
             self.claimed = self._exchange.claimed
-        self.state, self.fault, self._exchange = State.FAILED, fault, None
+        self.state, self.fault, self._exchange = SaslState.FAILED, fault, None

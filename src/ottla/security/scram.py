@@ -91,7 +91,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 # The server's side ----------------------------------------------------------------------------
 
 
-class Known(NamedTuple):
+class KnownUser(NamedTuple):
     """What is known of a name that wants in."""
 
     credential: ScramCredential
@@ -103,7 +103,7 @@ class Derivation(NamedTuple):
     """Of a delegation token's keys: work for a thread, whose outcome `keep` takes."""
 
     run: Callable[[], Any]
-    keep: Callable[[Any], Known]
+    keep: Callable[[Any], KnownUser]
 
 
 class ScramServer:
@@ -112,7 +112,7 @@ class ScramServer:
     def __init__(
         self,
         mechanism: Mechanism,
-        find: Callable[[str, bool], Known | Derivation | None],
+        find: Callable[[str, bool], KnownUser | Derivation | None],
         *,
         nonce: str,
         secret: bytes,
@@ -123,7 +123,7 @@ class ScramServer:
         self._nonce = nonce
         self._secret = secret
         self._name = ""
-        self._known: Known | None = None
+        self._known: KnownUser | None = None
         self._is_known = False
         self._first = b""  # the client's first message, bare, and ours
         self.is_complete = False
@@ -173,12 +173,12 @@ class ScramServer:
             )
         return self._challenge(bare, nonce, found)
 
-    def _challenge(self, bare: str, nonce: str, found: Known | None) -> bytes:
+    def _challenge(self, bare: str, nonce: str, found: KnownUser | None) -> bytes:
         if found is not None and found.credential.iterations < ITERATIONS_MIN:
             raise InvalidCredentials(f"the credential has fewer than {ITERATIONS_MIN} iterations")
         # Work and answer are the same for one who exists.
         pretended = decoy(self.mechanism, self._name, self._secret)
-        self._known = found or Known(pretended, "")
+        self._known = found or KnownUser(pretended, "")
         self._is_known = found is not None
         self._nonce = nonce + self._nonce
         known = self._known.credential

@@ -50,11 +50,11 @@ class TokenCredentials:
         self._secret = secret
         self._image = image
         self._now_ms = now_ms
-        self._known: dict[tuple[str, str], scram.Known] = {}
+        self._known: dict[tuple[str, str], scram.KnownUser] = {}
 
     def find(
         self, mechanism: scram.Mechanism, token_id: str
-    ) -> scram.Known | scram.Derivation | None:
+    ) -> scram.KnownUser | scram.Derivation | None:
         tokens = self._image().delegation_tokens
         token = tokens.get(token_id)
         if not self._secret or token is None or has_ended(token, self._now_ms()):
@@ -73,9 +73,9 @@ class TokenCredentials:
         salted = scram.salted_password(mechanism, password.decode(), salt, iterations)
         keys = scram.credential(mechanism, salted, salt, iterations)
         _, _, name = token.owner.partition(":")
-        return DerivedKeys(mechanism, token_id, scram.Known(keys, name, token.expires_ms))
+        return DerivedKeys(mechanism, token_id, scram.KnownUser(keys, name, token.expires_ms))
 
-    def _keep(self, derived: "DerivedKeys") -> scram.Known:
+    def _keep(self, derived: "DerivedKeys") -> scram.KnownUser:
         tokens = self._image().delegation_tokens
         self._known = {key: known for key, known in self._known.items() if key[1] in tokens}
         self._known[derived.mechanism.name, derived.token_id] = derived.known
@@ -85,7 +85,7 @@ class TokenCredentials:
 class DerivedKeys(NamedTuple):
     mechanism: scram.Mechanism
     token_id: str
-    known: scram.Known
+    known: scram.KnownUser
 
 
 def has_ended(token: DelegationToken, now_ms: int) -> bool:

@@ -12,7 +12,7 @@ from ottla.config.properties import render_properties
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import LinkUntrusted, TcpNetwork
 from ottla.security.links import AuthenticatedNetwork
-from ottla.security.listener_options import Login
+from ottla.security.listener_options import NodeLogin
 from ottla.wire.client import Client
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from support.brokers import Kind, running
@@ -76,10 +76,12 @@ def site(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def asked(site: Site, user: str, keytab: Path, service: str = "kafka") -> list[str | None]:
     """By a link of our own: the names of topics that are seen."""
-    from ottla.security.kerberos import Account
+    from ottla.security.kerberos import KerberosAccount
 
     async def ask() -> list[str | None]:
-        login = Login("GSSAPI", "", "", kerberos=Account(service, f"{user}@{REALM}", str(keytab)))
+        login = NodeLogin(
+            "GSSAPI", "", "", kerberos=KerberosAccount(service, f"{user}@{REALM}", str(keytab))
+        )
         network = AuthenticatedNetwork(TcpNetwork(), login, SYSTEM_CHANCE)
         host, _, port = site.address.partition(":")
         link = await network.connect(host, int(port), lambda: None)

@@ -9,7 +9,7 @@ import pytest
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import LinkLost, TcpNetwork
 from ottla.security.links import AuthenticatedNetwork
-from ottla.security.listener_options import Login
+from ottla.security.listener_options import NodeLogin
 from ottla.wire.client import Client
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from support.brokers import Kind
@@ -18,7 +18,7 @@ from support.secured import Secured, running_secured
 pytestmark = pytest.mark.timeout(120)
 
 SESSION_S, WORK_S = 1.5, 4.0
-LOGINS = [Login("PLAIN", "pia", "plain secret"), Login("SCRAM-SHA-256", "alice", "secret")]
+LOGINS = [NodeLogin("PLAIN", "pia", "plain secret"), NodeLogin("SCRAM-SHA-256", "alice", "secret")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ async def asked(network: AuthenticatedNetwork, address: str) -> int:
 
 
 @pytest.mark.parametrize("login", LOGINS, ids=lambda login: login.mechanism)
-def test_a_link_outlives_its_sessions(secured: Secured, login: Login) -> None:
+def test_a_link_outlives_its_sessions(secured: Secured, login: NodeLogin) -> None:
     network = AuthenticatedNetwork(TcpNetwork(), login, SYSTEM_CHANCE)
     assert asyncio.run(asked(network, secured.address)) > 50
 
@@ -79,7 +79,7 @@ def test_who_lost_the_password_loses_the_link_with_the_session(secured: Secured)
     secured.add_user("carol", "secret")
 
     async def ask_on() -> None:
-        login = Login("SCRAM-SHA-256", "carol", "secret")
+        login = NodeLogin("SCRAM-SHA-256", "carol", "secret")
         network = AuthenticatedNetwork(TcpNetwork(), login, SYSTEM_CHANCE)
         host, _, port = secured.address.partition(":")
         link = await network.connect(host, int(port), lambda: None)

@@ -1,14 +1,14 @@
 """New connections: who is served at once, who waits its turn, who is held and closed."""
 
 from ottla.security.connection_rates import AT_ONCE, UNLIMITED, Admission, ConnectionRates
-from ottla.security.rates import Window
+from ottla.security.rates import SampleWindow
 
 HERE, THERE = "127.0.0.1", "10.0.0.9"
 RATE = "connection_creation_rate"
 
 
 def rates() -> ConnectionRates:
-    return ConnectionRates(Window(11, 1), lambda name: [THERE] if name == "host" else [])
+    return ConnectionRates(SampleWindow(11, 1), lambda name: [THERE] if name == "host" else [])
 
 
 def admit(

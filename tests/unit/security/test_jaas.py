@@ -8,12 +8,12 @@ import pytest
 
 from ottla.config import Settings
 from ottla.errors import OttlaError
-from ottla.security.jaas import Login, parse_file, parse_line
+from ottla.security.jaas import JaasLogin, parse_file, parse_line
 from ottla.security.jaas_file import with_jaas
 from unit.security.recording import recorded
 
 
-def shown(login: Login) -> str:
+def shown(login: JaasLogin) -> str:
     pairs = ", ".join(f"{name}={value}" for name, value in sorted(login.options.items()))
     return f"{login.module} {{{pairs}}}"
 
@@ -34,7 +34,7 @@ def test_a_file_has_sections_for_listeners() -> None:
     external.KafkaServer { m.Plain required user_b="2"; };
     """
     sections = parse_file(text, "jaas.conf")
-    assert sections["external.KafkaServer"] == [Login("m.Plain", {"user_b": "2"})]
+    assert sections["external.KafkaServer"] == [JaasLogin("m.Plain", {"user_b": "2"})]
     assert [login.module for login in sections["KafkaServer"]] == ["m.Plain", "m.Scram"]
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from ottla.metadata.image import QuotaEntity
 from ottla.security.quotas import IDLE_MS_MAX, PRODUCER_BYTE_RATE, ByteQuota, Charge, ClientQuota
-from ottla.security.rates import Rate, TokenBucket, Window
+from ottla.security.rates import Rate, SampleWindow, TokenBucket
 
-USUAL = Window(11, 1)
+USUAL = SampleWindow(11, 1)
 ANY = None
 USER, CLIENT = "user", "client-id"
 

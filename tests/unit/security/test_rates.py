@@ -1,8 +1,8 @@
 """Windows and buckets: what Kafka's formula says, as values."""
 
-from ottla.security.rates import Rate, TokenBucket, Window
+from ottla.security.rates import Rate, SampleWindow, TokenBucket
 
-USUAL = Window(11, 1)
+USUAL = SampleWindow(11, 1)
 
 
 def test_what_fits_into_the_window_is_not_throttled() -> None:

@@ -8,7 +8,7 @@ from ottla.errors import ErrorCode
 from ottla.metadata.image import ScramCredential
 from ottla.security import plain, scram
 from ottla.security.exchange import Computation
-from ottla.security.sasl import Answer, SaslListener, SaslServer, State
+from ottla.security.sasl import SaslAnswer, SaslListener, SaslServer, SaslState
 
 SALT = b"salt of bob"
 BOB = scram.credential(
@@ -36,7 +36,7 @@ def machine(time: Time, session_ms: Mapping[str, int] | None = None) -> SaslServ
             "PLAIN": lambda: plain.PlainServer({"alice": "secret"}, find, secret=b"s"),
             "SCRAM-SHA-256": lambda: scram.ScramServer(
                 scram.SHA_256,
-                lambda name, _: scram.Known(BOB, "bob") if name == "bob" else None,
+                lambda name, _: scram.KnownUser(BOB, "bob") if name == "bob" else None,
                 nonce="n",
                 secret=b"s",
             ),
@@ -46,12 +46,12 @@ def machine(time: Time, session_ms: Mapping[str, int] | None = None) -> SaslServ
     return SaslServer(listener, time, time.ms)
 
 
-def answered(sasl: SaslServer, token: bytes) -> Answer:
+def answered(sasl: SaslServer, token: bytes) -> SaslAnswer:
     answer = sasl.authenticate(token)
     return sasl.finish(answer, answer.run()) if isinstance(answer, Computation) else answer
 
 
-def sign_in(sasl: SaslServer, name: str = "alice", password: str = "secret") -> Answer:
+def sign_in(sasl: SaslServer, name: str = "alice", password: str = "secret") -> SaslAnswer:
     sasl.handshake("PLAIN", 1)
     return answered(sasl, plain.message(name, password))
 
@@ -60,7 +60,7 @@ def test_versions_then_a_handshake_then_a_password() -> None:
     sasl = machine(Time())
     assert sasl.ask_versions()
     assert sasl.handshake("PLAIN", 1) == (ErrorCode.NONE, ["PLAIN", "SCRAM-SHA-256"])
-    assert answered(sasl, b"\0alice\0secret") == Answer(ErrorCode.NONE)
+    assert answered(sasl, b"\0alice\0secret") == SaslAnswer(ErrorCode.NONE)
     assert sasl.is_complete
     assert sasl.user == "alice"
     assert not sasl.takes_bare_tokens
@@ -91,13 +91,13 @@ def test_a_mechanism_that_is_not_enabled_ends_it() -> None:
         ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         ["PLAIN", "SCRAM-SHA-256"],
     )
-    assert sasl.state is State.FAILED
+    assert sasl.state is SaslState.FAILED
 
 
 def test_a_token_before_the_handshake_fails() -> None:
     sasl = machine(Time())
     assert answered(sasl, b"\0alice\0secret").error is ErrorCode.ILLEGAL_SASL_STATE
-    assert sasl.state is State.FAILED
+    assert sasl.state is SaslState.FAILED
 
 
 def test_a_second_handshake_in_the_middle_fails() -> None:
@@ -105,7 +105,7 @@ def test_a_second_handshake_in_the_middle_fails() -> None:
     sasl.handshake("SCRAM-SHA-256", 1)
     answered(sasl, b"n,,n=bob,r=c")
     assert sasl.handshake("PLAIN", 1).error is ErrorCode.ILLEGAL_SASL_STATE
-    assert sasl.state is State.FAILED
+    assert sasl.state is SaslState.FAILED
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_a_wrong_password_is_refused_in_the_same_words_as_an_unknown_name(
     name: str, password: str
 ) -> None:
     sasl = machine(Time())
-    assert sign_in(sasl, name, password) == Answer(
+    assert sign_in(sasl, name, password) == SaslAnswer(
         ErrorCode.SASL_AUTHENTICATION_FAILED,
         "Authentication failed: the name or the password is wrong.",
     )
-    assert sasl.state is State.FAILED
+    assert sasl.state is SaslState.FAILED
 
 
 def test_a_user_of_scram_may_come_by_plain_and_a_thread_stretches_the_password() -> None:
@@ -159,7 +159,7 @@ def test_a_session_ends_unless_it_is_renewed_as_the_same_user() -> None:
     assert sign_in(sasl).session_ms == 5000
     time.now += 4
     assert not sasl.is_expired
-    assert sign_in(sasl) == Answer(ErrorCode.NONE, session_ms=5000)
+    assert sign_in(sasl) == SaslAnswer(ErrorCode.NONE, session_ms=5000)
     time.now += 4
     assert not sasl.is_expired
     time.now += 1
@@ -179,7 +179,7 @@ def test_another_user_or_mechanism_cannot_take_a_session_over() -> None:
         answer = answered(sasl, token)
         assert answer.error is ErrorCode.SASL_AUTHENTICATION_FAILED
         assert answer.is_told is is_told
-        assert sasl.state is State.FAILED
+        assert sasl.state is SaslState.FAILED
 
 
 def test_a_session_is_renewed_at_most_once_a_second() -> None:

@@ -23,7 +23,7 @@ def stored(mechanism: scram.Mechanism, password: str = "pencil") -> ScramCredent
 
 
 def server(mechanism: scram.Mechanism, password: str = "pencil") -> scram.ScramServer:
-    known = scram.Known(stored(mechanism, password), "alice")
+    known = scram.KnownUser(stored(mechanism, password), "alice")
     return scram.ScramServer(
         mechanism,
         lambda name, token: known if name == "alice" and not token else None,
@@ -124,9 +124,9 @@ def test_nobody_acts_in_the_name_of_another() -> None:
 def test_a_delegation_token_is_looked_up_as_one() -> None:
     asked: list[tuple[str, bool]] = []
 
-    def find(name: str, token: bool) -> scram.Known | None:
+    def find(name: str, token: bool) -> scram.KnownUser | None:
         asked.append((name, token))
-        return scram.Known(stored(scram.SHA_256, "hmac"), "alice", 1234)
+        return scram.KnownUser(stored(scram.SHA_256, "hmac"), "alice", 1234)
 
     ours = scram.ScramServer(scram.SHA_256, find, nonce="s", secret=SECRET)
     client = scram.ScramClient(scram.SHA_256, "token-1", "hmac", nonce="c", token=True)
@@ -138,7 +138,7 @@ def test_a_delegation_token_is_looked_up_as_one() -> None:
 
 def test_names_with_commas_and_equal_signs_come_through() -> None:
     name = "a,b=c,=2C"
-    known = scram.Known(stored(scram.SHA_256), name)
+    known = scram.KnownUser(stored(scram.SHA_256), name)
     ours = scram.ScramServer(
         scram.SHA_256, lambda given, _: known if given == name else None, nonce="s", secret=SECRET
     )
@@ -168,7 +168,7 @@ def test_a_foreign_client_notices_a_server_with_other_keys() -> None:
     known = stored(scram.SHA_256)
     lying = ScramCredential(known.salt, known.stored_key, b"\0" * 32, known.iterations)
     ours = scram.ScramServer(
-        scram.SHA_256, lambda *_: scram.Known(lying, "alice"), nonce="s", secret=SECRET
+        scram.SHA_256, lambda *_: scram.KnownUser(lying, "alice"), nonce="s", secret=SECRET
     )
     with pytest.raises(ScramException):
         converse(ours, "alice", "pencil")

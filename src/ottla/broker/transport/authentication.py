@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ottla.broker.transport.pending_reply import Body, PendingReply
 from ottla.security.exchange import Computation
 from ottla.security.principals import user
-from ottla.security.sasl import Answer, Handshake, SaslListener, SaslServer, State
+from ottla.security.sasl import Handshake, SaslAnswer, SaslListener, SaslServer, SaslState
 from ottla.wire.codec import decode, encode
 from ottla.wire.framing import (
     SIZE,
@@ -76,7 +76,7 @@ class Authentication:
 
     def take(self, frame: memoryview, peer: "Peer", ask_versions: Callable[[], Reply]) -> Reply:
         """The reply to a frame of one who has not said yet who it is."""
-        if self.sasl.state is State.AUTHENTICATE and self.sasl.takes_bare_tokens:
+        if self.sasl.state is SaslState.AUTHENTICATE and self.sasl.takes_bare_tokens:
             return self._exchange(bytes(frame), peer, _bare)
         header = read_request_header(frame)
         if header.api_key == API_VERSIONS:
@@ -93,9 +93,9 @@ class Authentication:
     def begin_again(self, request: SaslHandshakeRequest, version: int, peer: "Peer") -> Handshake:
         """A client whose session ends authenticates anew; meanwhile nothing else is served."""
         answer = self.sasl.handshake(request.mechanism, version)
-        if self.sasl.state is State.AUTHENTICATE:
+        if self.sasl.state is SaslState.AUTHENTICATE:
             peer.awaits_authentication = True
-        elif self.sasl.state is State.FAILED:
+        elif self.sasl.state is SaslState.FAILED:
             peer.is_refused = True
         return answer
 
@@ -108,7 +108,7 @@ class Authentication:
     def _authenticate(self, frame: memoryview, header: RequestHeader, peer: "Peer") -> Reply:
         request = _read(frame, header, SaslAuthenticateRequest)
 
-        def write(answer: Answer) -> Body:
+        def write(answer: SaslAnswer) -> Body:
             response = SaslAuthenticateResponse(
                 error_code=answer.error,
                 error_message=answer.message,
@@ -120,7 +120,7 @@ class Authentication:
         return self._exchange(request.auth_bytes, peer, write)
 
     def _exchange(
-        self, token: bytes, peer: "Peer", write: "Callable[[Answer], Body | None]"
+        self, token: bytes, peer: "Peer", write: "Callable[[SaslAnswer], Body | None]"
     ) -> Reply:
         step = self.sasl.authenticate(token)
         if not isinstance(step, Computation):
@@ -147,7 +147,7 @@ class Authentication:
         return later
 
     def _answered(
-        self, answer: Answer, peer: "Peer", write: "Callable[[Answer], Body | None]"
+        self, answer: SaslAnswer, peer: "Peer", write: "Callable[[SaslAnswer], Body | None]"
     ) -> Reply:
         if self.sasl.is_complete:
             peer.principal, peer.is_by_token = user(self.sasl.user), self.sasl.is_by_token
@@ -162,7 +162,7 @@ class Authentication:
         return self._reply(body or [], peer)
 
     def _reply(self, body: Body, peer: "Peer") -> Reply:
-        if self.sasl.state is not State.FAILED:
+        if self.sasl.state is not SaslState.FAILED:
             return body
         log.warning(
             "refused %s on %s: authentication failed (%s)",
@@ -182,7 +182,7 @@ class Authentication:
         return later
 
 
-def _bare(answer: Answer) -> Body | None:
+def _bare(answer: SaslAnswer) -> Body | None:
     return None if answer.error else [SIZE.pack(len(answer.token)), answer.token]
 
 

@@ -24,7 +24,7 @@ from ottla.security.connection_rates import (
     Admission,
     ConnectionRates,
 )
-from ottla.security.rates import Window
+from ottla.security.rates import SampleWindow
 from ottla.wire.framing import FrameAssembler
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class SharedByListeners(Struct, frozen=True, eq=False, kw_only=True):
     @classmethod
     def of(cls, settings: Callable[[], Settings], now: Callable[[], float]) -> "SharedByListeners":
         room = room_for(settings().int("queued.max.request.bytes"))
-        window = Window(
+        window = SampleWindow(
             settings().int("quota.window.num"), settings().int("quota.window.size.seconds")
         )
         return cls(

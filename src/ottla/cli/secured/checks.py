@@ -15,7 +15,7 @@ from ottla.config.options import BROKER_OPTIONS
 from ottla.config.topology import Listener, Topology, is_loopback
 from ottla.errors import OttlaError
 from ottla.ports.encrypted_disks import is_encrypted
-from ottla.security.authority import Described, describe, is_signed_by
+from ottla.security.authority import DescribedCertificate, describe, is_signed_by
 from ottla.security.tls import TlsOptions, certificate_chain, tls_options, trusted_certificates
 
 SOON = timedelta(days=30)
@@ -136,7 +136,7 @@ def _trust(listener: Listener, options: TlsOptions, chain: str, now: datetime) -
         )
 
 
-def expiry(what: str, one: Described, now: datetime) -> Finding:
+def expiry(what: str, one: DescribedCertificate, now: datetime) -> Finding:
     day = f"{one.ends:%Y-%m-%d}"
     if one.ends <= now:
         return Finding(ERROR, f"{what} expired on {day}.")
@@ -156,7 +156,7 @@ def _told(listener: Listener, topology: Topology) -> str | None:
     return listener.host or None
 
 
-def _names(own: Described, host: str) -> bool:
+def _names(own: DescribedCertificate, host: str) -> bool:
     parent = host.partition(".")[2]
     return host in own.names or (bool(parent) and f"*.{parent}" in own.names)
 

@@ -12,7 +12,7 @@ from ottla.coordination import loading
 from ottla.coordination.committer import Committer
 from ottla.coordination.loading import replay_record
 from ottla.coordination.log import ShardLog
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.coordination.shard import Phase, Shard
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember
@@ -100,7 +100,7 @@ def offsets_of_living_groups_expire(patch: pytest.MonkeyPatch) -> None:
 def offsets_expire_while_they_are_loaded(patch: pytest.MonkeyPatch) -> None:
     """16: tombstones for what seemed old halfway through the log hit what came after it."""
     right_load, right_loaded = loading.load, Groups.loaded
-    hasty: list[Entry] = []
+    hasty: list[CoordinatorRecord] = []
 
     async def load(machine: Groups, log: ShardLog, name: str) -> int:
         hasty.clear()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ottla.coordination.machine import LATER, Decision, Entry, Instant
+from ottla.coordination.machine import LATER, CoordinatorRecord, Decision, Instant
 from ottla.errors import KafkaError
 from ottla.groups.classic.group import ClassicGroupState
 from ottla.groups.classic.heartbeats import heartbeat
@@ -56,7 +56,7 @@ class Driver:
         self.image = Image()
         self.groups = self._machine()
         self.seconds = 1_000.0
-        self.written: list[Entry] = []
+        self.written: list[CoordinatorRecord] = []
         self.group_id = "g"
         self.groups.loaded(self.now)
 

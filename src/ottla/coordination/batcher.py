@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.coordination.machine import Answer, Entry, Producer, RecordTypes
+from ottla.coordination.machine import Answer, CoordinatorRecord, ProducerIdAndEpoch, RecordTypes
 from ottla.coordination.records import encode_entry
 from ottla.wire.record_batch import NewRecord, build_batch
 
@@ -19,7 +19,7 @@ class ClosedBatch(NamedTuple):
     """Closed: nothing more is added."""
 
     records: list[NewRecord]
-    producer: Producer | None  # whose transaction all of them are part of
+    producer: ProducerIdAndEpoch | None  # whose transaction all of them are part of
     answers: list[Answer]  # given once the batch is committed
 
     def encode(self, leader_epoch: int) -> bytes:
@@ -33,7 +33,9 @@ class ClosedBatch(NamedTuple):
         )
 
 
-def encode_records(entries: Sequence[Entry], types: RecordTypes, now_ms: int) -> EncodedRecords:
+def encode_records(
+    entries: Sequence[CoordinatorRecord], types: RecordTypes, now_ms: int
+) -> EncodedRecords:
     records: list[NewRecord] = []
     size = 0
     for entry in entries:
@@ -54,14 +56,14 @@ class Batcher:
     def _begin(self) -> None:
         self.records: list[NewRecord] = []
         self._size = 0
-        self._producer: Producer | None = None
+        self._producer: ProducerIdAndEpoch | None = None
         self._answers: list[Answer] = []
 
-    def fits(self, size: int, producer: Producer | None, limit: int) -> bool:
+    def fits(self, size: int, producer: ProducerIdAndEpoch | None, limit: int) -> bool:
         """A batch belongs to one transaction, or to none, and is not larger than `limit`."""
         return producer == self._producer and self._size + size <= limit
 
-    def add(self, encoded: EncodedRecords, producer: Producer | None) -> None:
+    def add(self, encoded: EncodedRecords, producer: ProducerIdAndEpoch | None) -> None:
         self.records += encoded.records
         self._size += encoded.size
         self._producer = producer

@@ -17,14 +17,14 @@ class Instant(NamedTuple):
     wall_ms: int
 
 
-class Entry(NamedTuple):
+class CoordinatorRecord(NamedTuple):
     """A record to be: its key says what it is about; without a value it is a tombstone."""
 
     key: Message
     value: Message | None
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """Whose transaction records belong to."""
 
     id: int
@@ -48,10 +48,10 @@ class Answer(NamedTuple):
 class Decision(NamedTuple, Generic[R]):
     """Records to be written, and what to reply once they are committed."""
 
-    records: Sequence[Entry]
+    records: Sequence[CoordinatorRecord]
     reply: R | Later
     answers: Sequence[Answer] = ()  # to requests that waited
-    producer: Producer | None = None  # the records are part of its transaction
+    producer: ProducerIdAndEpoch | None = None  # the records are part of its transaction
     is_atomic: bool = True  # else the records may come to lie in several batches
 
 

@@ -2,14 +2,14 @@
 
 from struct import Struct
 
-from ottla.coordination.machine import Entry, RecordTypes
+from ottla.coordination.machine import CoordinatorRecord, RecordTypes
 from ottla.wire.codec import MalformedMessage, decode, encode_into
 from ottla.wire.message import Message
 
 _INT16 = Struct(">h")
 
 
-def encode_entry(entry: Entry, types: RecordTypes) -> tuple[bytes, bytes | None]:
+def encode_entry(entry: CoordinatorRecord, types: RecordTypes) -> tuple[bytes, bytes | None]:
     key, value = entry
     key_out = bytearray(_INT16.pack(key.API_KEY))
     encode_into(key, 0, key_out)

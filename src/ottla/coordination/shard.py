@@ -20,11 +20,11 @@ from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import (
     LATER,
     Answer,
+    CoordinatorRecord,
     Decision,
-    Entry,
     Instant,
     Machine,
-    Producer,
+    ProducerIdAndEpoch,
     Ticket,
 )
 from ottla.coordination.replies import Replies, as_coordinator
@@ -194,7 +194,7 @@ class Shard(Generic[M]):
 
     def end_transaction(
         self,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         coordinator_epoch: int,
         committed: bool,
         check: Callable[[], None] = lambda: None,
@@ -255,7 +255,9 @@ class Shard(Generic[M]):
             self._answer_in_order(answers)
         self._arm(machine)
 
-    def _apply(self, machine: M, entries: Sequence[Entry], producer: Producer | None) -> None:
+    def _apply(
+        self, machine: M, entries: Sequence[CoordinatorRecord], producer: ProducerIdAndEpoch | None
+    ) -> None:
         encoded = encode_records(entries, machine.RECORDS, self._wall_ms())
         limit = self._led().max_batch_bytes - HEADER_SIZE
         if encoded.size > limit:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
-    from ottla.coordination.machine import Decision, Instant, Producer
+    from ottla.coordination.machine import Decision, Instant, ProducerIdAndEpoch
     from ottla.groups.machine import Groups
     from ottla.groups.offsets.repeated_commits import RepeatedCommits
     from ottla.groups.outcome import Caller
@@ -289,7 +289,12 @@ class GroupCoordinator:
         )
 
     def end_transaction(
-        self, partition: int, producer: Producer, coordinator_epoch: int, *, committed: bool
+        self,
+        partition: int,
+        producer: ProducerIdAndEpoch,
+        coordinator_epoch: int,
+        *,
+        committed: bool,
     ) -> Awaitable[None]:
         """A marker for a partition of `__consumer_offsets` is written and applied here."""
         shard = self.shards.at(partition)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.groups.offsets.store import Committed
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
@@ -66,7 +66,7 @@ class Kind(ABC, Generic[G]):
     def state(self, group: G) -> str: ...
 
     @abstractmethod
-    def tombstones(self, group: G) -> list[Entry]:
+    def tombstones(self, group: G) -> list[CoordinatorRecord]:
         """All of the group but its offsets."""
 
     # -- offsets ----------------------------------------------------------------------------

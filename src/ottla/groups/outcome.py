@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, TypeVar
 
-from ottla.coordination.machine import Answer, Decision, Entry, Later, Ticket
+from ottla.coordination.machine import Answer, CoordinatorRecord, Decision, Later, Ticket
 
 R = TypeVar("R")
 
@@ -21,7 +21,7 @@ class Outcome:
     __slots__ = ("answers", "records")
 
     def __init__(self) -> None:
-        self.records: list[Entry] = []
+        self.records: list[CoordinatorRecord] = []
         self.answers: list[Answer] = []
 
     def answer(self, ticket: Ticket, reply: object) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.transactions import records
 from ottla.transactions.machine import Step, complete, fence, has_timed_out, may_expire
@@ -69,7 +69,7 @@ class Ledger:
         tombstones = [records.tombstone_of(t.transactional_id) for t in idle]
         return Decision(tombstones, len(idle), is_atomic=False)  # any number of them may be due
 
-    def _entry_of(self, after: Transaction) -> Entry:
+    def _entry_of(self, after: Transaction) -> CoordinatorRecord:
         """Records do not hold the epoch before a bump: remembered here, a repeated call is known
         as one; after a move of the coordinator it is refused, as Kafka does."""
         self._decided[after.transactional_id] = after

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from ottla.coordination.machine import Entry, RecordTypes
+from ottla.coordination.machine import CoordinatorRecord, RecordTypes
 from ottla.ids import TopicPartition
 from ottla.transactions.states import Transaction, TransactionState
 from ottla.wire.records.transactions import (
@@ -17,12 +17,12 @@ RECORDS = RecordTypes(
 )
 
 
-def entry_of(transaction: Transaction) -> Entry:
-    return Entry(key_of(transaction.transactional_id), value_of(transaction))
+def entry_of(transaction: Transaction) -> CoordinatorRecord:
+    return CoordinatorRecord(key_of(transaction.transactional_id), value_of(transaction))
 
 
-def tombstone_of(transactional_id: str) -> Entry:
-    return Entry(key_of(transactional_id), None)
+def tombstone_of(transactional_id: str) -> CoordinatorRecord:
+    return CoordinatorRecord(key_of(transactional_id), None)
 
 
 def key_of(transactional_id: str) -> TransactionLogKey:

@@ -11,10 +11,10 @@ from ottla.coordination.java_hash import java_hash
 from ottla.coordination.machine import (
     LATER,
     Answer,
+    CoordinatorRecord,
     Decision,
-    Entry,
     Instant,
-    Producer,
+    ProducerIdAndEpoch,
     RecordTypes,
     Ticket,
 )
@@ -65,7 +65,9 @@ class Notebook:
         self.wake_at = None
         return Decision([note("woken", 1)], None, [Answer(t, "woken") for t in self.waiting])
 
-    def put(self, name: str, number: int, producer: Producer | None = None) -> Decision[int]:
+    def put(
+        self, name: str, number: int, producer: ProducerIdAndEpoch | None = None
+    ) -> Decision[int]:
         known = self.numbers.get(name, 0)
         return Decision([note(name, number)], known, producer=producer)
 
@@ -78,8 +80,8 @@ class Notebook:
         return Decision((), LATER)
 
 
-def note(name: str, number: int) -> Entry:
-    return Entry(OffsetCommitKey(group=name), OffsetCommitValue(offset=number))
+def note(name: str, number: int) -> CoordinatorRecord:
+    return CoordinatorRecord(OffsetCommitKey(group=name), OffsetCommitValue(offset=number))
 
 
 def virtual_clock() -> Clock:
@@ -246,7 +248,7 @@ def test_what_was_decided_upon_a_lost_batch_is_lost_with_it(
         first = shard.submit(lambda notes, now, _: notes.put("a", 1))
         log.refuse_appends = ErrorCode.NOT_ENOUGH_REPLICAS
         with pytest.raises(KafkaError) as refusal:
-            shard.submit(lambda notes, now, _: notes.put("b", 2, Producer(7, 0)))
+            shard.submit(lambda notes, now, _: notes.put("b", 2, ProducerIdAndEpoch(7, 0)))
         log.refuse_appends = None  # before its turn comes
         assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
         with pytest.raises(KafkaError):
@@ -388,7 +390,7 @@ def test_time_passing_answers_who_was_kept_waiting() -> None:
 
 def test_records_of_a_transaction_count_from_its_marker_on() -> None:
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
-        producer = Producer(9, 3)
+        producer = ProducerIdAndEpoch(9, 3)
         plain = shard.submit(lambda notes, now, _: notes.put("b", 1))
         await shard.submit(lambda notes, now, _: notes.put("a", 5, producer))
         await plain
@@ -407,7 +409,7 @@ def test_a_marker_is_checked_against_what_was_decided_before_it() -> None:
     """A late one may not slip in between a decision of this turn and its append."""
 
     async def body(shard: Shard[Notebook], log: MemoryLog) -> None:
-        producer = Producer(7, 1)
+        producer = ProducerIdAndEpoch(7, 1)
         putting = shard.submit(lambda notes, now, _: notes.put("a", 1, producer))
         in_the_log: list[int] = []
         await shard.end_transaction(producer, 2, True, lambda: in_the_log.append(len(log.batches)))

@@ -7,7 +7,7 @@ the range assignor, one with a regular expression), topics `t` of 3 and `u` of 2
 import json
 from pathlib import Path
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.coordination.records import decode_entry, encode_entry
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
@@ -53,7 +53,7 @@ def test_every_record_is_written_as_it_was_read() -> None:
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None
-        assert encode_entry(Entry(*entry), Groups.RECORDS) == (key, value)
+        assert encode_entry(CoordinatorRecord(*entry), Groups.RECORDS) == (key, value)
 
 
 def test_classic_groups_go_on() -> None:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.coordination.records import decode_entry, encode_entry
 from ottla.groups.limits import Limits
 from ottla.groups.machine import Groups
@@ -56,7 +56,7 @@ def test_every_record_is_written_as_it_was_read() -> None:
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None
-        assert encode_entry(Entry(*entry), Groups.RECORDS) == (key, value)
+        assert encode_entry(CoordinatorRecord(*entry), Groups.RECORDS) == (key, value)
 
 
 def test_the_group_goes_on() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
 from ottla.groups.share.delivery import Batch, DeliveryState
@@ -184,7 +184,7 @@ def test_what_lies_before_the_oldest_snapshot_is_not_needed() -> None:
 
 def test_loading_from_a_pruned_log_gives_the_same_states() -> None:
     log = Log()
-    records: list[Entry] = []
+    records: list[CoordinatorRecord] = []
     log.write(PLACE, 1)
     for _ in range(8):
         decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [Batch(0, log.end, DONE, 1)])

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance, records
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
@@ -72,7 +72,7 @@ class Classic(Kind[ClassicGroup]):
     def state(self, group: ClassicGroup) -> str:
         return group.state.value
 
-    def tombstones(self, group: ClassicGroup) -> list[Entry]:
+    def tombstones(self, group: ClassicGroup) -> list[CoordinatorRecord]:
         return [records.tombstone(group.id)]
 
     def check_commit(

@@ -7,7 +7,7 @@ a new coordinator goes on without a rebalance.
 
 from collections.abc import Mapping
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember, ClassicGroupState
 from ottla.wire.records.groups import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
@@ -17,7 +17,7 @@ def group_record(
     now_ms: int,
     generation: int,
     assignments: Mapping[str, bytes] | None = None,
-) -> Entry:
+) -> CoordinatorRecord:
     """The group with these assignments, or without members."""
     members = []
     if assignments is not None:
@@ -42,19 +42,19 @@ def group_record(
         current_state_timestamp=now_ms if not members else group.state_since_ms,
         members=members,
     )
-    return Entry(GroupMetadataKey(group=group.id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
 
 
-def birth_record(group: ClassicGroup) -> Entry:
+def birth_record(group: ClassicGroup) -> CoordinatorRecord:
     """The group is there; of who has come so far it tells nothing."""
     value = GroupMetadataValue(
         protocol_type="", generation=0, current_state_timestamp=group.state_since_ms
     )
-    return Entry(GroupMetadataKey(group=group.id), value)
+    return CoordinatorRecord(GroupMetadataKey(group=group.id), value)
 
 
-def tombstone(group_id: str) -> Entry:
-    return Entry(GroupMetadataKey(group=group_id), None)
+def tombstone(group_id: str) -> CoordinatorRecord:
+    return CoordinatorRecord(GroupMetadataKey(group=group_id), None)
 
 
 def apply(group: ClassicGroup, value: GroupMetadataValue) -> None:

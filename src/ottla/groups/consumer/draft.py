@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.consumer import records
 from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 
@@ -14,14 +14,14 @@ class Draft:
 
     def __init__(self, group: ConsumerGroup) -> None:
         self.group = group.copy()
-        self.records: list[Entry] = []
+        self.records: list[CoordinatorRecord] = []
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: CoordinatorRecord) -> None:
         for entry in entries:
             records.apply(self.group, *entry)
             self.records.append(entry)
 
-    def write_all(self, entries: Iterable[Entry]) -> None:
+    def write_all(self, entries: Iterable[CoordinatorRecord]) -> None:
         self.write(*entries)
 
     def member(self, member_id: str) -> ConsumerGroupMember:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer import leaving, records
 from ottla.groups.consumer.group import ConsumerGroup, MemberState
@@ -50,7 +50,7 @@ class Consumer(MemberEpochKind[ConsumerGroup]):
     def state(self, group: ConsumerGroup) -> str:
         return group.state
 
-    def tombstones(self, group: ConsumerGroup) -> list[Entry]:
+    def tombstones(self, group: ConsumerGroup) -> list[CoordinatorRecord]:
         return records.group_tombstones(group)
 
     def check_asked_in(self, group: ConsumerGroup, member_id: str, epoch: int) -> None:

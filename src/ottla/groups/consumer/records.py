@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
@@ -46,15 +46,15 @@ RECORDS: dict[int, tuple[type[Message], type[Message]]] = {
 # -- writing ----------------------------------------------------------------------------------
 
 
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Entry:
-    return Entry(
+def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupMetadataKey(group_id=group_id),
         wire.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
     )
 
 
-def member_metadata(group_id: str, member: ConsumerGroupMember) -> Entry:
-    return Entry(
+def member_metadata(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.ConsumerGroupMemberMetadataValue(
             instance_id=member.instance_id,
@@ -70,8 +70,8 @@ def member_metadata(group_id: str, member: ConsumerGroupMember) -> Entry:
     )
 
 
-def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
-    return Entry(
+def target_epoch(group_id: str, epoch: int, now_ms: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
         wire.ConsumerGroupTargetAssignmentMetadataValue(
             assignment_epoch=epoch, assignment_timestamp=now_ms
@@ -79,8 +79,8 @@ def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
     )
 
 
-def target(group_id: str, member_id: str, partitions: Target) -> Entry:
-    return Entry(
+def target(group_id: str, member_id: str, partitions: Target) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         wire.ConsumerGroupTargetAssignmentMemberValue(
             topic_partitions=[
@@ -94,8 +94,8 @@ def target(group_id: str, member_id: str, partitions: Target) -> Entry:
     )
 
 
-def current(group_id: str, member: ConsumerGroupMember) -> Entry:
-    return Entry(
+def current(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
         wire.ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=member.epoch,
@@ -121,8 +121,8 @@ def _places(
     ]
 
 
-def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> Entry:
-    return Entry(
+def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern),
         wire.ConsumerGroupRegularExpressionValue(
             topics=list(resolved.topics), version=resolved.version, timestamp=resolved.timestamp
@@ -130,25 +130,27 @@ def regex(group_id: str, pattern: str, resolved: ResolvedRegex) -> Entry:
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     keys: Iterable[Message] = (
         wire.ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id),
         wire.ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         wire.ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id),
     )
-    return [Entry(key, None) for key in keys]
+    return [CoordinatorRecord(key, None) for key in keys]
 
 
-def regex_tombstone(group_id: str, pattern: str) -> Entry:
+def regex_tombstone(group_id: str, pattern: str) -> CoordinatorRecord:
     key = wire.ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=pattern)
-    return Entry(key, None)
+    return CoordinatorRecord(key, None)
 
 
-def group_tombstones(group: ConsumerGroup) -> list[Entry]:
+def group_tombstones(group: ConsumerGroup) -> list[CoordinatorRecord]:
     entries = [one for member in group.members for one in member_tombstones(group.id, member)]
     entries += [regex_tombstone(group.id, pattern) for pattern in group.regexes]
-    entries.append(Entry(wire.ConsumerGroupTargetAssignmentMetadataKey(group_id=group.id), None))
-    entries.append(Entry(wire.ConsumerGroupMetadataKey(group_id=group.id), None))
+    entries.append(
+        CoordinatorRecord(wire.ConsumerGroupTargetAssignmentMetadataKey(group_id=group.id), None)
+    )
+    entries.append(CoordinatorRecord(wire.ConsumerGroupMetadataKey(group_id=group.id), None))
     return entries
 
 

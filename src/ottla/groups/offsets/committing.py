@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Decision, Entry, Instant, Producer
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, ProducerIdAndEpoch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.kind import Check
 from ottla.groups.kinds import kind_of
@@ -37,7 +37,7 @@ def commit(
     group_id, now_ms = request.group_id, now.wall_ms
     limit = groups.limits.offset_metadata_max_bytes
     expires = now_ms + request.retention_time_ms if request.retention_time_ms >= 0 else -1
-    records: list[Entry] = []
+    records: list[CoordinatorRecord] = []
     topics: list[OffsetCommitResponseTopic] = []
     for topic in request.topics:
         name, topic_id = topic.name, topic.topic_id
@@ -59,7 +59,7 @@ def commit(
                 part.committed_offset, part.committed_leader_epoch, metadata, now_ms, topic_id
             )
             value.expire_timestamp = expires
-            records.append(Entry(key, value))
+            records.append(CoordinatorRecord(key, value))
     return Decision(records, OffsetCommitResponse(topics=topics))
 
 
@@ -113,7 +113,7 @@ def commit_in_transaction(
     the transaction's coordinator before."""
     _check_whole_transaction(groups, request)
     limit = groups.limits.offset_metadata_max_bytes
-    records: list[Entry] = []
+    records: list[CoordinatorRecord] = []
     response = TxnOffsetCommitResponse(topics=[])
     for topic in request.topics:
         answers = TxnOffsetCommitResponseTopic(name=topic.name, partitions=[])
@@ -127,6 +127,8 @@ def commit_in_transaction(
                 continue
             key = OffsetCommitKey(group=request.group_id, topic=topic.name, partition=index)
             offset, epoch = part.committed_offset, part.committed_leader_epoch
-            records.append(Entry(key, commit_value(offset, epoch, metadata, now.wall_ms)))
-    producer = Producer(request.producer_id, request.producer_epoch)
+            records.append(
+                CoordinatorRecord(key, commit_value(offset, epoch, metadata, now.wall_ms))
+            )
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     return Decision(records, response, producer=producer)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.kinds import kind_of
 from ottla.groups.offsets.store import Committed, Place
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Group, Groups
 
 
-def tombstone(group_id: str, place: Place) -> Entry:
-    return Entry(OffsetCommitKey(group=group_id, topic=place[0], partition=place[1]), None)
+def tombstone(group_id: str, place: Place) -> CoordinatorRecord:
+    return CoordinatorRecord(
+        OffsetCommitKey(group=group_id, topic=place[0], partition=place[1]), None
+    )
 
 
 def delete_offsets(
@@ -28,7 +30,7 @@ def delete_offsets(
     """Only for topics that nobody in the group is subscribed to."""
     group = groups.existing(request.group_id)
     kind_of(group).check_deletion(group)
-    records: list[Entry] = []
+    records: list[CoordinatorRecord] = []
     response = OffsetDeleteResponse(topics=[])
     offsets, pending = groups.offsets.of(group.id), groups.offsets.pending_places(group.id)
     for topic in request.topics:
@@ -71,12 +73,12 @@ def topics_deleted(groups: "Groups", topics: frozenset[str]) -> Decision[None]:
     return Decision(records, None, is_atomic=False)
 
 
-def expire(groups: "Groups", group: "Group", now: Instant) -> list[Entry]:
+def expire(groups: "Groups", group: "Group", now: Instant) -> list[CoordinatorRecord]:
     """Tombstones for what is too old; for the group too, if nothing of it is left."""
     kind = kind_of(group)
     if not kind.has_offsets:
         return []  # such a group goes only when it is deleted
-    records: list[Entry] = []
+    records: list[CoordinatorRecord] = []
     offsets = groups.offsets.of(group.id)
     for place, committed in offsets.items():
         if (

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.coordination.batcher import RECORD_OVERHEAD
-from ottla.coordination.machine import Entry, Instant, RecordTypes
+from ottla.coordination.machine import CoordinatorRecord, Instant, RecordTypes
 from ottla.coordination.records import encode_entry
 from ottla.errors import KafkaError
 from ottla.groups.kinds import kind_of
@@ -114,7 +114,7 @@ def _front(request: OffsetCommitRequest, api_version: int) -> bytes:
 def _record_key(group_id: str, place: Place) -> bytes:
     topic, partition = place
     key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
-    return encode_entry(Entry(key, None), RecordTypes({}, {}))[0]
+    return encode_entry(CoordinatorRecord(key, None), RecordTypes({}, {}))[0]
 
 
 def _record_value(offset: int, leader_epoch: int, commit_ms: int, topic_id: Uuid) -> bytes:

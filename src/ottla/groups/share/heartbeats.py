@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.outcome import Caller, Outcome
@@ -36,9 +36,9 @@ class Draft:
 
     def __init__(self, group: ShareGroup) -> None:
         self.group = group.copy()
-        self.records: list[Entry] = []
+        self.records: list[CoordinatorRecord] = []
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: CoordinatorRecord) -> None:
         for entry in entries:
             records.apply(self.group, *entry)
             self.records.append(entry)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.kind import Check, EpochKind
 from ottla.groups.outcome import Outcome
@@ -45,7 +45,7 @@ class Share(EpochKind[ShareGroup]):
     def state(self, group: ShareGroup) -> str:
         return group.state
 
-    def tombstones(self, group: ShareGroup) -> list[Entry]:
+    def tombstones(self, group: ShareGroup) -> list[CoordinatorRecord]:
         return records.group_tombstones(group)
 
     def check_commit(

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.share.group import Noted, Partitions, ShareGroup, ShareGroupMember, Topics
 from ottla.wire.message import Message
 from ottla.wire.records import groups as wire
@@ -21,15 +21,15 @@ STABLE = 0
 # -- writing ----------------------------------------------------------------------------------
 
 
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> Entry:
-    return Entry(
+def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupMetadataKey(group_id=group_id),
         wire.ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
     )
 
 
-def member_metadata(group_id: str, member: ShareGroupMember) -> Entry:
-    return Entry(
+def member_metadata(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.ShareGroupMemberMetadataValue(
             rack_id=member.rack,
@@ -40,8 +40,8 @@ def member_metadata(group_id: str, member: ShareGroupMember) -> Entry:
     )
 
 
-def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
-    return Entry(
+def target_epoch(group_id: str, epoch: int, now_ms: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
         wire.ShareGroupTargetAssignmentMetadataValue(
             assignment_epoch=epoch, assignment_timestamp=now_ms
@@ -49,8 +49,8 @@ def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
     )
 
 
-def target(group_id: str, member_id: str, partitions: Partitions) -> Entry:
-    return Entry(
+def target(group_id: str, member_id: str, partitions: Partitions) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         wire.ShareGroupTargetAssignmentMemberValue(
             topic_partitions=[
@@ -63,8 +63,8 @@ def target(group_id: str, member_id: str, partitions: Partitions) -> Entry:
     )
 
 
-def current(group_id: str, member: ShareGroupMember) -> Entry:
-    return Entry(
+def current(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
         wire.ShareGroupCurrentMemberAssignmentValue(
             member_epoch=member.epoch,
@@ -80,8 +80,8 @@ def current(group_id: str, member: ShareGroupMember) -> Entry:
     )
 
 
-def noted(group_id: str, noted: Noted) -> Entry:
-    return Entry(
+def noted(group_id: str, noted: Noted) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.ShareGroupStatePartitionMetadataKey(group_id=group_id),
         wire.ShareGroupStatePartitionMetadataValue(
             initializing_topics=_topics(noted.initializing),
@@ -103,9 +103,9 @@ def _topics(topics: Topics) -> list[wire.TopicPartitionsInfo]:
     ]
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     return [
-        Entry(key, None)
+        CoordinatorRecord(key, None)
         for key in (
             wire.ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id),
             wire.ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
@@ -114,14 +114,14 @@ def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
     ]
 
 
-def group_tombstones(group: ShareGroup) -> list[Entry]:
+def group_tombstones(group: ShareGroup) -> list[CoordinatorRecord]:
     entries = [one for member in group.members for one in member_tombstones(group.id, member)]
     keys: list[Message] = [
         wire.ShareGroupTargetAssignmentMetadataKey(group_id=group.id),
         wire.ShareGroupStatePartitionMetadataKey(group_id=group.id),
         wire.ShareGroupMetadataKey(group_id=group.id),
     ]
-    return entries + [Entry(key, None) for key in keys]
+    return entries + [CoordinatorRecord(key, None) for key in keys]
 
 
 # -- applying ---------------------------------------------------------------------------------

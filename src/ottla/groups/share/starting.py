@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Decision, Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share import records
 from ottla.groups.share.group import Noted, ShareGroup, Topics, no_share_group
@@ -54,7 +54,7 @@ def missing(groups: "Groups", group: ShareGroup, now: Instant) -> Topics:
     return found
 
 
-def begin(groups: "Groups", group: ShareGroup, topics: Topics, now: Instant) -> Entry:
+def begin(groups: "Groups", group: ShareGroup, topics: Topics, now: Instant) -> CoordinatorRecord:
     """Note that states are made, as of now."""
     noted = group.noted or NOTHING_NOTED
     for topic_id in topics:

@@ -9,7 +9,7 @@ A state that nobody writes to gets a new snapshot now and then, so that it does 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ottla.coordination.machine import Decision, Entry, Instant, RecordTypes
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
 from ottla.groups.share.delivery import Batch, DeliveryState
@@ -129,7 +129,7 @@ class ShareStates:
         self._next_look = now.seconds + (0.0 if more_now else self._cold_interval_s)
         return Decision([self._renewed(place, now) for place in some], None)
 
-    def _renewed(self, place: Place, now: Instant) -> Entry:
+    def _renewed(self, place: Place, now: Instant) -> CoordinatorRecord:
         state = self.states[place]
         return _snapshot(
             place, state._replace(snapshot_epoch=state.snapshot_epoch + 1), now.wall_ms
@@ -198,9 +198,11 @@ class ShareStates:
     def delete(self, place: Place) -> Decision[None]:
         if place not in self.states:
             return Decision((), None)
-        return Decision([Entry(_key(ShareSnapshotKey, place), None)], None)
+        return Decision([CoordinatorRecord(_key(ShareSnapshotKey, place), None)], None)
 
-    def _written(self, place: Place, state: State, batches: Sequence[Batch], now_ms: int) -> Entry:
+    def _written(
+        self, place: Place, state: State, batches: Sequence[Batch], now_ms: int
+    ) -> CoordinatorRecord:
         if state.updates >= self._updates_per_snapshot:
             whole = combine(state.batches, batches, state.start_offset)
             return _snapshot(
@@ -208,7 +210,7 @@ class ShareStates:
                 state._replace(snapshot_epoch=state.snapshot_epoch + 1, batches=whole),
                 now_ms,
             )
-        return Entry(
+        return CoordinatorRecord(
             _key(ShareUpdateKey, place),
             ShareUpdateValue(
                 snapshot_epoch=state.snapshot_epoch,
@@ -232,8 +234,8 @@ def _key(cls: type[ShareSnapshotKey] | type[ShareUpdateKey], place: Place) -> Me
     return cls(group_id=place.group_id, topic_id=place.topic_id, partition=place.partition)
 
 
-def _snapshot(place: Place, state: State, now_ms: int) -> Entry:
-    return Entry(
+def _snapshot(place: Place, state: State, now_ms: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         _key(ShareSnapshotKey, place),
         ShareSnapshotValue(
             snapshot_epoch=state.snapshot_epoch,

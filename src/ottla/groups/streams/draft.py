@@ -1,6 +1,6 @@
 """A decision in the making: what it writes is seen by its own next step, and by nobody else."""
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.streams import records
 from ottla.groups.streams.group import StreamsGroup
 
@@ -12,9 +12,9 @@ class Draft:
 
     def __init__(self, group: StreamsGroup) -> None:
         self.group = group.copy()
-        self.records: list[Entry] = []
+        self.records: list[CoordinatorRecord] = []
 
-    def write(self, *entries: Entry) -> None:
+    def write(self, *entries: CoordinatorRecord) -> None:
         for entry in entries:
             records.apply(self.group, *entry)
             self.records.append(entry)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.machine import Entry, Instant
+from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.kind import MEMBER_EPOCHS_SINCE, Check, MemberEpochKind
 from ottla.groups.outcome import Outcome
@@ -47,7 +47,7 @@ class Streams(MemberEpochKind[StreamsGroup]):
     def state(self, group: StreamsGroup) -> str:
         return group.state
 
-    def tombstones(self, group: StreamsGroup) -> list[Entry]:
+    def tombstones(self, group: StreamsGroup) -> list[CoordinatorRecord]:
         return records.group_tombstones(group)
 
     def check_asked_in(self, group: StreamsGroup, member_id: str, epoch: int) -> None:

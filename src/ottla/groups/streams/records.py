@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
-from ottla.coordination.machine import Entry
+from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.streams.group import (
     FIRST_EPOCH,
     NOTHING,
@@ -50,8 +50,8 @@ def by_subtopology(tasks: Iterable[Task]) -> dict[str, list[int]]:
 
 def group_epoch(
     group_id: str, epoch: int, metadata_hash: int, validated: int, configs: Mapping[str, str]
-) -> Entry:
-    return Entry(
+) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.StreamsGroupMetadataKey(group_id=group_id),
         wire.StreamsGroupMetadataValue(
             epoch=epoch,
@@ -65,12 +65,12 @@ def group_epoch(
     )
 
 
-def topology(group_id: str, one: Topology) -> Entry:
-    return Entry(wire.StreamsGroupTopologyKey(group_id=group_id), one.written)
+def topology(group_id: str, one: Topology) -> CoordinatorRecord:
+    return CoordinatorRecord(wire.StreamsGroupTopologyKey(group_id=group_id), one.written)
 
 
-def member_metadata(group_id: str, member: StreamsGroupMember) -> Entry:
-    return Entry(
+def member_metadata(group_id: str, member: StreamsGroupMember) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.StreamsGroupMemberMetadataKey(group_id=group_id, member_id=member.id),
         wire.StreamsGroupMemberMetadataValue(
             instance_id=member.instance_id,
@@ -90,8 +90,8 @@ def member_metadata(group_id: str, member: StreamsGroupMember) -> Entry:
     )
 
 
-def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
-    return Entry(
+def target_epoch(group_id: str, epoch: int, now_ms: int) -> CoordinatorRecord:
+    return CoordinatorRecord(
         wire.StreamsGroupTargetAssignmentMetadataKey(group_id=group_id),
         wire.StreamsGroupTargetAssignmentMetadataValue(
             assignment_epoch=epoch, assignment_timestamp=now_ms
@@ -99,7 +99,7 @@ def target_epoch(group_id: str, epoch: int, now_ms: int) -> Entry:
     )
 
 
-def target(group_id: str, member_id: str, tasks: Tasks) -> Entry:
+def target(group_id: str, member_id: str, tasks: Tasks) -> CoordinatorRecord:
     active, standby, warmup = (
         [
             TargetTasks(subtopology_id=name, partitions=indexes)
@@ -107,7 +107,7 @@ def target(group_id: str, member_id: str, tasks: Tasks) -> Entry:
         ]
         for role in tasks
     )
-    return Entry(
+    return CoordinatorRecord(
         wire.StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
         wire.StreamsGroupTargetAssignmentMemberValue(
             active_tasks=active, standby_tasks=standby, warmup_tasks=warmup
@@ -115,9 +115,9 @@ def target(group_id: str, member_id: str, tasks: Tasks) -> Entry:
     )
 
 
-def current(group_id: str, member: StreamsGroupMember) -> Entry:
+def current(group_id: str, member: StreamsGroupMember) -> CoordinatorRecord:
     held, revoking = member.held, member.revoking
-    return Entry(
+    return CoordinatorRecord(
         wire.StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.id),
         wire.StreamsGroupCurrentMemberAssignmentValue(
             member_epoch=member.epoch,
@@ -151,9 +151,9 @@ def _without_epochs(tasks: TaskSet) -> list[CurrentTasks]:
     ]
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
+def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
     return [
-        Entry(key, None)
+        CoordinatorRecord(key, None)
         for key in (
             wire.StreamsGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id),
             wire.StreamsGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
@@ -162,14 +162,14 @@ def member_tombstones(group_id: str, member_id: str) -> list[Entry]:
     ]
 
 
-def group_tombstones(group: StreamsGroup) -> list[Entry]:
+def group_tombstones(group: StreamsGroup) -> list[CoordinatorRecord]:
     entries = [one for member in group.members for one in member_tombstones(group.id, member)]
     keys: list[Message] = [
         wire.StreamsGroupTargetAssignmentMetadataKey(group_id=group.id),
         wire.StreamsGroupMetadataKey(group_id=group.id),
         wire.StreamsGroupTopologyKey(group_id=group.id),
     ]
-    return entries + [Entry(key, None) for key in keys]
+    return entries + [CoordinatorRecord(key, None) for key in keys]
 
 
 # -- applying ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ottla.coordination.machine import Decision, Producer
+from ottla.coordination.machine import Decision, ProducerIdAndEpoch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.offsets.committing import commit, commit_in_transaction
 from ottla.ids import Uuid
@@ -165,7 +165,7 @@ class GroupMember(ABC):
             if not refused:
                 self.world.commit_promised(offset)
                 if transactional:
-                    self.world.end_transaction(Producer(offset, 0))
+                    self.world.end_transaction(ProducerIdAndEpoch(offset, 0))
                 else:
                     self.world.onlooker.expect(partition)
 

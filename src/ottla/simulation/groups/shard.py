@@ -11,7 +11,7 @@ from random import Random
 from struct import pack
 from typing import Any
 
-from ottla.coordination.machine import Decision, Instant, Producer, Ticket
+from ottla.coordination.machine import Decision, Instant, ProducerIdAndEpoch, Ticket
 from ottla.coordination.shard import Phase, Shard
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.machine import Groups
@@ -119,7 +119,7 @@ class GroupCoordinator:
             return
         future.add_done_callback(lambda done: reply(done.exception() or done.result()))
 
-    def end_transaction(self, producer: Producer, reply: Reply) -> None:
+    def end_transaction(self, producer: ProducerIdAndEpoch, reply: Reply) -> None:
         try:
             future = self._shard.end_transaction(producer, 0, committed=True)
         except KafkaError as error:

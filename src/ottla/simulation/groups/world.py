@@ -16,7 +16,7 @@ import asyncio
 from random import Random
 from typing import Any
 
-from ottla.coordination.machine import Decision, Entry, Instant, Producer
+from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, ProducerIdAndEpoch
 from ottla.errors import KafkaError
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer.group import ConsumerGroup
@@ -297,7 +297,7 @@ class GroupWorld:
             self.fail(f"commits {sorted(gone)} were answered and are gone")
         self._promised.clear()
 
-    def end_transaction(self, producer: Producer) -> None:
+    def end_transaction(self, producer: ProducerIdAndEpoch) -> None:
         """Write its marker, whoever coordinates by then."""
 
         def told(reply: object) -> None:
@@ -310,7 +310,7 @@ class GroupWorld:
 
     def check_expired(self, groups: Groups, now: Instant, records: Any) -> None:
         group = groups.groups.get(GROUP)
-        for key, value in (Entry(*record) for record in records):
+        for key, value in (CoordinatorRecord(*record) for record in records):
             if value is None and isinstance(key, GROUP_KEYS):
                 self.given.clear()
                 self.group_lives += 1

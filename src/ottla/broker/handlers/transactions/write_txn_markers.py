@@ -12,7 +12,7 @@ from typing import Any
 from ottla.broker.internal_topics import CONSUMER_OFFSETS
 from ottla.broker.services import TransactionServices
 from ottla.broker.transport.context import RequestContext
-from ottla.coordination.machine import Producer
+from ottla.coordination.machine import ProducerIdAndEpoch
 from ottla.errors import ErrorCode, KafkaError
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.leader import Leader
@@ -84,7 +84,7 @@ async def write(
     try:
         leader = services.partitions.leader(topic, index)
         if topic == CONSUMER_OFFSETS:
-            producer = Producer(marker.producer_id, marker.producer_epoch)
+            producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
             await (
                 services.groups()
                 .shards.at(index)

@@ -16,17 +16,17 @@ from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.coordination.shard import Phase, Shard
 from ottla.groups.classic import records as classic_records
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember
-from ottla.groups.classic.kind import Classic
+from ottla.groups.classic.kind import ClassicKind
 from ottla.groups.consumer import reconciling
 from ottla.groups.consumer import records as consumer_records
 from ottla.groups.consumer.group import ConsumerGroup
-from ottla.groups.consumer.kind import Consumer
+from ottla.groups.consumer.kind import ConsumerKind
 from ottla.groups.machine import Groups
 from ottla.groups.offsets import committing, removal
 from ottla.groups.offsets.store import Offsets, Place
 from ottla.groups.streams import reconciling as streams_reconciling
 from ottla.groups.streams.group import StreamsGroup
-from ottla.groups.streams.kind import Streams
+from ottla.groups.streams.kind import StreamsKind
 from ottla.wire.record_batch import iterate_batches, iterate_records
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
@@ -57,12 +57,12 @@ def nobody_waits_for_a_member_to_give_up(patch: pytest.MonkeyPatch) -> None:
 
 def old_epochs_may_commit(patch: pytest.MonkeyPatch) -> None:
     """17: a zombie's commit overwrites its successor's."""
-    patch.setattr(Consumer, "check_epoch", lambda *_: None)
+    patch.setattr(ConsumerKind, "check_epoch", lambda *_: None)
 
 
 def old_generations_may_commit(patch: pytest.MonkeyPatch) -> None:
     """17: the same in a classic group."""
-    patch.setattr(Classic, "_check_member", lambda *_: None)
+    patch.setattr(ClassicKind, "_check_member", lambda *_: None)
 
 
 def zombies_may_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def nobody_waits_for_a_member_to_close_its_tasks(patch: pytest.MonkeyPatch) -> N
 
 
 def old_epochs_may_commit_for_tasks(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Streams, "check_epoch", lambda *_: None)
+    patch.setattr(StreamsKind, "check_epoch", lambda *_: None)
 
 
 MUTANTS: list[Mutant] = [

@@ -11,7 +11,7 @@ from ottla.groups.classic.heartbeats import heartbeat
 from ottla.groups.classic.joining import join
 from ottla.groups.classic.leaving import leave
 from ottla.groups.classic.syncing import sync
-from ottla.groups.limits import Limits, Pace
+from ottla.groups.limits import GroupLimits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.outcome import Caller
 from ottla.metadata.image import Image, PartitionRegistration, Topic
@@ -51,7 +51,7 @@ class Driver:
     """Sends requests of one group to a machine, with a clock that only moves when told."""
 
     def __init__(self, **limits: int | Pace) -> None:
-        self.limits = Limits(**{"initial_rebalance_delay_ms": 0, **limits})  # type: ignore[arg-type]
+        self.limits = GroupLimits(**{"initial_rebalance_delay_ms": 0, **limits})  # type: ignore[arg-type]
         self._ids = count(1)
         self.image = Image()
         self.groups = self._machine()

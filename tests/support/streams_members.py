@@ -6,7 +6,7 @@ from typing import Any
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.outcome import Caller
 from ottla.groups.streams.group import StreamsGroup, Tasks
-from ottla.groups.streams.heartbeats import Beat, heartbeat
+from ottla.groups.streams.heartbeats import StreamsGroupHeartbeatResult, heartbeat
 from ottla.groups.streams.records import by_subtopology
 from ottla.groups.streams.topics import MissingTopic, Status
 from ottla.wire.messages import streams_group_heartbeat as wire
@@ -75,7 +75,7 @@ class StreamsMember:
         self.makes_topics = True
         self.missing: tuple[MissingTopic, ...] = ()
 
-    def send(self, epoch: int, **fields: Any) -> Beat | KafkaError:
+    def send(self, epoch: int, **fields: Any) -> StreamsGroupHeartbeatResult | KafkaError:
         request = wire.StreamsGroupHeartbeatRequest(
             group_id="g",
             member_id=self.id,
@@ -84,12 +84,12 @@ class StreamsMember:
         )
         caller = Caller("c", "/127.0.0.1", 0)
         driver = self.driver
-        reply: Beat | KafkaError = driver.ask(
+        reply: StreamsGroupHeartbeatResult | KafkaError = driver.ask(
             lambda _: heartbeat(driver.groups, driver.now, request, caller)
         ).reply
         return reply
 
-    def try_to_join(self, **fields: Any) -> Beat | KafkaError:
+    def try_to_join(self, **fields: Any) -> StreamsGroupHeartbeatResult | KafkaError:
         at = self.endpoint
         default = {
             "rebalance_timeout_ms": 30_000,
@@ -134,7 +134,7 @@ class StreamsMember:
         )
         return {"active_tasks": active, "standby_tasks": standby, "warmup_tasks": warmup}
 
-    def take(self, reply: Beat | KafkaError) -> None:
+    def take(self, reply: StreamsGroupHeartbeatResult | KafkaError) -> None:
         assert not isinstance(reply, KafkaError), reply
         self.last, self.missing = reply
         self.epoch = self.last.member_epoch

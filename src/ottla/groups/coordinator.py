@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.limits import Limits, Pace
+from ottla.groups.limits import GroupLimits, Pace
 from ottla.metadata.image import Image, ResourceType
 from ottla.ports.chance import new_uuid
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from ottla.groups.offsets.repeated_commits import RepeatedCommits
     from ottla.groups.outcome import Caller
     from ottla.groups.share.group import Topics
-    from ottla.groups.share.heartbeats import Beat as ShareBeat
+    from ottla.groups.share.heartbeats import ShareGroupHeartbeatResult as ShareBeat
     from ottla.groups.share.starting import ToDelete, ToInitialize
-    from ottla.groups.streams.heartbeats import Beat
+    from ottla.groups.streams.heartbeats import ShareGroupHeartbeatResult
     from ottla.ids import Uuid
     from ottla.metadata.image import Delta
     from ottla.ports.chance import Chance
@@ -86,7 +86,7 @@ class GroupCoordinator:
         clock: Clock,
         chance: Chance,
     ) -> None:
-        self.limits = Limits.of(settings)
+        self.limits = GroupLimits.of(settings)
         self._settings = settings
         self._image = image
         self._now = clock.monotonic
@@ -200,7 +200,7 @@ class GroupCoordinator:
 
     def streams_heartbeat(
         self, request: StreamsGroupHeartbeatRequest, caller: Caller
-    ) -> Awaitable[Beat]:
+    ) -> Awaitable[ShareGroupHeartbeatResult]:
         """The answer, and topics that whoever answers has to make."""
         from ottla.groups.streams.checks import check
         from ottla.groups.streams.heartbeats import heartbeat

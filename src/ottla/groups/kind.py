@@ -29,7 +29,7 @@ Check = Callable[[str, Uuid, int], None]
 """Refuses the commit when this topic's partition was not the member's in the epoch it knows."""
 
 
-class Kind(ABC, Generic[G]):
+class GroupKind(ABC, Generic[G]):
     name: ClassVar[str]
     group: type[G]
     record_types: Mapping[int, tuple[type[Message], type[Message]]]
@@ -104,7 +104,7 @@ class Kind(ABC, Generic[G]):
         return False
 
 
-class EpochKind(Kind[G]):
+class EpochKind(GroupKind[G]):
     """Of protocols with epochs: a record of the group's epoch makes it, its tombstone ends it."""
 
     metadata_key: type[Message]

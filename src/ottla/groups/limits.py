@@ -39,7 +39,7 @@ class Pace(NamedTuple):
         )
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class GroupLimits(Struct, frozen=True, kw_only=True):
     """Kafka's options; the defaults here are those of its classic protocol."""
 
     classic_max_size: int = 2**31 - 1
@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     pace: Pace = field(default_factory=Pace)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Limits":
+    def of(cls, settings: Settings) -> "GroupLimits":
         return cls(
             classic_max_size=settings.int("group.max.size"),
             min_session_timeout_ms=settings.int("group.min.session.timeout.ms"),

@@ -15,7 +15,7 @@ from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 from ottla.groups.consumer.migration import Downgrade
 from ottla.groups.history import Rebalance
 from ottla.groups.kinds import BY_RECORD, KINDS, kind_of
-from ottla.groups.limits import Limits, Pace
+from ottla.groups.limits import GroupLimits, Pace
 from ottla.groups.offsets import removal
 from ottla.groups.offsets.store import Offsets, Place
 from ottla.groups.outcome import Outcome
@@ -50,7 +50,7 @@ class Groups:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: GroupLimits,
         new_uuid: Callable[[], Uuid],
         image: Callable[[], Image] = Image,
         paces: Mapping[str, Pace] | None = None,

@@ -138,10 +138,10 @@ class Coordinators:
         )
 
     def _make_share_coordinator(self) -> "ShareCoordinator":
-        from ottla.groups.share.coordinator import Limits, ShareCoordinator
+        from ottla.groups.share.coordinator import ShareCoordinator, ShareCoordinatorLimits
 
         cluster = self._means.cluster
-        coordinator = ShareCoordinator(Limits.of(cluster.settings), cluster.clock)
+        coordinator = ShareCoordinator(ShareCoordinatorLimits.of(cluster.settings), cluster.clock)
         self._means.background.spawn(coordinator.run())
         return self._sized(SHARE_GROUP_STATE, coordinator)
 

@@ -5,7 +5,7 @@ from ottla.broker.services import TransactionServices
 from ottla.config import Settings
 from ottla.ids import TopicPartition
 from ottla.replication.peers import Peers
-from ottla.transactions.coordinator import Limits, TransactionCoordinator
+from ottla.transactions.coordinator import TransactionCoordinator, TransactionLimits
 from ottla.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 MARKERS_VERSION = 2
@@ -36,10 +36,10 @@ class PartitionLeaders:
         )
 
 
-def limits(settings: Settings) -> Limits:
+def limits(settings: Settings) -> TransactionLimits:
     cleanup = "transaction.abort.timed.out.transaction.cleanup.interval.ms"
     expiry = "transaction.remove.expired.transaction.cleanup.interval.ms"
-    return Limits(
+    return TransactionLimits(
         max_timeout_ms=settings.int("transaction.max.timeout.ms"),
         abort_interval_s=settings.int(cleanup) / 1000,
         expiration_ms=settings.int("transactional.id.expiration.ms"),

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 TOPIC = "__transaction_state"
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class TransactionLimits(Struct, frozen=True, kw_only=True):
     """The coordinator's options."""
 
     max_timeout_ms: int = 900_000
@@ -57,7 +57,7 @@ class TransactionCoordinator:
         leaders: Leaders,
         clock: Clock,
         server_version: Callable[[], int],
-        limits: Limits,
+        limits: TransactionLimits,
     ) -> None:
         self.shards: Shards[Ledger] = Shards(TOPIC, lambda _: Ledger(), clock)
         self._producer_ids = producer_ids

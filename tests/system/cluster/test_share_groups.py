@@ -6,7 +6,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from ottla.coordination.java_hash import java_hash
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from support.clusters import Cluster, cluster_of
 from support.confluent import create_topic, produce, wait_until
 from support.share import ShareMember, start_at_the_beginning
@@ -35,7 +35,7 @@ def kept_elsewhere(cluster: Cluster) -> int:
     topic_id = topic_id_of(cluster)
     count = 0
     for index in range(PARTITIONS):
-        shard = java_hash(Place(GROUP, topic_id, index).key()) % STATE_PARTITIONS
+        shard = java_hash(SharePartitionKey(GROUP, topic_id, index).key()) % STATE_PARTITIONS
         keeper, _ = cluster.partition("__share_group_state", shard)
         count += keeper != cluster.partition(TOPIC, index)[0]
     return count

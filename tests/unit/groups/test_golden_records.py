@@ -12,7 +12,7 @@ from ottla.coordination.records import decode_entry, encode_entry
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer.group import ConsumerGroup
 from ottla.groups.consumer.topics import metadata_hash
-from ottla.groups.limits import Limits
+from ottla.groups.limits import GroupLimits
 from ottla.groups.machine import Groups
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 
@@ -40,7 +40,7 @@ def image() -> Image:
 
 
 def loaded() -> Groups:
-    groups = Groups(Limits(), lambda: bytes(16), image)
+    groups = Groups(GroupLimits(), lambda: bytes(16), image)
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.coordination.records import decode_entry, encode_entry
-from ottla.groups.limits import Limits
+from ottla.groups.limits import GroupLimits
 from ottla.groups.machine import Groups
-from ottla.groups.streams.group import MemberState, StreamsGroup
+from ottla.groups.streams.group import StreamsGroup, StreamsMemberState
 from ottla.groups.streams.topics import configure
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 
@@ -41,7 +41,7 @@ def image() -> Image:
 
 
 def loaded() -> StreamsGroup:
-    groups = Groups(Limits(), lambda: bytes(16), image)
+    groups = Groups(GroupLimits(), lambda: bytes(16), image)
     for key, value in golden():
         entry = decode_entry(key, value, Groups.RECORDS)
         assert entry is not None
@@ -66,7 +66,7 @@ def test_the_group_goes_on() -> None:
     assert group.configs == {"num.standby.replicas": "0"}
     joined, settled = group.members["m1"], group.members["m2"]
     assert (joined.epoch, joined.endpoint, joined.process_id) == (1, ("h", 77), "p-m1")
-    assert (settled.epoch, settled.state) == (3, MemberState.STABLE)
+    assert (settled.epoch, settled.state) == (3, StreamsMemberState.STABLE)
     assert settled.held == group.targets["m2"]
     assert settled.held.active == {("0", 0), ("0", 2), ("1", 1)}
     assert set(settled.since.values()) == {3}

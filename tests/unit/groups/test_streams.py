@@ -9,7 +9,7 @@ from ottla.groups.limits import Pace
 from ottla.groups.offsets.fetching import fetch
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.streams.describing import describe
-from ottla.groups.streams.group import NOTHING, MemberState, Task
+from ottla.groups.streams.group import NOTHING, StreamsMemberState, Task
 from ottla.groups.streams.topics import Status
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from ottla.wire.messages.streams_group_heartbeat import RequestTaskIds
@@ -145,7 +145,7 @@ def test_a_task_never_has_two_active_owners() -> None:
         one.beat()
         two.beat()
         assert not one.has.active & two.has.active
-    assert group_of(driver).members["b"].state is MemberState.UNRELEASED_TASKS
+    assert group_of(driver).members["b"].state is StreamsMemberState.UNRELEASED_TASKS
     one.stubborn = False
     one.has = type(one.has)()  # it gives everything up, more than it was asked to
     settle(one, two)

@@ -13,7 +13,7 @@ from ottla.groups.coordinator import GroupCoordinator
 from ottla.groups.offsets.removal import delete_group
 from ottla.groups.share import starting
 from ottla.groups.share.group import Topics
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.metadata.image import Image
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.delete_share_group_offsets import (
@@ -32,10 +32,10 @@ class States:
     """The keeper of one of the states cannot be reached at first."""
 
     def __init__(self) -> None:
-        self.kept = {Place("g", TOPIC_ID, index) for index in range(2)}
+        self.kept = {SharePartitionKey("g", TOPIC_ID, index) for index in range(2)}
         self.away = True
 
-    async def delete(self, place: Place) -> None:
+    async def delete(self, place: SharePartitionKey) -> None:
         if place.partition == 1 and self.away:
             self.away = False
             raise KafkaError(AWAY)

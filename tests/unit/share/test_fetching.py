@@ -13,7 +13,7 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions, rotated
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.log.reading import Damage
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.wire.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
@@ -44,7 +44,7 @@ class Shares:
     def open_session(self, key: SessionKey, asker: Peer) -> ShareSession:
         return self.sessions.open(key, asker)
 
-    def _open(self, place: Place) -> None:
+    def _open(self, place: SharePartitionKey) -> None:
         raise self._refusals[place.partition]
 
 

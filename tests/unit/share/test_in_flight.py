@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acknowledging import Acknowledge, Answer
 from ottla.groups.share.acquiring import Span, Taking, isolation_limit
-from ottla.groups.share.delivery import Acquired, Batch, Change, DeliveryState
+from ottla.groups.share.delivery import Acquired, DeliveryState, StateBatch, StateChange
 from ottla.groups.share.in_flight import InFlight
 
 ACCEPT, RELEASE, REJECT = [Acknowledge.ACCEPT], [Acknowledge.RELEASE], [Acknowledge.REJECT]
@@ -36,7 +36,7 @@ class Queue(InFlight):
         )
         return self.acquire(taking, self.next_fetch_offset, read, hidden)
 
-    def answer(self, member: str, *answers: Answer, at: float = 0.0) -> Change:
+    def answer(self, member: str, *answers: Answer, at: float = 0.0) -> StateChange:
         change = self.acknowledge(member, answers, at, at + LOCK_S)
         self.complete(change, at, is_written=True)
         return change
@@ -53,9 +53,9 @@ def test_accepted_records_move_the_start_once_that_is_written() -> None:
     queue = Queue(0)
     queue.take("a", [(0, 9)])
     change = queue.answer("a", (5, 9, ACCEPT))
-    assert change[:3] == (0, [Batch(5, 9, DONE, 1)], 5)
+    assert change[:3] == (0, [StateBatch(5, 9, DONE, 1)], 5)
     change = queue.acknowledge("a", [(0, 4, ACCEPT)], 0.0, None)
-    assert change[:3] == (0, [Batch(0, 4, DONE, 1)], 10)
+    assert change[:3] == (0, [StateBatch(0, 4, DONE, 1)], 10)
     assert queue.start_offset == 0
     queue.complete(change, 0.0, is_written=True)
     assert queue.start_offset == 10
@@ -68,7 +68,7 @@ def test_an_answer_that_could_not_be_written_was_not_given() -> None:
     assert queue.next_fetch_offset == 10  # nobody takes what may still be taken back
     queue.complete(change, 1.0, is_written=False)
     assert {run.state for run in queue.runs()} == {DeliveryState.ACQUIRED}
-    assert queue.answer("a", (0, 9, ACCEPT)).batches == [Batch(0, 9, DONE, 1)]
+    assert queue.answer("a", (0, 9, ACCEPT)).batches == [StateBatch(0, 9, DONE, 1)]
 
 
 def test_a_lock_that_runs_out_while_an_answer_is_written_in_vain_is_gone() -> None:
@@ -98,7 +98,7 @@ def test_a_lock_is_waited_for_again_when_its_answer_could_not_be_written() -> No
     queue.tick(30.0)
     queue.complete(change, 31.0, is_written=False)
     assert queue.deadline() == 35.0
-    assert queue.tick(35.0).batches == [Batch(10, 19, AVAILABLE, 1)]
+    assert queue.tick(35.0).batches == [StateBatch(10, 19, AVAILABLE, 1)]
 
 
 def test_released_records_are_delivered_again_and_counted() -> None:
@@ -117,7 +117,7 @@ def test_a_lock_runs_out() -> None:
     queue.take("a", [(0, 9)])
     assert queue.deadline() == 30.0
     assert queue.tick(29.9).batches == []
-    assert queue.tick(30.0).batches == [Batch(0, 9, AVAILABLE, 1)]
+    assert queue.tick(30.0).batches == [StateBatch(0, 9, AVAILABLE, 1)]
     with pytest.raises(KafkaError) as refusal:
         queue.answer("a", (0, 9, ACCEPT))
     assert refusal.value.code is ErrorCode.INVALID_RECORD_STATE
@@ -180,7 +180,7 @@ def test_nobody_answers_for_another() -> None:
     with pytest.raises(KafkaError) as refusal:
         queue.answer("b", (5, 12, ACCEPT))
     assert refusal.value.code is ErrorCode.INVALID_REQUEST
-    assert list(queue.runs()) == [Batch(0, 9, DeliveryState.ACQUIRED, 1)]
+    assert list(queue.runs()) == [StateBatch(0, 9, DeliveryState.ACQUIRED, 1)]
 
 
 def test_answers_are_taken_all_or_none() -> None:
@@ -210,7 +210,7 @@ def test_what_was_locked_is_free_for_the_next_leader() -> None:
 
 
 def test_offsets_that_were_compacted_away_are_not_waited_for() -> None:
-    queue = Queue(0, [Batch(0, 4, AVAILABLE, 1), Batch(5, 7, AVAILABLE, 1)])
+    queue = Queue(0, [StateBatch(0, 4, AVAILABLE, 1), StateBatch(5, 7, AVAILABLE, 1)])
     assert queue.next_fetch_offset == 0
     assert queue.take("a", [(5, 7)]) == [Acquired(5, 7, 2)]
     queue.answer("a", (5, 7, ACCEPT))
@@ -255,7 +255,7 @@ def test_retention_takes_records_away() -> None:
     queue.take("a", [(0, 9)])
     queue.log_starts_at(5)
     assert queue.start_offset == 5
-    assert queue.answer("a", (0, 9, ACCEPT)).batches == [Batch(5, 9, DONE, 1)]
+    assert queue.answer("a", (0, 9, ACCEPT)).batches == [StateBatch(5, 9, DONE, 1)]
     queue.complete(queue.tick(30.0), 30.0, is_written=True)
     assert queue.start_offset == 10
 
@@ -265,8 +265,8 @@ def test_a_lock_on_records_that_retention_took_ends_with_them() -> None:
     queue.take("a", [(0, 9)])
     queue.log_starts_at(5)
     assert queue.tick(30.0).batches == [
-        Batch(0, 4, DeliveryState.ARCHIVED, 1),
-        Batch(5, 9, AVAILABLE, 1),
+        StateBatch(0, 4, DeliveryState.ARCHIVED, 1),
+        StateBatch(5, 9, AVAILABLE, 1),
     ]
     assert queue.next_fetch_offset == 5
 
@@ -465,7 +465,7 @@ def test_the_next_leader_goes_on_where_the_last_one_was(
         for first, last, state, deliveries in change.batches:
             written |= dict.fromkeys(range(first, last + 1), (state, deliveries))
         heir = Queue(
-            start, [Batch(one, one, *written[one]) for one in sorted(written) if one >= start]
+            start, [StateBatch(one, one, *written[one]) for one in sorted(written) if one >= start]
         )
         assert all(written[one][0] is not AVAILABLE for one in range(start, heir.start_offset))
         known = {run.first: (run.state, run.deliveries) for run in heir.runs()}
@@ -510,7 +510,7 @@ class Storm:
         self.now = 0.0
         self.written: dict[int, tuple[DeliveryState, int]] = {}
         self.start = 0
-        self.under_way: list[tuple[Change, Turn]] = []
+        self.under_way: list[tuple[StateChange, Turn]] = []
 
     def run(self, turn: Turn) -> None:
         model, queue = self.model, self.queue
@@ -540,7 +540,7 @@ class Storm:
             answers = [(first, last, ACCEPT if turn.outcome == "accept" else RELEASE)]
         self.settle(self.queue.acknowledge(turn.member, answers, self.now, None), turn)
 
-    def settle(self, change: Change, turn: Turn) -> None:
+    def settle(self, change: StateChange, turn: Turn) -> None:
         """Locks that ran out are over whether that is written or not."""
         for first, last, state, _ in change.batches:
             for record in self.model.records[first : last + 1]:
@@ -569,7 +569,7 @@ class Storm:
         """What was not written is forgotten: locks, and deliveries nobody answered for."""
         self.finish()
         kept = [
-            Batch(offset, offset, *self.written[offset])
+            StateBatch(offset, offset, *self.written[offset])
             for offset in sorted(self.written)
             if offset >= self.start
         ]
@@ -603,7 +603,7 @@ def test_a_batch_of_the_log_is_taken_whole_unless_told() -> None:
 
 
 def test_what_was_never_answered_is_given_out_by_the_next_leader() -> None:
-    heir = Queue(0, [Batch(0, 1, DONE, 1), Batch(4, 5, DONE, 1)])
+    heir = Queue(0, [StateBatch(0, 1, DONE, 1), StateBatch(4, 5, DONE, 1)])
     assert (heir.start_offset, heir.next_fetch_offset) == (2, 2)
     assert heir.take("a", [(0, 5)]) == [Acquired(2, 3, 1)]
 
@@ -625,7 +625,9 @@ def test_the_last_delivery_of_a_record_is_shared_with_no_other_of_its_batch() ->
 
 
 def test_a_record_near_its_last_delivery_waits_for_a_request_of_its_own() -> None:
-    queue = Queue(0, [Batch(0, 1, AVAILABLE, 1), Batch(2, 3, AVAILABLE, 3)], delivery_limit=4)
+    queue = Queue(
+        0, [StateBatch(0, 1, AVAILABLE, 1), StateBatch(2, 3, AVAILABLE, 3)], delivery_limit=4
+    )
     read = [(0, 1), (2, 3), (4, 5)]
     assert queue.take("a", read) == [Acquired(0, 1, 2)]
     assert queue.take("b", read[1:]) == [Acquired(2, 2, 4)]

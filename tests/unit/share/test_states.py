@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from ottla.coordination.machine import CoordinatorRecord, Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
-from ottla.groups.share.delivery import Batch, DeliveryState
-from ottla.groups.share.states import Place, ShareStates
+from ottla.groups.share.delivery import DeliveryState, StateBatch
+from ottla.groups.share.states import SharePartitionKey, ShareStates
 from ottla.wire.records.share import ShareSnapshotValue, ShareUpdateValue
 
 NOW = Instant(0.0, 1_000)
-PLACE = Place("g", b"t" * 16, 0)
+PLACE = SharePartitionKey("g", b"t" * 16, 0)
 AVAILABLE, DONE = DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED
 
 
@@ -27,7 +27,7 @@ def take(states: ShareStates, decision: Decision[Any]) -> list[type]:
 
 
 def write(
-    states: ShareStates, *batches: Batch, epoch: int = 0, leader: int = 1, start: int = 0
+    states: ShareStates, *batches: StateBatch, epoch: int = 0, leader: int = 1, start: int = 0
 ) -> list[type]:
     return take(states, states.write(NOW, PLACE, epoch, leader, start, 0, batches))
 
@@ -43,23 +43,23 @@ def begun(**options: Any) -> ShareStates:
 
 def test_a_state_starts_with_a_snapshot_and_goes_on_with_updates() -> None:
     states = begun()
-    assert write(states, Batch(0, 9, AVAILABLE, 1)) == [ShareUpdateValue]
-    assert write(states, Batch(5, 6, DONE, 1)) == [ShareUpdateValue]
+    assert write(states, StateBatch(0, 9, AVAILABLE, 1)) == [ShareUpdateValue]
+    assert write(states, StateBatch(5, 6, DONE, 1)) == [ShareUpdateValue]
     read = states.read(NOW, PLACE, 1).reply
     assert read.start_offset == 0  # type: ignore[union-attr]
     assert read.batches == [  # type: ignore[union-attr]
-        Batch(0, 4, AVAILABLE, 1),
-        Batch(5, 6, DONE, 1),
-        Batch(7, 9, AVAILABLE, 1),
+        StateBatch(0, 4, AVAILABLE, 1),
+        StateBatch(5, 6, DONE, 1),
+        StateBatch(7, 9, AVAILABLE, 1),
     ]
 
 
 def test_after_many_updates_comes_a_snapshot() -> None:
     states = begun(updates_per_snapshot=3)
-    kinds = [write(states, Batch(n, n, DONE, 1))[0] for n in range(5)]
+    kinds = [write(states, StateBatch(n, n, DONE, 1))[0] for n in range(5)]
     update = ShareUpdateValue
     assert kinds == [update, update, update, ShareSnapshotValue, update]
-    assert states.states[PLACE].batches == [Batch(0, 4, DONE, 1)]
+    assert states.states[PLACE].batches == [StateBatch(0, 4, DONE, 1)]
 
 
 def test_a_new_leader_fences_the_old_one() -> None:
@@ -107,16 +107,18 @@ def test_a_deposed_leader_may_neither_begin_again_nor_write() -> None:
 
 
 def test_what_is_done_is_dropped_and_neighbours_are_joined() -> None:
-    old = [Batch(0, 4, AVAILABLE, 1), Batch(5, 9, AVAILABLE, 1)]
-    assert combine(old, [], 3) == [Batch(3, 9, AVAILABLE, 1)]
-    assert combine(old, [Batch(2, 6, DONE, 1)], 0) == [
-        Batch(0, 1, AVAILABLE, 1),
-        Batch(2, 6, DONE, 1),
-        Batch(7, 9, AVAILABLE, 1),
+    old = [StateBatch(0, 4, AVAILABLE, 1), StateBatch(5, 9, AVAILABLE, 1)]
+    assert combine(old, [], 3) == [StateBatch(3, 9, AVAILABLE, 1)]
+    assert combine(old, [StateBatch(2, 6, DONE, 1)], 0) == [
+        StateBatch(0, 1, AVAILABLE, 1),
+        StateBatch(2, 6, DONE, 1),
+        StateBatch(7, 9, AVAILABLE, 1),
     ]
 
 
-def slowly_combined(old: list[Batch], new: list[Batch], start: int) -> dict[int, tuple[int, int]]:
+def slowly_combined(
+    old: list[StateBatch], new: list[StateBatch], start: int
+) -> dict[int, tuple[int, int]]:
     """The same, offset by offset."""
     found = {}
     for batch in [*old, *new]:
@@ -126,13 +128,13 @@ def slowly_combined(old: list[Batch], new: list[Batch], start: int) -> dict[int,
 
 
 spans = st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(1, 3)).map(
-    lambda span: Batch(span[0], span[0] + span[1], AVAILABLE, span[2])
+    lambda span: StateBatch(span[0], span[0] + span[1], AVAILABLE, span[2])
 )
 
 
 @given(st.lists(spans, max_size=6), st.lists(spans, max_size=6), st.integers(0, 20))
 def test_batches_are_laid_over_each_other_in_any_order(
-    first: list[Batch], then: list[Batch], start: int
+    first: list[StateBatch], then: list[StateBatch], start: int
 ) -> None:
     old = combine([], first, 0)
     combined = combine(old, then, start)
@@ -141,9 +143,9 @@ def test_batches_are_laid_over_each_other_in_any_order(
 
 
 def test_thousands_of_batches_are_combined_in_no_time() -> None:
-    old = [Batch(2 * n, 2 * n, AVAILABLE, 1 + n % 2) for n in range(4_000)]
+    old = [StateBatch(2 * n, 2 * n, AVAILABLE, 1 + n % 2) for n in range(4_000)]
     began = time.process_time()
-    combine(old, [Batch(2 * n, 2 * n, DONE, 1) for n in range(4_000)], 0)
+    combine(old, [StateBatch(2 * n, 2 * n, DONE, 1) for n in range(4_000)], 0)
     assert time.process_time() - began < 0.5
 
 
@@ -160,13 +162,13 @@ class Log:
             self.states.replay(-1, -1, *entry)
             self.end += 1
 
-    def write(self, place: Place, times: int = 1) -> None:
+    def write(self, place: SharePartitionKey, times: int = 1) -> None:
         if place not in self.states.states:
             self.take(self.states.initialize(NOW, place, 0, -1))
             self.states.states[place] = self.states.states[place]._replace(leader_epoch=1)
             times -= 1
         for _ in range(times):
-            self.take(self.states.write(NOW, place, 0, 1, 0, 0, [Batch(0, 0, DONE, 1)]))
+            self.take(self.states.write(NOW, place, 0, 1, 0, 0, [StateBatch(0, 0, DONE, 1)]))
 
 
 def test_what_lies_before_the_oldest_snapshot_is_not_needed() -> None:
@@ -187,7 +189,7 @@ def test_loading_from_a_pruned_log_gives_the_same_states() -> None:
     records: list[CoordinatorRecord] = []
     log.write(PLACE, 1)
     for _ in range(8):
-        decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [Batch(0, log.end, DONE, 1)])
+        decision = log.states.write(NOW, PLACE, 0, 1, 0, 0, [StateBatch(0, log.end, DONE, 1)])
         records += decision.records
         log.take(decision)
     start = log.states.redundant_before()
@@ -205,6 +207,6 @@ def test_a_state_that_nobody_writes_to_does_not_hold_up_the_others() -> None:
     assert log.states.redundant_before() == 0
     assert log.states.deadline() == 10.0
     log.take(log.states.tick(Instant(10.0, 11_000)))
-    assert log.states.states[idle].batches == [Batch(0, 0, DONE, 1)]
+    assert log.states.states[idle].batches == [StateBatch(0, 0, DONE, 1)]
     assert log.states.redundant_before() == 10  # the busy one's last snapshot
     assert log.states.tick(Instant(20.0, 21_000)).records == []

@@ -8,7 +8,7 @@ import pytest
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.ports.clock import SYSTEM_CLOCK
-from ottla.transactions.coordinator import Limits, TransactionCoordinator
+from ottla.transactions.coordinator import TransactionCoordinator, TransactionLimits
 from ottla.transactions.machine import EndTransaction
 from ottla.transactions.markers import results
 from ottla.transactions.states import Transaction, TransactionState
@@ -88,7 +88,7 @@ class World:
             leaders=self.cluster,
             clock=SYSTEM_CLOCK._replace(wall_ms=lambda: self.now_ms),
             server_version=lambda: 2,
-            limits=Limits(abort_interval_s=0.001),
+            limits=TransactionLimits(abort_interval_s=0.001),
         )
         coordinator.shards.resize(1)
         coordinator.elected(0, self.log)

@@ -9,7 +9,7 @@ from ottla.broker.share.sessions import Partition, SessionKey
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.acquiring import Span, Taking
 from ottla.groups.share.delivery import Acquired
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.wire.compression import Buffer
 from ottla.wire.record_batch import (
     ABORT_MARKER,
@@ -62,7 +62,9 @@ class _Openings:
 
     def __init__(self, queues: Queues, group_id: str, partitions: Sequence[Partition]) -> None:
         self._queues = queues
-        self._places = {partition: Place(group_id, *partition) for partition in partitions}
+        self._places = {
+            partition: SharePartitionKey(group_id, *partition) for partition in partitions
+        }
         self._opening: dict[Partition, Opening] = {}
         self._open: set[Partition] = set()
         self.refused: dict[Partition, KafkaError] = {}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ottla.broker.share.states import NOT_READY, StateKeeper
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.delivery import Change
+from ottla.groups.share.delivery import StateChange
 from ottla.groups.share.in_flight import InFlight
-from ottla.groups.share.states import NOT_STARTED, Place
+from ottla.groups.share.states import NOT_STARTED, SharePartitionKey
 from ottla.metadata.image import ResourceType
 from ottla.replication.leader import Leader
 
@@ -46,7 +46,9 @@ class Terms(NamedTuple):
 class Queue:
     """One share partition under one leadership."""
 
-    def __init__(self, place: Place, leader: Leader, in_flight: InFlight, state_epoch: int) -> None:
+    def __init__(
+        self, place: SharePartitionKey, leader: Leader, in_flight: InFlight, state_epoch: int
+    ) -> None:
         self.place = place
         self.leader = leader
         self.in_flight = in_flight
@@ -77,7 +79,7 @@ class Queues:
         self._partitions = partitions
         self._background = background
         self._states = states
-        self._queues: dict[Place, Opening] = {}
+        self._queues: dict[SharePartitionKey, Opening] = {}
 
     def terms_of(self, group_id: str) -> Terms:
         options = self._cluster.image.config(ResourceType.GROUP, group_id)
@@ -91,7 +93,7 @@ class Queues:
             settings.flag("share.renew.acknowledge.enable"),
         )
 
-    def open(self, place: Place) -> Opening:
+    def open(self, place: SharePartitionKey) -> Opening:
         """The queue of a partition that is led here, or will be when its state is read."""
         leader = self._partitions.leader_by_id(place.topic_id, place.partition)
         opening = self._queues.get(place)
@@ -103,7 +105,7 @@ class Queues:
             opening.add_done_callback(_is_seen)
         return opening
 
-    def known(self, place: Place) -> Queue | None:
+    def known(self, place: SharePartitionKey) -> Queue | None:
         """The queue if somebody opened it, and its leadership goes on."""
         opening = self._queues.get(place)
         if opening is None or not opening.done() or opening.exception() is not None:
@@ -133,7 +135,7 @@ class Queues:
             return False
         return opening.result().leader is leader and not leader.deposed
 
-    async def _open(self, place: Place, leader: Leader) -> Queue:
+    async def _open(self, place: SharePartitionKey, leader: Leader) -> Queue:
         terms = self.terms_of(place.group_id)
         try:
             state = await self._states.read(place, leader.epoch)
@@ -166,7 +168,7 @@ class Queues:
         queue.in_flight.locks_max = terms.locks_max
         return queue.in_flight
 
-    async def settle(self, queue: Queue, change: Change) -> None:
+    async def settle(self, queue: Queue, change: StateChange) -> None:
         """Write what changed; wake who waits for records."""
         self.watch(queue)
         if not change.batches:
@@ -207,7 +209,7 @@ class Queues:
     def release(self, queue: Queue, member_id: str) -> None:
         self.settle_later(queue, self.in_flight(queue).release(member_id, self._now()))
 
-    def settle_later(self, queue: Queue, change: Change) -> None:
+    def settle_later(self, queue: Queue, change: StateChange) -> None:
         """Nobody waits for it: were it lost, the records would only come once more."""
 
         async def settle() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from ottla.broker.share.queues import Opening, Queue, Queues
 from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.ids import Uuid
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Shares:
     ) -> Awaitable[None]:
         """Begin it at once; it is over when it is written. KafkaError where the records are not
         this member's to answer for."""
-        queue = self.queues.known(Place(key.group_id, topic_id, partition))
+        queue = self.queues.known(SharePartitionKey(key.group_id, topic_id, partition))
         if queue is None:  # whoever took records opened it
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         terms, now = self.queues.terms_of(key.group_id), self.now()
@@ -64,7 +64,7 @@ class Shares:
         """Its locks are given back at once: others need not wait for them to run out."""
         session = self.sessions.close(key)
         for topic_id, partition in session.partitions if session is not None else ():
-            queue = self.queues.known(Place(key.group_id, topic_id, partition))
+            queue = self.queues.known(SharePartitionKey(key.group_id, topic_id, partition))
             if queue is not None:
                 self.queues.release(queue, key.member_id)
 

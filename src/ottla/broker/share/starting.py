@@ -8,7 +8,7 @@ from ottla.broker.share.states import StateKeeper
 from ottla.errors import KafkaError
 from ottla.groups.coordinator import GroupCoordinator
 from ottla.groups.share.starting import ToInitialize
-from ottla.groups.share.states import NOT_STARTED, Place
+from ottla.groups.share.states import NOT_STARTED, SharePartitionKey
 from ottla.ids import Uuid
 
 log = logging.getLogger(__name__)
@@ -29,16 +29,16 @@ async def initialize(states: StateKeeper, groups: GroupCoordinator, wanted: ToIn
 
 
 async def initialize_states(
-    states: StateKeeper, wanted: ToInitialize, starts: Mapping[Place, int]
-) -> dict[Place, KafkaError]:
+    states: StateKeeper, wanted: ToInitialize, starts: Mapping[SharePartitionKey, int]
+) -> dict[SharePartitionKey, KafkaError]:
     """Let states start at these offsets, others where the group's members begin. What failed."""
     places = [
-        Place(wanted.group_id, topic_id, index)
+        SharePartitionKey(wanted.group_id, topic_id, index)
         for topic_id, (_, indexes) in wanted.topics.items()
         for index in sorted(indexes)
     ]
 
-    async def one(place: Place) -> KafkaError | None:
+    async def one(place: SharePartitionKey) -> KafkaError | None:
         start_offset = starts.get(place, NOT_STARTED)
         try:
             await states.initialize(place, wanted.state_epoch, start_offset)
@@ -58,4 +58,4 @@ async def delete_states(
     states: StateKeeper, group_id: str, topic_id: Uuid, partitions: Iterable[int]
 ) -> None:
     for partition in sorted(partitions):
-        await states.delete(Place(group_id, topic_id, partition))
+        await states.delete(SharePartitionKey(group_id, topic_id, partition))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from ottla.errors import KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.ids import Uuid
 
 
@@ -42,14 +42,16 @@ ByTopic = list[tuple[Uuid, list[R]]]
 
 
 async def answer_each(
-    request: Request[P], result: type[R], answer: Callable[[Place, P, R], Awaitable[None]]
+    request: Request[P],
+    result: type[R],
+    answer: Callable[[SharePartitionKey, P, R], Awaitable[None]],
 ) -> ByTopic[R]:
     """A result for each partition; `answer` fills it, or raises what it shall say instead. Where
     no group is named there is nothing to say."""
     if not request.group_id:
         return []
 
-    async def one(place: Place, part: P) -> R:
+    async def one(place: SharePartitionKey, part: P) -> R:
         filled = result()
         filled.partition = place.partition
         try:
@@ -62,7 +64,7 @@ async def answer_each(
         (
             topic.topic_id,
             [
-                await one(Place(request.group_id, topic.topic_id, part.partition), part)
+                await one(SharePartitionKey(request.group_id, topic.topic_id, part.partition), part)
                 for part in topic.partitions
             ],
         )

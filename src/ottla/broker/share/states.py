@@ -11,8 +11,8 @@ from ottla.broker.internal_topics import SHARE_GROUP_STATE, create_internal_topi
 from ottla.coordination.java_hash import java_hash
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.coordinator import ShareCoordinator
-from ottla.groups.share.delivery import Batch, Change, DeliveryState
-from ottla.groups.share.states import Place, State
+from ottla.groups.share.delivery import DeliveryState, StateBatch, StateChange
+from ottla.groups.share.states import SharePartitionKey, SharePartitionState
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
 from ottla.wire.message import Message
@@ -65,16 +65,20 @@ class StateKeeper:
         self._coordinator = coordinator
         self._peers = peers
 
-    async def initialize(self, place: Place, state_epoch: int, start_offset: int) -> None:
+    async def initialize(
+        self, place: SharePartitionKey, state_epoch: int, start_offset: int
+    ) -> None:
         await _when_ready(lambda: self._initialize(place, state_epoch, start_offset))
 
-    async def read(self, place: Place, leader_epoch: int) -> State:
+    async def read(self, place: SharePartitionKey, leader_epoch: int) -> SharePartitionState:
         return await _when_ready(lambda: self._read(place, leader_epoch))
 
-    async def delete(self, place: Place) -> None:
+    async def delete(self, place: SharePartitionKey) -> None:
         await _when_ready(lambda: self._delete(place))
 
-    async def _initialize(self, place: Place, state_epoch: int, start_offset: int) -> None:
+    async def _initialize(
+        self, place: SharePartitionKey, state_epoch: int, start_offset: int
+    ) -> None:
         node_id = await self._keeper_of(place)
         if node_id == self._cluster.node_id:
             await self._coordinator.initialize(place, state_epoch, start_offset)
@@ -89,7 +93,7 @@ class StateKeeper:
         response = await self._ask(node_id, request, 0, wire.InitializeShareGroupStateResponse)
         _check(response.results[0].partitions[0])
 
-    async def _read(self, place: Place, leader_epoch: int) -> State:
+    async def _read(self, place: SharePartitionKey, leader_epoch: int) -> SharePartitionState:
         node_id = await self._keeper_of(place)
         if node_id == self._cluster.node_id:
             return await self._coordinator.read(place, leader_epoch)
@@ -101,12 +105,12 @@ class StateKeeper:
         response = await self._ask(node_id, request, 0, wire.ReadShareGroupStateResponse)
         found = response.results[0].partitions[0]
         _check(found)
-        return State(
+        return SharePartitionState(
             state_epoch=found.state_epoch,
             leader_epoch=leader_epoch,
             start_offset=found.start_offset,
             batches=[
-                Batch(
+                StateBatch(
                     one.first_offset,
                     one.last_offset,
                     DeliveryState(one.delivery_state),
@@ -116,11 +120,11 @@ class StateKeeper:
             ],
         )
 
-    async def summary(self, place: Place) -> State:
+    async def summary(self, place: SharePartitionKey) -> SharePartitionState:
         """Where the queue starts; nobody is fenced by asking."""
         node_id = await self._keeper_of(place)
         if node_id == self._cluster.node_id:
-            return self._coordinator.summary(place) or State()
+            return self._coordinator.summary(place) or SharePartitionState()
         from ottla.wire.messages import read_share_group_state_summary as wire
 
         part = wire.PartitionData(partition=place.partition, leader_epoch=-1)
@@ -129,7 +133,7 @@ class StateKeeper:
         response = await self._ask(node_id, request, 1, wire.ReadShareGroupStateSummaryResponse)
         found = response.results[0].partitions[0]
         _check(found)
-        return State(
+        return SharePartitionState(
             state_epoch=found.state_epoch,
             leader_epoch=found.leader_epoch,
             start_offset=found.start_offset,
@@ -137,7 +141,7 @@ class StateKeeper:
         )
 
     async def write(
-        self, place: Place, state_epoch: int, leader_epoch: int, change: Change
+        self, place: SharePartitionKey, state_epoch: int, leader_epoch: int, change: StateChange
     ) -> None:
         node_id = await self._keeper_of(place)
         if node_id == self._cluster.node_id:
@@ -175,7 +179,7 @@ class StateKeeper:
         )
         _check(response.results[0].partitions[0])
 
-    async def _delete(self, place: Place) -> None:
+    async def _delete(self, place: SharePartitionKey) -> None:
         node_id = await self._keeper_of(place)
         if node_id == self._cluster.node_id:
             await self._coordinator.delete(place)
@@ -210,7 +214,7 @@ class StateKeeper:
             raise KafkaError(ErrorCode(found.error_code))
         return found.offset
 
-    async def _keeper_of(self, place: Place) -> int:
+    async def _keeper_of(self, place: SharePartitionKey) -> int:
         """The broker that leads the shard; the topic is made with the first share group."""
         if SHARE_GROUP_STATE not in self._cluster.image.topics_by_name:
             await create_internal_topic(SHARE_GROUP_STATE, self._cluster.settings, self._controller)

@@ -8,7 +8,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic import heartbeats, rebalance, records
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
 from ottla.groups.consumer import migration
-from ottla.groups.kind import Check, Kind
+from ottla.groups.kind import Check, GroupKind
 from ottla.groups.offsets.store import Committed
 from ottla.groups.outcome import Outcome
 from ottla.wire.message import Message
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
-class Classic(Kind[ClassicGroup]):
+class ClassicKind(GroupKind[ClassicGroup]):
     name = "classic"
     group = ClassicGroup
     record_types = MappingProxyType({2: (GroupMetadataKey, GroupMetadataValue)})

@@ -15,12 +15,12 @@ from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import CONSUMER, subscription_of
 from ottla.groups.consumer import heartbeats, leaving, migration, records, targets
-from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.draft import ConsumerGroupDraft
 from ottla.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
+    ConsumerMemberState,
     Held,
-    MemberState,
     Target,
 )
 from ottla.groups.consumer.topics import owned_partitions
@@ -60,7 +60,7 @@ def join(
     if not request.member_id and instance_id is None and must_come_again:
         code = ErrorCode.MEMBER_ID_REQUIRED
         return Decision((), JoinGroupResponse(error_code=code, member_id=member_id))
-    draft = Draft(group)
+    draft = ConsumerGroupDraft(group)
     before = _known_or_new(draft, request, member_id)
     subscription = _subscription(request)
     owned = owned_partitions(groups.image(), subscription)
@@ -116,7 +116,9 @@ def _subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscription:
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, str(error)) from None
 
 
-def _known_or_new(draft: Draft, request: JoinGroupRequest, member_id: str) -> ConsumerGroupMember:
+def _known_or_new(
+    draft: ConsumerGroupDraft, request: JoinGroupRequest, member_id: str
+) -> ConsumerGroupMember:
     group, instance_id = draft.group, request.group_instance_id
     if instance_id is not None:
         if request.member_id:
@@ -153,7 +155,7 @@ def _updated(
 
 
 def _ends_the_consumer_protocol(
-    groups: "Groups", group: ConsumerGroup, draft: Draft, instance_id: str | None
+    groups: "Groups", group: ConsumerGroup, draft: ConsumerGroupDraft, instance_id: str | None
 ) -> bool:
     """The member takes the place of the last one that spoke the consumer protocol."""
     replaced = group.static_ids.get(instance_id or "")
@@ -167,7 +169,7 @@ def _ends_the_consumer_protocol(
 def _downgrade(
     groups: "Groups",
     group: ConsumerGroup,
-    draft: Draft,
+    draft: ConsumerGroupDraft,
     member: ConsumerGroupMember,
     owned: Target,
     now: Instant,
@@ -200,7 +202,7 @@ def sync(
         classic.supported_protocols[0].name,
     ):
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    revokes = member.state is MemberState.UNREVOKED_PARTITIONS  # then it has joined already
+    revokes = member.state is ConsumerMemberState.UNREVOKED_PARTITIONS  # then it has joined already
     if group.assignment_epoch > member.epoch and not revokes:
         _expect_join(groups, group, member, now)
         raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -246,9 +248,12 @@ def heartbeat(
 
 
 def _should_join_again(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
-    if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+    if (
+        member.epoch < group.assignment_epoch
+        or member.state is ConsumerMemberState.UNREVOKED_PARTITIONS
+    ):
         return True
-    return member.state is MemberState.UNRELEASED_PARTITIONS and all(
+    return member.state is ConsumerMemberState.UNRELEASED_PARTITIONS and all(
         group.is_free(topic_id, index, member)
         for topic_id, partitions in group.targets.get(member.id, {}).items()
         for index in partitions - member.held.get(topic_id, {}).keys()

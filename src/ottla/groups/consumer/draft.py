@@ -7,7 +7,7 @@ from ottla.groups.consumer import records
 from ottla.groups.consumer.group import ConsumerGroup, ConsumerGroupMember
 
 
-class Draft:
+class ConsumerGroupDraft:
     """A copy of a group with the records that lead there."""
 
     __slots__ = ("group", "records")

@@ -20,7 +20,7 @@ JOINING, LEAVING, LEAVING_STATIC = 0, -1, -2
 FIRST_EPOCH = 1
 
 
-class MemberState(IntEnum):
+class ConsumerMemberState(IntEnum):
     """The numbers are those of the records."""
 
     STABLE = 0
@@ -42,12 +42,12 @@ class ConsumerGroupMember(Struct, frozen=True, kw_only=True):
     classic: ClassicMemberMetadata | None = None  # None: it speaks the consumer protocol
     epoch: int = 0
     previous_epoch: int = 0
-    state: MemberState = MemberState.STABLE
+    state: ConsumerMemberState = ConsumerMemberState.STABLE
     held: Held = {}
     revoking: Held = {}
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        return self.state is MemberState.STABLE and self.epoch == target_epoch
+        return self.state is ConsumerMemberState.STABLE and self.epoch == target_epoch
 
 
 class ResolvedRegex(Struct, frozen=True):
@@ -116,7 +116,7 @@ class ConsumerGroup:
     def waiting_for(self) -> list[str]:
         """Who has not reached the target; those who hold others up before those who wait."""
         behind = [m for m in self.members.values() if not m.is_reconciled_to(self.assignment_epoch)]
-        holding = [m for m in behind if m.state is not MemberState.UNRELEASED_PARTITIONS]
+        holding = [m for m in behind if m.state is not ConsumerMemberState.UNRELEASED_PARTITIONS]
         return [member.id for member in holding or behind]
 
     def subscribed_topics(self) -> set[str]:

@@ -8,7 +8,7 @@ from ottla.coordination.machine import Decision, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.records import tombstone
 from ottla.groups.consumer import leaving, migration, records, regex, targets
-from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.draft import ConsumerGroupDraft
 from ottla.groups.consumer.group import (
     JOINING,
     LEAVING,
@@ -16,8 +16,8 @@ from ottla.groups.consumer.group import (
     NOTHING,
     ConsumerGroup,
     ConsumerGroupMember,
+    ConsumerMemberState,
     Held,
-    MemberState,
     no_consumer_group,
 )
 from ottla.groups.consumer.reconciling import Goal, Owned, reconcile
@@ -57,7 +57,7 @@ def heartbeat(
         member = group.members[request.member_id]
         groups.expect_member(group.id, member.id, now)
         return Decision((), _response(groups, group, member, request, changed=False))
-    draft = Draft(group)
+    draft = ConsumerGroupDraft(group)
     before = _known_or_new(groups, draft, request, owned)
     member = _updated(before, request, caller)
     other_regex = member.regex != before.regex
@@ -192,7 +192,10 @@ def _nothing_new(
 
 
 def _known_or_new(
-    groups: "Groups", draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Owned
+    groups: "Groups",
+    draft: ConsumerGroupDraft,
+    request: ConsumerGroupHeartbeatRequest,
+    owned: Owned,
 ) -> ConsumerGroupMember:
     group = draft.group
     member_id = request.member_id or show_uuid(groups.new_uuid())
@@ -236,7 +239,9 @@ def _is_part_of(owned: Owned, held: Held) -> bool:
     return all(parts <= held.get(topic, {}).keys() for topic, parts in owned.items())
 
 
-def _come_back(draft: Draft, old: ConsumerGroupMember, new_id: str) -> ConsumerGroupMember:
+def _come_back(
+    draft: ConsumerGroupDraft, old: ConsumerGroupMember, new_id: str
+) -> ConsumerGroupMember:
     """Between members of the consumer protocol an instance id goes over only when it was left."""
     if old.classic is None and old.epoch != LEAVING_STATIC:
         raise KafkaError(
@@ -247,7 +252,9 @@ def _come_back(draft: Draft, old: ConsumerGroupMember, new_id: str) -> ConsumerG
     return replace_static(draft, old, new_id)
 
 
-def replace_static(draft: Draft, old: ConsumerGroupMember, new_id: str) -> ConsumerGroupMember:
+def replace_static(
+    draft: ConsumerGroupDraft, old: ConsumerGroupMember, new_id: str
+) -> ConsumerGroupMember:
     """An instance that has left, or was restarted, comes back: it gets what it had."""
     group_id = draft.group.id
     target = draft.group.targets.get(old.id, NOTHING)
@@ -298,7 +305,7 @@ def _why(before: ConsumerGroupMember, after: ConsumerGroupMember) -> str:
 def step(
     groups: "Groups",
     before: ConsumerGroup,
-    draft: Draft,
+    draft: ConsumerGroupDraft,
     member_id: str,
     owned: Owned,
     now: Instant,
@@ -322,7 +329,7 @@ def step(
     if moved == member:
         return member
     draft.write(records.current(group.id, moved))
-    if moved.state is MemberState.UNREVOKED_PARTITIONS and moved.classic is None:
+    if moved.state is ConsumerMemberState.UNREVOKED_PARTITIONS and moved.classic is None:
         groups.expect_revocation(group.id, member.id, now, moved.rebalance_timeout_ms)
     else:
         groups.timers.cancel(("revoke", group.id, member.id))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import CoordinatorRecord, Instant
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.consumer import leaving, records
-from ottla.groups.consumer.group import ConsumerGroup, MemberState
+from ottla.groups.consumer.group import ConsumerGroup, ConsumerMemberState
 from ottla.groups.kind import MEMBER_EPOCHS_SINCE, Check, MemberEpochKind
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
-class Consumer(MemberEpochKind[ConsumerGroup]):
+class ConsumerKind(MemberEpochKind[ConsumerGroup]):
     name = "consumer"
     group = ConsumerGroup
     record_types = records.RECORDS
@@ -28,7 +28,7 @@ class Consumer(MemberEpochKind[ConsumerGroup]):
     def resume(self, groups: "Groups", group: ConsumerGroup, now: Instant, out: Outcome) -> None:
         for member in group.members.values():
             groups.expect_member(group.id, member.id, now, member)
-            if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+            if member.state is ConsumerMemberState.UNREVOKED_PARTITIONS and member.classic is None:
                 groups.expect_revocation(group.id, member.id, now, member.rebalance_timeout_ms)
 
     def time_is_up(

@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from ottla.coordination.machine import Decision, Instant
 from ottla.groups.consumer import migration, records, targets
-from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.draft import ConsumerGroupDraft
 from ottla.groups.consumer.group import (
     LEAVING_STATIC,
     ConsumerGroup,
     ConsumerGroupMember,
-    MemberState,
+    ConsumerMemberState,
     no_consumer_group,
 )
 from ottla.groups.consumer.topics import metadata_hash
@@ -66,7 +66,7 @@ def remove(
     if migration.may_downgrade(groups, staying):
         migration.downgrade(groups, group, staying, now, reason, out)
         return
-    draft = Draft(group)
+    draft = ConsumerGroupDraft(group)
     for member in members:
         draft.write_all(records.member_tombstones(group.id, member.id))
     targets.forget_unused_regexes(draft)
@@ -97,7 +97,7 @@ def revocation_is_late(
 ) -> None:
     """It should have given up partitions by now, and others wait for them."""
     member = group.members.get(member_id)
-    if member is not None and member.state is MemberState.UNREVOKED_PARTITIONS:
+    if member is not None and member.state is ConsumerMemberState.UNREVOKED_PARTITIONS:
         timeout = member.rebalance_timeout_ms
         reason = f"{member_id} did not give up its partitions within {timeout} ms"
         remove(groups, group, [member], now, reason, out)

@@ -15,8 +15,13 @@ from ottla.groups.classic import rebalance
 from ottla.groups.classic.group import CONSUMER, ClassicGroup, ClassicGroupMember, subscription_of
 from ottla.groups.classic.records import group_record, tombstone
 from ottla.groups.consumer import records
-from ottla.groups.consumer.draft import Draft
-from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ConsumerGroupMember, MemberState
+from ottla.groups.consumer.draft import ConsumerGroupDraft
+from ottla.groups.consumer.group import (
+    NOTHING,
+    ConsumerGroup,
+    ConsumerGroupMember,
+    ConsumerMemberState,
+)
 from ottla.groups.consumer.topics import metadata_hash, owned_partitions
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
@@ -56,7 +61,7 @@ def upgrade(
     except (MalformedMessage, ValueError):
         return None
     members = _with_what_they_may_still_have(groups.image(), members, classic.generation)
-    draft = Draft(ConsumerGroup(classic.id))
+    draft = ConsumerGroupDraft(ConsumerGroup(classic.id))
     for member in members:
         draft.write(records.member_metadata(classic.id, member))
     topics = metadata_hash(groups.image(), draft.group.subscribed_topics())
@@ -131,7 +136,7 @@ def _upgraded(
         ),
         epoch=group.generation,
         previous_epoch=group.generation,
-        state=MemberState.STABLE,
+        state=ConsumerMemberState.STABLE,
         held=held,
     )
 

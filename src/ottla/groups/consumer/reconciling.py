@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.consumer.group import ConsumerGroupMember, Held, MemberState, Target
+from ottla.groups.consumer.group import ConsumerGroupMember, ConsumerMemberState, Held, Target
 from ottla.ids import Uuid
 
 Owned = Target | None
@@ -33,15 +33,15 @@ def reconcile(
     member: ConsumerGroupMember, goal: Goal, owned: Owned, is_free: IsFree
 ) -> ConsumerGroupMember:
     match member.state:
-        case MemberState.STABLE:
+        case ConsumerMemberState.STABLE:
             if member.epoch != goal.epoch:
                 return _next(member, goal, owned, is_free)
             return _without_unsubscribed(member, goal, owned)
-        case MemberState.UNREVOKED_PARTITIONS:
+        case ConsumerMemberState.UNREVOKED_PARTITIONS:
             if _still_has(member.revoking, owned):
                 return _without_unsubscribed(member, goal, owned)
             return _next(member, goal, owned, is_free)
-        case MemberState.UNKNOWN if owned is None or owned:
+        case ConsumerMemberState.UNKNOWN if owned is None or owned:
             raise KafkaError(
                 ErrorCode.FENCED_MEMBER_EPOCH,
                 "The consumer group member is in a unknown state. The member must abandon all its "
@@ -74,7 +74,9 @@ def _without_unsubscribed(
         for topic in (*member.revoking, *(topic for topic in gone if topic not in member.revoking))
     }
     if _still_has(revoking, owned):
-        return _moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, held, revoking)
+        return _moved(
+            member, member.epoch, ConsumerMemberState.UNREVOKED_PARTITIONS, held, revoking
+        )
     return _moved(member, member.epoch, member.state, held, member.revoking)
 
 
@@ -90,7 +92,9 @@ def _next(
             side = kept if index in wanted else revoking
             side.setdefault(topic, {})[index] = since
     if revoking and _still_has(revoking, owned):
-        return _moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, kept, revoking)
+        return _moved(
+            member, member.epoch, ConsumerMemberState.UNREVOKED_PARTITIONS, kept, revoking
+        )
     waits = False
     for topic, wanted in target.items():
         for index in wanted - kept.get(topic, {}).keys():
@@ -98,12 +102,12 @@ def _next(
                 kept.setdefault(topic, {})[index] = goal.epoch
             else:
                 waits = True
-    state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
+    state = ConsumerMemberState.UNRELEASED_PARTITIONS if waits else ConsumerMemberState.STABLE
     return _moved(member, goal.epoch, state, kept, {})
 
 
 def _moved(
-    member: ConsumerGroupMember, epoch: int, state: MemberState, held: Held, revoking: Held
+    member: ConsumerGroupMember, epoch: int, state: ConsumerMemberState, held: Held, revoking: Held
 ) -> ConsumerGroupMember:
     return replace(
         member,

@@ -12,8 +12,8 @@ from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.consumer.group import (
     ConsumerGroup,
     ConsumerGroupMember,
+    ConsumerMemberState,
     Held,
-    MemberState,
     ResolvedRegex,
     Target,
 )
@@ -222,7 +222,7 @@ def _apply_current(group: ConsumerGroup, member_id: str, value: Message | None) 
     if not isinstance(value, wire.ConsumerGroupCurrentMemberAssignmentValue):
         if member is not None:
             reset = replace(member, epoch=0, previous_epoch=0, held={}, revoking={})
-            group.members[member_id] = replace(reset, state=MemberState.STABLE)
+            group.members[member_id] = replace(reset, state=ConsumerMemberState.STABLE)
         return
     epoch = value.member_epoch
     known = value.state in (0, 1, 2)
@@ -230,7 +230,7 @@ def _apply_current(group: ConsumerGroup, member_id: str, value: Message | None) 
         member or ConsumerGroupMember(id=member_id),
         epoch=epoch,
         previous_epoch=value.previous_member_epoch,
-        state=MemberState(value.state) if known else MemberState.UNKNOWN,
+        state=ConsumerMemberState(value.state) if known else ConsumerMemberState.UNKNOWN,
         held=_held(value.assigned_partitions, epoch),
         revoking=_held(value.partitions_pending_revocation, epoch),
     )

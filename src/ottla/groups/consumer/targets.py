@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Instant
 from ottla.groups.consumer import records, regex
 from ottla.groups.consumer.assignors import ASSIGNORS, Subscriber
-from ottla.groups.consumer.draft import Draft
+from ottla.groups.consumer.draft import ConsumerGroupDraft
 from ottla.groups.consumer.group import NOTHING, ConsumerGroup, ConsumerGroupMember, ResolvedRegex
 from ottla.groups.consumer.topics import metadata_hash, partition_counts
 from ottla.ids import Uuid
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def refresh(
     groups: "Groups",
-    draft: Draft,
+    draft: ConsumerGroupDraft,
     now: Instant,
     reason: str,
     *,
@@ -42,14 +42,14 @@ def refresh(
 
 
 def raise_epoch(
-    groups: "Groups", draft: Draft, now: Instant, reason: str, topics_hash: int
+    groups: "Groups", draft: ConsumerGroupDraft, now: Instant, reason: str, topics_hash: int
 ) -> None:
     group = draft.group
     groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
     draft.write(records.group_epoch(group.id, group.epoch + 1, topics_hash))
 
 
-def advance(groups: "Groups", draft: Draft, now: Instant) -> bool:
+def advance(groups: "Groups", draft: ConsumerGroupDraft, now: Instant) -> bool:
     """Make the target for the epoch, if `group.consumer.assignment.interval.ms` have passed since
     the last one: many who join together share one. Whether one was made."""
     group = draft.group
@@ -66,14 +66,16 @@ def may_advance(groups: "Groups", group: ConsumerGroup, now: Instant) -> bool:
     return group.assigned_at_ms == 0 or not 0 <= since_ms < interval_ms
 
 
-def forget_unused_regexes(draft: Draft) -> None:
+def forget_unused_regexes(draft: ConsumerGroupDraft) -> None:
     group = draft.group
     wanted = {member.regex for member in group.members.values()}
     for pattern in group.regexes.keys() - wanted:
         draft.write(records.regex_tombstone(group.id, pattern))
 
 
-def _resolve_regexes(groups: "Groups", draft: Draft, now: Instant, new_regex: str) -> bool:
+def _resolve_regexes(
+    groups: "Groups", draft: ConsumerGroupDraft, now: Instant, new_regex: str
+) -> bool:
     """Whether one of them stands for other topics than before."""
     group, image = draft.group, groups.image()
     changed = False
@@ -96,7 +98,7 @@ def topic_ids(image: Image, group: ConsumerGroup, member: ConsumerGroupMember) -
     return frozenset(topics[name].id for name in group.topics_of(member) if name in topics)
 
 
-def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
+def _make_target(groups: "Groups", draft: ConsumerGroupDraft, now: Instant) -> None:
     group, image = draft.group, groups.image()
     counts = partition_counts(image, group.subscribed_topics())
     subscribers = [

@@ -5,11 +5,11 @@ from enum import IntEnum
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.delivery import (
-    Batch,
-    Change,
     Delivery,
     DeliveryState,
     InFlightBatch,
+    StateBatch,
+    StateChange,
     joined,
 )
 from ottla.groups.share.window import Window
@@ -43,10 +43,10 @@ class Answering:
         self._member = member
         self._now = now
         self._renewed_until = renewed_until  # None: locks are not renewed in this group
-        self._batches: list[Batch] = []
+        self._batches: list[StateBatch] = []
         self._begun: list[Delivery] = []
 
-    def acknowledge(self, answers: Iterable[Answer]) -> Change:
+    def acknowledge(self, answers: Iterable[Answer]) -> StateChange:
         try:
             for answer in answers:
                 if answer[1] >= self._window.start_offset:
@@ -56,7 +56,7 @@ class Answering:
             raise
         return self._change()
 
-    def release(self) -> Change:
+    def release(self) -> StateChange:
         """The member is gone: others may have what it had."""
         start = self._window.start_offset
         for batch in self._window.batches:
@@ -70,10 +70,10 @@ class Answering:
     def _is_mine(self, delivery: Delivery) -> bool:
         return delivery.state is DeliveryState.ACQUIRED and delivery.member == self._member
 
-    def _change(self) -> Change:
+    def _change(self) -> StateChange:
         window = self._window
         complete = window.complete_count()
-        return Change(window.start_offset, joined(self._batches), complete, self._begun)
+        return StateChange(window.start_offset, joined(self._batches), complete, self._begun)
 
     def _answer(self, answer: Answer) -> None:
         first, last, types = answer
@@ -127,7 +127,7 @@ class Answering:
         state = DeliveryState.ARCHIVED if is_gone else BECOMES[kind]
         delivery.begin(state, self._window.delivery_limit)
         self._begun.append(delivery)
-        self._batches.append(Batch(first, last, delivery.state, delivery.count))
+        self._batches.append(StateBatch(first, last, delivery.state, delivery.count))
 
 
 def complete(window: Window, begun: Iterable[Delivery], now: float, *, is_written: bool) -> None:
@@ -139,20 +139,20 @@ def complete(window: Window, begun: Iterable[Delivery], now: float, *, is_writte
             window.expect(delivery.deadline)
 
 
-def give_back_late(window: Window, now: float) -> Change:
+def give_back_late(window: Window, now: float) -> StateChange:
     """Locks that ran out."""
     start, limit = window.start_offset, window.delivery_limit
-    given_back: list[Batch] = []
+    given_back: list[StateBatch] = []
     for batch in window.batches:
         if batch.first < start <= batch.last and _is_late(batch.at(start), now):
             batch.split()
         for first, last, delivery in batch.runs():
             if _is_late(delivery, now):
                 delivery.give_back(limit, is_gone=last < start)
-                given_back.append(Batch(first, last, delivery.state, delivery.count))
+                given_back.append(StateBatch(first, last, delivery.state, delivery.count))
                 window.may_have_available |= delivery.is_available
     window.look_for_deadline()
-    return Change(start, joined(given_back), window.complete_count())
+    return StateChange(start, joined(given_back), window.complete_count())
 
 
 def _is_late(delivery: Delivery, now: float) -> bool:

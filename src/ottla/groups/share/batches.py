@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from ottla.groups.share.delivery import Batch
+from ottla.groups.share.delivery import StateBatch
 
 
-def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> list[Batch]:
+def combine(
+    old: Sequence[StateBatch], new: Sequence[StateBatch], start_offset: int
+) -> list[StateBatch]:
     """The new ones on top of the old ones, without what is done, neighbours joined."""
     kept = sorted(old)
     for layer in _layers(new):
         kept = _laid_over(kept, layer)
-    combined: list[Batch] = []
+    combined: list[StateBatch] = []
     for batch in kept:
         if batch.last < start_offset:
             continue
@@ -23,9 +25,9 @@ def combine(old: Sequence[Batch], new: Sequence[Batch], start_offset: int) -> li
     return combined
 
 
-def _layers(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
+def _layers(batches: Sequence[StateBatch]) -> Iterator[list[StateBatch]]:
     """Runs in the order of offsets; usually there is one, however many batches there are."""
-    layer: list[Batch] = []
+    layer: list[StateBatch] = []
     for batch in batches:
         if layer and batch.first <= layer[-1].last:
             yield layer
@@ -35,9 +37,9 @@ def _layers(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
         yield layer
 
 
-def _laid_over(beneath: Sequence[Batch], tops: Sequence[Batch]) -> list[Batch]:
+def _laid_over(beneath: Sequence[StateBatch], tops: Sequence[StateBatch]) -> list[StateBatch]:
     """Both are in order and do not overlap; what lies under a top gives way. One pass."""
-    laid: list[Batch] = []
+    laid: list[StateBatch] = []
     rest = iter(beneath)
     batch = next(rest, None)
     for top in tops:

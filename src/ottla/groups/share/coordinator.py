@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ottla.config import Settings
     from ottla.coordination.log import ShardLog
-    from ottla.groups.share.delivery import Batch
-    from ottla.groups.share.states import Place, ShareStates, State
+    from ottla.groups.share.delivery import StateBatch
+    from ottla.groups.share.states import SharePartitionKey, SharePartitionState, ShareStates
     from ottla.ports.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 TOPIC = "__share_group_state"
 
 
-class Limits(NamedTuple):
+class ShareCoordinatorLimits(NamedTuple):
     """Kafka's `share.coordinator.…` options."""
 
     updates_per_snapshot: int = 500
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
     cold_interval_s: float = 300.0
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
+    def of(cls, settings: Settings) -> ShareCoordinatorLimits:
         return cls(
             settings.int("share.coordinator.snapshot.update.records.per.snapshot"),
             settings.int("share.coordinator.write.timeout.ms") / 1000,
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
 
 class ShareCoordinator:
-    def __init__(self, limits: Limits, clock: Clock) -> None:
+    def __init__(self, limits: ShareCoordinatorLimits, clock: Clock) -> None:
         def new_machine(partition: int) -> ShareStates:
             from ottla.groups.share.states import ShareStates  # wanted by few
 
@@ -75,27 +75,29 @@ class ShareCoordinator:
     def resize(self, partition_count: int) -> None:
         self.shards.resize(partition_count)
 
-    def initialize(self, place: Place, state_epoch: int, start_offset: int) -> Awaitable[None]:
+    def initialize(
+        self, place: SharePartitionKey, state_epoch: int, start_offset: int
+    ) -> Awaitable[None]:
         return self.shards.of(place.key()).submit(
             lambda states, now, _: states.initialize(now, place, state_epoch, start_offset)
         )
 
-    def read(self, place: Place, leader_epoch: int) -> Awaitable[State]:
+    def read(self, place: SharePartitionKey, leader_epoch: int) -> Awaitable[SharePartitionState]:
         return self.shards.of(place.key()).submit(
             lambda states, now, _: states.read(now, place, leader_epoch)
         )
 
-    def summary(self, place: Place) -> State | None:
+    def summary(self, place: SharePartitionKey) -> SharePartitionState | None:
         return self.shards.of(place.key()).machine.states.get(place)
 
     def write(
         self,
-        place: Place,
+        place: SharePartitionKey,
         state_epoch: int,
         leader_epoch: int,
         start_offset: int,
         complete: int,
-        batches: Sequence[Batch],
+        batches: Sequence[StateBatch],
     ) -> Awaitable[None]:
         return self.shards.of(place.key()).submit(
             lambda states, now, _: states.write(
@@ -103,5 +105,5 @@ class ShareCoordinator:
             )
         )
 
-    def delete(self, place: Place) -> Awaitable[None]:
+    def delete(self, place: SharePartitionKey) -> Awaitable[None]:
         return self.shards.of(place.key()).submit(lambda states, now, _: states.delete(place))

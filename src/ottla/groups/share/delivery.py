@@ -22,7 +22,7 @@ DONE = (DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED)
 NOBODY = ""
 
 
-class Batch(NamedTuple):
+class StateBatch(NamedTuple):
     """A run of records as it is persisted."""
 
     first: int
@@ -143,9 +143,9 @@ class InFlightBatch:
                 yield offset, offset, delivery
 
 
-def joined(batches: Iterable[Batch]) -> list[Batch]:
+def joined(batches: Iterable[StateBatch]) -> list[StateBatch]:
     """Neighbours in the same state are one."""
-    runs: list[Batch] = []
+    runs: list[StateBatch] = []
     for batch in sorted(batches):
         before = runs[-1] if runs else None
         if before is not None and before.last + 1 == batch.first and before[2:] == batch[2:]:
@@ -155,10 +155,10 @@ def joined(batches: Iterable[Batch]) -> list[Batch]:
     return runs
 
 
-class Change(NamedTuple):
+class StateChange(NamedTuple):
     """What has to be persisted before anyone is told; `InFlight.complete` ends it."""
 
     start_offset: int
-    batches: Sequence[Batch]
+    batches: Sequence[StateBatch]
     complete: int  # records from the start on that are done
     begun: Sequence[Delivery] = ()

@@ -31,7 +31,7 @@ JOINING, LEAVING = 0, -1
 Response = ShareGroupHeartbeatResponse
 
 
-class Draft:
+class ShareGroupDraft:
     """A copy of a group with the records that lead there."""
 
     def __init__(self, group: ShareGroup) -> None:
@@ -44,7 +44,7 @@ class Draft:
             self.records.append(entry)
 
 
-class Beat(NamedTuple):
+class ShareGroupHeartbeatResult(NamedTuple):
     """What the member is told, and which states are to be made for its group."""
 
     response: Response
@@ -53,15 +53,17 @@ class Beat(NamedTuple):
 
 def heartbeat(
     groups: "Groups", now: Instant, request: ShareGroupHeartbeatRequest, caller: Caller
-) -> Decision[Beat]:
+) -> Decision[ShareGroupHeartbeatResult]:
     _check(request)
     group = _group(groups, request)
     if request.member_epoch == LEAVING:
         out = Outcome()
         remove(groups, group, group.member(request.member_id), now, "left", out)
-        return out.decision(Beat(Response(member_id=request.member_id, member_epoch=LEAVING)))
+        return out.decision(
+            ShareGroupHeartbeatResult(Response(member_id=request.member_id, member_epoch=LEAVING))
+        )
     before = _known_or_new(groups, group, request)
-    draft = Draft(group)
+    draft = ShareGroupDraft(group)
     names = request.subscribed_topic_names
     member = replace(
         before,
@@ -85,7 +87,7 @@ def heartbeat(
         if is_full or member.partitions != before.partitions
         else None,
     )
-    return Decision(draft.records, Beat(response, to_initialize))
+    return Decision(draft.records, ShareGroupHeartbeatResult(response, to_initialize))
 
 
 def _check(request: ShareGroupHeartbeatRequest) -> None:
@@ -148,7 +150,7 @@ def remove(
     out: Outcome,
 ) -> None:
     """Others get its part with their next heartbeats."""
-    draft = Draft(group)
+    draft = ShareGroupDraft(group)
     draft.write(*records.member_tombstones(group.id, member.id))
     groups.timers.cancel(("member", group.id, member.id))
     _bump(groups, draft, now, f"{member.id} {why}")
@@ -164,7 +166,11 @@ def session_ended(
 
 
 def _refresh(
-    groups: "Groups", draft: Draft, member: ShareGroupMember, before: ShareGroupMember, now: Instant
+    groups: "Groups",
+    draft: ShareGroupDraft,
+    member: ShareGroupMember,
+    before: ShareGroupMember,
+    now: Instant,
 ) -> bool:
     """Bump the epoch if anything that matters changed, and assign anew: now, or with a heartbeat
     when `group.share.assignment.interval.ms` have passed since the last time."""
@@ -192,7 +198,7 @@ def _refresh(
     return is_changed
 
 
-def _bump(groups: "Groups", draft: Draft, now: Instant, reason: str) -> None:
+def _bump(groups: "Groups", draft: ShareGroupDraft, now: Instant, reason: str) -> None:
     group = draft.group
     groups.history(group.id).begin(group.id, reason, now.seconds, now.wall_ms)
     new_hash = metadata_hash(groups.image(), group.subscribed_topics())
@@ -214,7 +220,7 @@ def _has_unassigned_partitions(group: ShareGroup) -> bool:
     )
 
 
-def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
+def _make_target(groups: "Groups", draft: ShareGroupDraft, now: Instant) -> None:
     group, ids = draft.group, groups.image().topics_by_name
     wanted = {
         member.id: frozenset(ids[name].id for name in member.topics if name in ids)
@@ -227,7 +233,7 @@ def _make_target(groups: "Groups", draft: Draft, now: Instant) -> None:
     draft.write(records.target_epoch(group.id, group.epoch, now.wall_ms))
 
 
-def _begin_states(groups: "Groups", draft: Draft, now: Instant) -> ToInitialize | None:
+def _begin_states(groups: "Groups", draft: ShareGroupDraft, now: Instant) -> ToInitialize | None:
     group = draft.group
     topics = missing(groups, group, now)
     if not topics:
@@ -237,7 +243,7 @@ def _begin_states(groups: "Groups", draft: Draft, now: Instant) -> ToInitialize 
 
 
 def _at_target(
-    groups: "Groups", draft: Draft, member_id: str, is_changed: bool
+    groups: "Groups", draft: ShareGroupDraft, member_id: str, is_changed: bool
 ) -> ShareGroupMember:
     """What the target says, but for topics it does not want any more."""
     group, ids = draft.group, groups.image().topics_by_name

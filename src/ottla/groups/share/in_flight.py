@@ -1,14 +1,14 @@
 """A share group's queue over one partition: records are taken, answered, given back, given up.
 
 Pure. `delivery` has the state of one record, `window` of all that are in flight; `acquiring` and
-`acknowledging` change them. A `Change` has to be written down and then completed.
+`acknowledging` change them. A `StateChange` has to be written down and then completed.
 """
 
 from collections.abc import Iterable, Sequence
 
 from ottla.groups.share.acknowledging import Answer, Answering, complete, give_back_late
 from ottla.groups.share.acquiring import Span, Taking, acquire, without
-from ottla.groups.share.delivery import Acquired, Change, DeliveryState
+from ottla.groups.share.delivery import Acquired, DeliveryState, StateChange
 from ottla.groups.share.window import Window
 
 
@@ -33,22 +33,22 @@ class InFlight(Window):
 
     def acknowledge(
         self, member: str, answers: Iterable[Answer], now: float, renewed_until: float | None
-    ) -> Change:
+    ) -> StateChange:
         """KafkaError where the records are not this member's to answer for: none is answered."""
         change = Answering(self, member, now, renewed_until).acknowledge(answers)
         if renewed_until is not None:
             self.expect(renewed_until)
         return change
 
-    def release(self, member: str, now: float) -> Change:
+    def release(self, member: str, now: float) -> StateChange:
         """A member is gone: others may have what it had."""
         return Answering(self, member, now, None).release()
 
-    def tick(self, now: float) -> Change:
+    def tick(self, now: float) -> StateChange:
         """Locks that ran out."""
         return give_back_late(self, now)
 
-    def complete(self, change: Change, now: float, *, is_written: bool) -> None:
+    def complete(self, change: StateChange, now: float, *, is_written: bool) -> None:
         complete(self, change.begun, now, is_written=is_written)
         if is_written or not change.begun:
             self.advance()

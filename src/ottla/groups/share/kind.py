@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
-class Share(EpochKind[ShareGroup]):
+class ShareKind(EpochKind[ShareGroup]):
     name = "share"
     group = ShareGroup
     record_types = records.RECORDS

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, RecordTypes
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.batches import combine
-from ottla.groups.share.delivery import Batch, DeliveryState
+from ottla.groups.share.delivery import DeliveryState, StateBatch
 from ottla.ids import Uuid, show_uuid
 from ottla.wire.message import Message
 from ottla.wire.records.share import (
@@ -30,7 +30,7 @@ COLD_INTERVAL_S = 300.0
 SNAPSHOTS_PER_TICK = 200
 
 
-class Place(NamedTuple):
+class SharePartitionKey(NamedTuple):
     """A share partition: whose queue over which partition."""
 
     group_id: str
@@ -42,14 +42,14 @@ class Place(NamedTuple):
         return f"{self.group_id}:{show_uuid(self.topic_id)}:{self.partition}"
 
 
-class State(NamedTuple):
+class SharePartitionState(NamedTuple):
     snapshot_epoch: int = 0
     state_epoch: int = 0  # grows when somebody resets the queue
     leader_epoch: int = -1
     start_offset: int = NOT_STARTED
     complete: int = -1
     created_ms: int = 0
-    batches: Sequence[Batch] = ()
+    batches: Sequence[StateBatch] = ()
     updates: int = 0  # since the snapshot
     snapshot_offset: int = 0  # the snapshot lies there, or later
 
@@ -66,7 +66,7 @@ class ShareStates:
         cold_interval_s: float = COLD_INTERVAL_S,
     ) -> None:
         """`end_offset` tells where the log ends that records are appended to."""
-        self.states: dict[Place, State] = {}
+        self.states: dict[SharePartitionKey, SharePartitionState] = {}
         self._updates_per_snapshot = updates_per_snapshot
         self._end_offset = end_offset
         self._cold_interval_s = cold_interval_s
@@ -80,10 +80,10 @@ class ShareStates:
         match key, value:
             case ShareSnapshotKey(), None:
                 self._last_deleted = at_least
-                self.states.pop(Place(key.group_id, key.topic_id, key.partition), None)
+                self.states.pop(SharePartitionKey(key.group_id, key.topic_id, key.partition), None)
             case ShareSnapshotKey(), ShareSnapshotValue():
-                place = Place(key.group_id, key.topic_id, key.partition)
-                self.states[place] = State(
+                place = SharePartitionKey(key.group_id, key.topic_id, key.partition)
+                self.states[place] = SharePartitionState(
                     value.snapshot_epoch,
                     value.state_epoch,
                     value.leader_epoch,
@@ -94,9 +94,9 @@ class ShareStates:
                     snapshot_offset=at_least,
                 )
             case ShareUpdateKey(), ShareUpdateValue():
-                self._update(Place(key.group_id, key.topic_id, key.partition), value)
+                self._update(SharePartitionKey(key.group_id, key.topic_id, key.partition), value)
 
-    def _update(self, place: Place, value: ShareUpdateValue) -> None:
+    def _update(self, place: SharePartitionKey, value: ShareUpdateValue) -> None:
         known = self.states.get(place)
         if known is None or known.snapshot_epoch != value.snapshot_epoch:
             return
@@ -129,7 +129,7 @@ class ShareStates:
         self._next_look = now.seconds + (0.0 if more_now else self._cold_interval_s)
         return Decision([self._renewed(place, now) for place in some], None)
 
-    def _renewed(self, place: Place, now: Instant) -> CoordinatorRecord:
+    def _renewed(self, place: SharePartitionKey, now: Instant) -> CoordinatorRecord:
         state = self.states[place]
         return _snapshot(
             place, state._replace(snapshot_epoch=state.snapshot_epoch + 1), now.wall_ms
@@ -143,12 +143,12 @@ class ShareStates:
     # -- deciding -----------------------------------------------------------------------------
 
     def initialize(
-        self, now: Instant, place: Place, state_epoch: int, start_offset: int
+        self, now: Instant, place: SharePartitionKey, state_epoch: int, start_offset: int
     ) -> Decision[None]:
         known = self.states.get(place)
         if known is not None and known.state_epoch > state_epoch:
             raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
-        fresh = State(
+        fresh = SharePartitionState(
             snapshot_epoch=0 if known is None else known.snapshot_epoch + 1,
             state_epoch=state_epoch,
             start_offset=start_offset,
@@ -157,7 +157,9 @@ class ShareStates:
         )
         return Decision([_snapshot(place, fresh, now.wall_ms)], None)
 
-    def read(self, now: Instant, place: Place, leader_epoch: int) -> Decision[State]:
+    def read(
+        self, now: Instant, place: SharePartitionKey, leader_epoch: int
+    ) -> Decision[SharePartitionState]:
         """For a leader that begins: earlier ones are fenced by it from now on."""
         known = self._initialized(place)
         if leader_epoch < known.leader_epoch:
@@ -170,12 +172,12 @@ class ShareStates:
     def write(
         self,
         now: Instant,
-        place: Place,
+        place: SharePartitionKey,
         state_epoch: int,
         leader_epoch: int,
         start_offset: int,
         complete: int,
-        batches: Sequence[Batch],
+        batches: Sequence[StateBatch],
     ) -> Decision[None]:
         known = self._initialized(place)
         if leader_epoch < known.leader_epoch:
@@ -189,19 +191,23 @@ class ShareStates:
         changed = known._replace(leader_epoch=leader_epoch, start_offset=start, complete=complete)
         return Decision([self._written(place, changed, batches, now.wall_ms)], None)
 
-    def _initialized(self, place: Place) -> State:
+    def _initialized(self, place: SharePartitionKey) -> SharePartitionState:
         known = self.states.get(place)
         if known is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no state of {place.key()}.")
         return known
 
-    def delete(self, place: Place) -> Decision[None]:
+    def delete(self, place: SharePartitionKey) -> Decision[None]:
         if place not in self.states:
             return Decision((), None)
         return Decision([CoordinatorRecord(_key(ShareSnapshotKey, place), None)], None)
 
     def _written(
-        self, place: Place, state: State, batches: Sequence[Batch], now_ms: int
+        self,
+        place: SharePartitionKey,
+        state: SharePartitionState,
+        batches: Sequence[StateBatch],
+        now_ms: int,
     ) -> CoordinatorRecord:
         if state.updates >= self._updates_per_snapshot:
             whole = combine(state.batches, batches, state.start_offset)
@@ -230,11 +236,13 @@ class ShareStates:
         )
 
 
-def _key(cls: type[ShareSnapshotKey] | type[ShareUpdateKey], place: Place) -> Message:
+def _key(cls: type[ShareSnapshotKey] | type[ShareUpdateKey], place: SharePartitionKey) -> Message:
     return cls(group_id=place.group_id, topic_id=place.topic_id, partition=place.partition)
 
 
-def _snapshot(place: Place, state: State, now_ms: int) -> CoordinatorRecord:
+def _snapshot(
+    place: SharePartitionKey, state: SharePartitionState, now_ms: int
+) -> CoordinatorRecord:
     return CoordinatorRecord(
         _key(ShareSnapshotKey, place),
         ShareSnapshotValue(
@@ -260,9 +268,9 @@ def _snapshot(place: Place, state: State, now_ms: int) -> CoordinatorRecord:
 
 def _batches(
     batches: Iterable[ShareSnapshotValueStateBatch] | Iterable[ShareUpdateValueStateBatch],
-) -> list[Batch]:
+) -> list[StateBatch]:
     return [
-        Batch(
+        StateBatch(
             one.first_offset,
             one.last_offset,
             DeliveryState(one.delivery_state),

@@ -10,10 +10,10 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator
 
 from ottla.groups.share.delivery import (
-    Batch,
     Delivery,
     DeliveryState,
     InFlightBatch,
+    StateBatch,
 )
 
 
@@ -32,7 +32,7 @@ class Window:
     def __init__(
         self,
         start_offset: int,
-        batches: Iterable[Batch] = (),
+        batches: Iterable[StateBatch] = (),
         *,
         delivery_limit: int = 5,
         locks_max: int = 2_000,
@@ -48,7 +48,7 @@ class Window:
         self._earliest: float | None = None  # no lock runs out before
         self._restore(sorted(batches))
 
-    def _restore(self, persisted: list[Batch]) -> None:
+    def _restore(self, persisted: list[StateBatch]) -> None:
         gap_start = None
         for first, last, state, deliveries in persisted:
             if gap_start is None and first > self.end_offset:
@@ -132,10 +132,10 @@ class Window:
     def add(self, batch: InFlightBatch) -> None:
         insort(self.batches, batch, key=lambda batch: batch.first)
 
-    def runs(self) -> Iterator[Batch]:
+    def runs(self) -> Iterator[StateBatch]:
         for batch in self.batches:
             for first, last, delivery in batch.runs():
-                yield Batch(first, last, delivery.state, delivery.count)
+                yield StateBatch(first, last, delivery.state, delivery.count)
 
     def complete_count(self) -> int:
         """Records from the start on that are done."""

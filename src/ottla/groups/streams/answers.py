@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ottla.groups.streams.draft import Draft
+from ottla.groups.streams.draft import StreamsGroupDraft
 from ottla.groups.streams.endpoints import partitions_by_endpoint
 from ottla.groups.streams.group import StreamsGroup, StreamsGroupMember, Task
 from ottla.groups.streams.reconciling import Owned
 from ottla.groups.streams.records import by_subtopology
 from ottla.groups.streams.topics import Configured, Status
-from ottla.groups.streams.topology import Topology
+from ottla.groups.streams.topology import StreamsTopology
 from ottla.wire.messages import streams_group_heartbeat as wire
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def tell_endpoints(
     response: Response,
     groups: "Groups",
     group: StreamsGroup,
-    draft: Draft,
+    draft: StreamsGroupDraft,
     request: wire.StreamsGroupHeartbeatRequest,
     *,
     moved: bool,
@@ -64,7 +64,7 @@ def _task_ids(tasks: Iterable[Task]) -> list[wire.ResponseTaskIds]:
 
 def status_of(
     group: StreamsGroup,
-    topology: Topology,
+    topology: StreamsTopology,
     member: StreamsGroupMember,
     outcome: Configured,
     delayed: str | None,

@@ -5,7 +5,7 @@ from ottla.groups.streams import records
 from ottla.groups.streams.group import StreamsGroup
 
 
-class Draft:
+class StreamsGroupDraft:
     """A copy of a group with the records that lead there."""
 
     __slots__ = ("group", "records")

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.streams.topics import Configured
-from ottla.groups.streams.topology import Topology
+from ottla.groups.streams.topology import StreamsTopology
 
 Task: TypeAlias = tuple[str, int]
 """A subtopology and a partition of it."""
@@ -46,7 +46,7 @@ class Tasks(Struct, frozen=True):
 NOTHING = Tasks()
 
 
-class MemberState(IntEnum):
+class StreamsMemberState(IntEnum):
     """The numbers are those of the records; they are not those of consumer groups."""
 
     STABLE = 1
@@ -68,13 +68,13 @@ class StreamsGroupMember(Struct, frozen=True, kw_only=True):
     tags: Mapping[str, str] = {}
     epoch: int = 0
     previous_epoch: int = 0
-    state: MemberState = MemberState.STABLE
+    state: StreamsMemberState = StreamsMemberState.STABLE
     held: Tasks = NOTHING
     revoking: Tasks = NOTHING
     since: Mapping[Task, int] = {}  # of active tasks: the epoch in which it got them
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        return self.state is MemberState.STABLE and self.epoch == target_epoch
+        return self.state is StreamsMemberState.STABLE and self.epoch == target_epoch
 
 
 class StreamsGroup:
@@ -103,7 +103,7 @@ class StreamsGroup:
         self.configs: Mapping[str, str] = {}  # by which the last target was made
         self.assignment_epoch = FIRST_EPOCH
         self.assigned_at_ms = 0
-        self.topology: Topology | None = None
+        self.topology: StreamsTopology | None = None
         self.members: dict[str, StreamsGroupMember] = {}
         self.targets: dict[str, Tasks] = {}
         # soft
@@ -140,7 +140,7 @@ class StreamsGroup:
     def waiting_for(self) -> list[str]:
         """Who has not reached the target; those who hold others up before those who wait."""
         behind = [m for m in self.members.values() if not m.is_reconciled_to(self.assignment_epoch)]
-        holding = [m for m in behind if m.state is not MemberState.UNRELEASED_TASKS]
+        holding = [m for m in behind if m.state is not StreamsMemberState.UNRELEASED_TASKS]
         return [member.id for member in holding or behind]
 
     def is_subscribed_to(self, topic: str) -> bool:

@@ -11,21 +11,21 @@ from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.classic.records import tombstone
 from ottla.groups.outcome import Caller, Outcome
 from ottla.groups.streams import answers, checks, leaving, records, targets
-from ottla.groups.streams.draft import Draft
+from ottla.groups.streams.draft import StreamsGroupDraft
 from ottla.groups.streams.group import (
     JOINING,
     LEAVING,
     NOTHING,
-    MemberState,
     StreamsGroup,
     StreamsGroupMember,
+    StreamsMemberState,
     Task,
     Tasks,
     no_streams_group,
 )
 from ottla.groups.streams.reconciling import Owned, reconcile
 from ottla.groups.streams.topics import Configured, MissingTopic
-from ottla.groups.streams.topology import Topology, from_request
+from ottla.groups.streams.topology import StreamsTopology, from_request
 from ottla.wire.messages import streams_group_heartbeat as wire
 from ottla.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -39,14 +39,16 @@ Request = StreamsGroupHeartbeatRequest
 Response = StreamsGroupHeartbeatResponse
 
 
-class Beat(NamedTuple):
+class StreamsGroupHeartbeatResult(NamedTuple):
     """What the member is told, and the topics that the broker is to make for its group."""
 
     response: Response
     missing: tuple[MissingTopic, ...] = ()
 
 
-def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) -> Decision[Beat]:
+def heartbeat(
+    groups: "Groups", now: Instant, request: Request, caller: Caller
+) -> Decision[StreamsGroupHeartbeatResult]:
     checks.check(request)
     if request.member_epoch < JOINING:
         return _leave(groups, now, request)
@@ -58,7 +60,7 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     owned = _owned(request)
     if outcome.is_ready and owned is not None:
         checks.check_tasks(owned, outcome.task_counts)
-    draft = Draft(group)
+    draft = StreamsGroupDraft(group)
     if group.is_empty:
         _wait_for_others(groups, group.id, now)
     reason = _note(draft, before, _updated(before, request, caller), topology)
@@ -74,10 +76,12 @@ def heartbeat(groups: "Groups", now: Instant, request: Request, caller: Caller) 
     shown = moved and member.endpoint is not None
     answers.tell_endpoints(response, groups, group, draft, request, moved=shown)
     out.records += draft.records
-    return out.decision(Beat(response, outcome.missing))
+    return out.decision(StreamsGroupHeartbeatResult(response, outcome.missing))
 
 
-def _leave(groups: "Groups", now: Instant, request: Request) -> Decision[Beat]:
+def _leave(
+    groups: "Groups", now: Instant, request: Request
+) -> Decision[StreamsGroupHeartbeatResult]:
     group = groups.existing(request.group_id)
     if not isinstance(group, StreamsGroup):
         no_streams_group(request.group_id)
@@ -86,7 +90,9 @@ def _leave(groups: "Groups", now: Instant, request: Request) -> Decision[Beat]:
     member = group.member(request.member_id)
     out = Outcome()
     leaving.remove(groups, group, member, now, "left", out)
-    return out.decision(Beat(Response(member_id=member.id, member_epoch=LEAVING, status=[])))
+    return out.decision(
+        StreamsGroupHeartbeatResult(Response(member_id=member.id, member_epoch=LEAVING, status=[]))
+    )
 
 
 # -- the group and the member -----------------------------------------------------------------
@@ -144,7 +150,7 @@ def _updated(member: StreamsGroupMember, request: Request, caller: Caller) -> St
     )
 
 
-def _topology(group: StreamsGroup, request: Request) -> Topology:
+def _topology(group: StreamsGroup, request: Request) -> StreamsTopology:
     """The first member says what it is; the others must say the same, or be of an older epoch,
     which they are told."""
     known = group.topology
@@ -164,7 +170,10 @@ def _topology(group: StreamsGroup, request: Request) -> Topology:
 
 
 def _note(
-    draft: Draft, before: StreamsGroupMember, after: StreamsGroupMember, topology: Topology
+    draft: StreamsGroupDraft,
+    before: StreamsGroupMember,
+    after: StreamsGroupMember,
+    topology: StreamsTopology,
 ) -> str | None:
     """Write down what is new about the member and its topology; why that means a rebalance."""
     group = draft.group
@@ -203,7 +212,7 @@ def _wait_for_others(groups: "Groups", group_id: str, now: Instant) -> None:
 
 
 def _target(
-    groups: "Groups", draft: Draft, member_id: str, outcome: Configured, now: Instant
+    groups: "Groups", draft: StreamsGroupDraft, member_id: str, outcome: Configured, now: Instant
 ) -> tuple[str | None, Tasks, int]:
     """What the member should have, in which epoch, and why that is not the newest."""
     group = draft.group
@@ -219,7 +228,7 @@ def _target(
 
 def step(
     groups: "Groups",
-    draft: Draft,
+    draft: StreamsGroupDraft,
     member: StreamsGroupMember,
     target: Tasks,
     target_epoch: int,
@@ -234,7 +243,7 @@ def step(
     if moved == member:
         return member
     draft.write(records.current(group.id, moved))
-    if moved.state is MemberState.UNREVOKED_TASKS:
+    if moved.state is StreamsMemberState.UNREVOKED_TASKS:
         groups.expect_revocation(group.id, member.id, now, moved.rebalance_timeout_ms)
     else:
         groups.timers.cancel(("revoke", group.id, member.id))

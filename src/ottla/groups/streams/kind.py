@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ottla.groups.machine import Groups
 
 
-class Streams(MemberEpochKind[StreamsGroup]):
+class StreamsKind(MemberEpochKind[StreamsGroup]):
     name = "streams"
     group = StreamsGroup
     record_types = records.RECORDS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Instant
 from ottla.groups.outcome import Outcome
 from ottla.groups.streams import records, targets
-from ottla.groups.streams.draft import Draft
-from ottla.groups.streams.group import MemberState, StreamsGroup, StreamsGroupMember
+from ottla.groups.streams.draft import StreamsGroupDraft
+from ottla.groups.streams.group import StreamsGroup, StreamsGroupMember, StreamsMemberState
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
@@ -24,7 +24,7 @@ def expect_again(groups: "Groups", group: StreamsGroup, now: Instant) -> None:
     """The coordinator has loaded the group: nobody is late yet."""
     for member in group.members.values():
         expect(groups, group.id, member.id, now)
-        if member.state is MemberState.UNREVOKED_TASKS:
+        if member.state is StreamsMemberState.UNREVOKED_TASKS:
             groups.expect_revocation(group.id, member.id, now, member.rebalance_timeout_ms)
 
 
@@ -65,7 +65,7 @@ def revocation_is_late(
 ) -> None:
     """It should have given up tasks by now, and others wait for them."""
     member = group.members.get(member_id)
-    if member is not None and member.state is MemberState.UNREVOKED_TASKS:
+    if member is not None and member.state is StreamsMemberState.UNREVOKED_TASKS:
         timeout = member.rebalance_timeout_ms
         why = f"did not give up its tasks within {timeout} ms"
         remove(groups, group, member, now, why, out)
@@ -77,7 +77,7 @@ def initial_delay_is_over(
     """Those who joined so far get their tasks."""
     if group.is_empty or group.topology is None or group.epoch <= group.assignment_epoch:
         return
-    draft = Draft(group)
+    draft = StreamsGroupDraft(group)
     outcome = targets.configured(groups, group, group.topology)
     targets.make_target(groups, draft, outcome, now)
     out.records += draft.records

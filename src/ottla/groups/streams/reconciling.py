@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ottla.groups.streams.group import (
     NOTHING,
-    MemberState,
     StreamsGroupMember,
+    StreamsMemberState,
     Task,
     Tasks,
     TaskSet,
@@ -29,7 +29,7 @@ def reconcile(
     """`taken`: tasks that others have, as active ones and in the other roles."""
     if member.is_reconciled_to(target_epoch):
         return member
-    if member.state is MemberState.UNREVOKED_TASKS:
+    if member.state is StreamsMemberState.UNREVOKED_TASKS:
         if _still_has(member.revoking, owned):
             return member
         return _next(member, member.epoch + 1, target, target_epoch, owned, taken)
@@ -52,18 +52,18 @@ def _next(
     kept = Tasks(*(has & wanted for has, wanted in zip(held, target, strict=True)))
     revoking = Tasks(*(has - wanted for has, wanted in zip(held, target, strict=True)))
     if revoking and _still_has(revoking, owned):
-        return _moved(member, epoch, MemberState.UNREVOKED_TASKS, kept, revoking, epoch)
+        return _moved(member, epoch, StreamsMemberState.UNREVOKED_TASKS, kept, revoking, epoch)
     active, others = taken
     free = Tasks(target.active - active, target.standby - others, target.warmup - others)
     gets = Tasks(*(has | new for has, new in zip(kept, free, strict=True)))
-    state = MemberState.STABLE if gets == target else MemberState.UNRELEASED_TASKS
+    state = StreamsMemberState.STABLE if gets == target else StreamsMemberState.UNRELEASED_TASKS
     return _moved(member, target_epoch, state, gets, NOTHING, target_epoch)
 
 
 def _moved(
     member: StreamsGroupMember,
     epoch: int,
-    state: MemberState,
+    state: StreamsMemberState,
     held: Tasks,
     revoking: Tasks,
     since: int,

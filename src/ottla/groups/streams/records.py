@@ -8,14 +8,14 @@ from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.streams.group import (
     FIRST_EPOCH,
     NOTHING,
-    MemberState,
     StreamsGroup,
     StreamsGroupMember,
+    StreamsMemberState,
     Task,
     Tasks,
     TaskSet,
 )
-from ottla.groups.streams.topology import Topology
+from ottla.groups.streams.topology import StreamsTopology
 from ottla.wire.message import Message
 from ottla.wire.records import groups as wire
 
@@ -65,7 +65,7 @@ def group_epoch(
     )
 
 
-def topology(group_id: str, one: Topology) -> CoordinatorRecord:
+def topology(group_id: str, one: StreamsTopology) -> CoordinatorRecord:
     return CoordinatorRecord(wire.StreamsGroupTopologyKey(group_id=group_id), one.written)
 
 
@@ -183,7 +183,7 @@ def apply(group: StreamsGroup, key: Message, value: Message | None) -> None:
             configs = value.last_assignment_configs or ()
             group.configs = {one.key: one.value for one in configs}
         case _, wire.StreamsGroupTopologyValue():
-            group.topology, group.configured = Topology(value), None
+            group.topology, group.configured = StreamsTopology(value), None
         case wire.StreamsGroupTopologyKey(), None:
             group.topology = group.configured = None
         case wire.StreamsGroupMemberMetadataKey(), _:
@@ -240,12 +240,14 @@ def _apply_current(group: StreamsGroup, member_id: str, value: Message | None) -
         epochs = one.assignment_epochs or [value.member_epoch] * len(one.partitions)
         for index, epoch in zip(one.partitions, epochs, strict=True):
             since[one.subtopology_id, index] = epoch
-    states = MemberState.__members__.values()
+    states = StreamsMemberState.__members__.values()
     group.members[member_id] = replace(
         known or StreamsGroupMember(id=member_id),
         epoch=value.member_epoch,
         previous_epoch=value.previous_member_epoch,
-        state=MemberState(value.state) if value.state in states else MemberState.UNKNOWN,
+        state=StreamsMemberState(value.state)
+        if value.state in states
+        else StreamsMemberState.UNKNOWN,
         held=Tasks(
             _tasks(value.active_tasks), _tasks(value.standby_tasks), _tasks(value.warmup_tasks)
         ),

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from ottla.coordination.machine import Instant
 from ottla.groups.streams import records
 from ottla.groups.streams.assignor import Work, Worker, assign
-from ottla.groups.streams.draft import Draft
+from ottla.groups.streams.draft import StreamsGroupDraft
 from ottla.groups.streams.group import NOTHING, StreamsGroup
 from ottla.groups.streams.topics import Configured, configure
-from ottla.groups.streams.topology import Topology
+from ottla.groups.streams.topology import StreamsTopology
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups
@@ -21,7 +21,7 @@ def configs_of(groups: "Groups", group_id: str) -> dict[str, str]:
     return {STANDBYS: str(groups.pace_of(group_id).streams_standbys)}
 
 
-def configured(groups: "Groups", group: StreamsGroup, topology: Topology) -> Configured:
+def configured(groups: "Groups", group: StreamsGroup, topology: StreamsTopology) -> Configured:
     """The topology against the topics of now, kept until either changes."""
     if group.configured is None or group.topics_seen != groups.topics_version:
         group.configured = configure(topology, groups.image())
@@ -31,8 +31,8 @@ def configured(groups: "Groups", group: StreamsGroup, topology: Topology) -> Con
 
 def refresh(
     groups: "Groups",
-    draft: Draft,
-    topology: Topology,
+    draft: StreamsGroupDraft,
+    topology: StreamsTopology,
     outcome: Configured,
     now: Instant,
     reason: str | None,
@@ -70,7 +70,9 @@ def initial_delay(group_id: str) -> tuple[str, str, str]:
     return "delay", group_id, ""
 
 
-def make_target(groups: "Groups", draft: Draft, outcome: Configured, now: Instant) -> None:
+def make_target(
+    groups: "Groups", draft: StreamsGroupDraft, outcome: Configured, now: Instant
+) -> None:
     """Nobody has anything to do while topics are missing."""
     group = draft.group
     workers = [

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from ottla.groups.consumer.topics import metadata_hash
 from ottla.groups.streams.topology import (
+    StreamsTopology,
     Subtopology,
     TopicInfo,
-    Topology,
     copartitioned,
     inputs,
     invalid,
@@ -64,7 +64,7 @@ class _Problem(Exception):
         self.status = status
 
 
-def configure(topology: Topology, image: Image) -> Configured:
+def configure(topology: StreamsTopology, image: Image) -> Configured:
     required = topology.required_topics()
     existing = partitions_of(image, required)
     seen = metadata_hash(image, required)
@@ -195,7 +195,7 @@ def _the_one_number(counts: Mapping[str, int], complaint: str) -> int:
 
 
 def _missing(
-    topology: Topology, decided: Mapping[str, int], existing: Mapping[str, int]
+    topology: StreamsTopology, decided: Mapping[str, int], existing: Mapping[str, int]
 ) -> tuple[MissingTopic, ...]:
     missing: dict[str, MissingTopic] = {}
     for topic in topology.internal_topics():

@@ -11,7 +11,7 @@ Subtopology = wire.Subtopology
 TopicInfo = wire.StreamsGroupTopologyValueTopicInfo
 
 
-class Topology:
+class StreamsTopology:
     """A topology as it is written down; never changed."""
 
     def __init__(self, written: wire.StreamsGroupTopologyValue) -> None:
@@ -20,7 +20,7 @@ class Topology:
         self.subtopologies = {one.subtopology_id: one for one in written.subtopologies}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Topology) and (self.epoch, self.subtopologies) == (
+        return isinstance(other, StreamsTopology) and (self.epoch, self.subtopologies) == (
             other.epoch,
             other.subtopologies,
         )
@@ -67,8 +67,8 @@ def copartitioned(subtopology: Subtopology) -> Iterator[set[str]]:
         }
 
 
-def from_request(topology: asked.Topology) -> Topology:
-    return Topology(
+def from_request(topology: asked.Topology) -> StreamsTopology:
+    return StreamsTopology(
         wire.StreamsGroupTopologyValue(
             epoch=topology.epoch,
             subtopologies=[

@@ -4,7 +4,7 @@ from typing import Any
 
 from ottla.errors import KafkaError
 from ottla.groups.outcome import Caller
-from ottla.groups.streams.heartbeats import Beat, heartbeat
+from ottla.groups.streams.heartbeats import StreamsGroupHeartbeatResult, heartbeat
 from ottla.simulation.groups.members import (
     GONE,
     GROUP,
@@ -55,7 +55,7 @@ class StreamsMember(GroupMember):
                 self.forget()
             self._plan(0.1 + self.world.rng.random() * 0.4, self.act)
             return
-        assert isinstance(reply, Beat)
+        assert isinstance(reply, StreamsGroupHeartbeatResult)
         self.epoch = reply.response.member_epoch
         if reply.response.active_tasks is None:
             self._plan(HEARTBEAT_S, self.act)

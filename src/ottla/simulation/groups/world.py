@@ -20,7 +20,7 @@ from ottla.coordination.machine import CoordinatorRecord, Decision, Instant, Pro
 from ottla.errors import KafkaError
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.consumer.group import ConsumerGroup
-from ottla.groups.limits import Limits, Pace
+from ottla.groups.limits import GroupLimits, Pace
 from ottla.groups.machine import Groups
 from ottla.groups.offsets.removal import topics_deleted
 from ottla.groups.streams.group import StreamsGroup
@@ -61,7 +61,7 @@ GROWTH, DELETIONS = 0.05, 0.1
 LONGEST_FREEZE = 15.0
 RETENTION_MS = 4_000
 GROUP_KEYS = (GroupMetadataKey, ConsumerGroupMetadataKey, StreamsGroupMetadataKey)
-LIMITS = Limits(
+LIMITS = GroupLimits(
     initial_rebalance_delay_ms=500,
     new_member_join_timeout_ms=20_000,
     offsets_retention_ms=RETENTION_MS,

@@ -36,7 +36,7 @@ from ottla.ports.network import LinkLost
 from ottla.replication.coordinator_log import CoordinatorLog
 from ottla.replication.leader import Leader
 from ottla.simulation.transactions.partition import WALL_MS, SimulatedPartition
-from ottla.transactions.coordinator import Limits, TransactionCoordinator
+from ottla.transactions.coordinator import TransactionCoordinator, TransactionLimits
 from ottla.wire.codec import decode, encode
 from ottla.wire.message import Message
 from ottla.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 STATE = TopicPartition("__transaction_state", 0)
 OFFSETS = TopicPartition("__consumer_offsets", 0)
-LIMITS = Limits(abort_interval_s=0.5)
+LIMITS = TransactionLimits(abort_interval_s=0.5)
 PATIENCE_S = 2.0  # between brokers; clients wait longer, as they do in the world outside
 UNLUCKY_WITH_MARKERS, BEHIND_SUCCESSOR_S = 0.03, 0.6
 """The chance that a coordinator is deposed while it sends markers, and how much later they may come

@@ -5,7 +5,7 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.starting import initialize_states
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.metadata.image import Topic
 from ottla.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -42,8 +42,10 @@ async def handle(
     )
 
 
-async def _alter(group_id: str, asked: Asked, services: ShareServices) -> dict[Place, KafkaError]:
-    starts: dict[Place, int] = {}
+async def _alter(
+    group_id: str, asked: Asked, services: ShareServices
+) -> dict[SharePartitionKey, KafkaError]:
+    starts: dict[SharePartitionKey, int] = {}
     topics = {}
     for wanted, topic in asked:
         if topic is None:
@@ -54,7 +56,9 @@ async def _alter(group_id: str, asked: Asked, services: ShareServices) -> dict[P
             if part.partition_index in topic.partitions
         }
         topics[topic.id] = (topic.name, frozenset(known))
-        starts |= {Place(group_id, topic.id, index): start for index, start in known.items()}
+        starts |= {
+            SharePartitionKey(group_id, topic.id, index): start for index, start in known.items()
+        }
     begun = await services.groups.start_share(group_id, topics)
     refusals = await initialize_states(services.states, begun, starts)
     if not refusals and topics:
@@ -63,13 +67,13 @@ async def _alter(group_id: str, asked: Asked, services: ShareServices) -> dict[P
 
 
 def _partition(
-    group_id: str, topic: Topic | None, index: int, refusals: dict[Place, KafkaError]
+    group_id: str, topic: Topic | None, index: int, refusals: dict[SharePartitionKey, KafkaError]
 ) -> AlterShareGroupOffsetsResponsePartition:
     response = AlterShareGroupOffsetsResponsePartition(partition_index=index)
     if topic is None or index not in topic.partitions:
         response.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return response
-    refusal = refusals.get(Place(group_id, topic.id, index))
+    refusal = refusals.get(SharePartitionKey(group_id, topic.id, index))
     if refusal is not None:
         response.error_code, response.error_message = refusal.code, refusal.message
     return response

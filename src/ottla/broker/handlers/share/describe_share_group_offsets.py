@@ -8,7 +8,7 @@ from ottla.broker.features import SHARE_GROUPS, require
 from ottla.broker.services import ShareServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.groups.share.states import NOT_STARTED, Place
+from ottla.groups.share.states import NOT_STARTED, SharePartitionKey
 from ottla.metadata.image import Topic
 from ottla.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
@@ -80,7 +80,7 @@ async def _partition(
     if topic is None or index not in topic.partitions:
         return response
     try:
-        state = await services.states.summary(Place(group_id, topic.id, index))
+        state = await services.states.summary(SharePartitionKey(group_id, topic.id, index))
     except KafkaError:
         return response
     response.start_offset = state.start_offset

@@ -4,7 +4,7 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
@@ -17,7 +17,9 @@ from ottla.wire.messages.initialize_share_group_state import (
 async def handle(
     request: InitializeShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> InitializeShareGroupStateResponse:
-    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+    async def answer(
+        place: SharePartitionKey, part: PartitionData, result: PartitionResult
+    ) -> None:
         await services.coordinator.initialize(place, part.state_epoch, part.start_offset)
 
     results = await answer_each(request, PartitionResult, answer)

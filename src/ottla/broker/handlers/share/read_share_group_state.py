@@ -4,7 +4,7 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.groups.share.states import Place
+from ottla.groups.share.states import SharePartitionKey
 from ottla.wire.messages.read_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -18,7 +18,9 @@ from ottla.wire.messages.read_share_group_state import (
 async def handle(
     request: ReadShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> ReadShareGroupStateResponse:
-    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+    async def answer(
+        place: SharePartitionKey, part: PartitionData, result: PartitionResult
+    ) -> None:
         state = await services.coordinator.read(place, part.leader_epoch)
         result.state_epoch, result.start_offset = state.state_epoch, state.start_offset
         result.state_batches = [

@@ -4,7 +4,7 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.groups.share.states import NOT_STARTED, Place
+from ottla.groups.share.states import NOT_STARTED, SharePartitionKey
 from ottla.wire.messages.read_share_group_state_summary import (
     PartitionData,
     PartitionResult,
@@ -17,7 +17,9 @@ from ottla.wire.messages.read_share_group_state_summary import (
 async def handle(
     request: ReadShareGroupStateSummaryRequest, context: RequestContext, services: ShareServices
 ) -> ReadShareGroupStateSummaryResponse:
-    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+    async def answer(
+        place: SharePartitionKey, part: PartitionData, result: PartitionResult
+    ) -> None:
         state = services.coordinator.summary(place)
         if state is None:
             result.start_offset = NOT_STARTED

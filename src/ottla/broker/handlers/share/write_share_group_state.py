@@ -4,8 +4,8 @@ from ottla.broker.services import ShareServices
 from ottla.broker.share.state_requests import answer_each, refuse_each
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import KafkaError
-from ottla.groups.share.delivery import Batch, DeliveryState
-from ottla.groups.share.states import Place
+from ottla.groups.share.delivery import DeliveryState, StateBatch
+from ottla.groups.share.states import SharePartitionKey
 from ottla.wire.messages.write_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -18,9 +18,11 @@ from ottla.wire.messages.write_share_group_state import (
 async def handle(
     request: WriteShareGroupStateRequest, context: RequestContext, services: ShareServices
 ) -> WriteShareGroupStateResponse:
-    async def answer(place: Place, part: PartitionData, result: PartitionResult) -> None:
+    async def answer(
+        place: SharePartitionKey, part: PartitionData, result: PartitionResult
+    ) -> None:
         batches = [
-            Batch(
+            StateBatch(
                 one.first_offset,
                 one.last_offset,
                 DeliveryState(one.delivery_state),

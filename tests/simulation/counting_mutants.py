@@ -9,11 +9,11 @@ import pytest
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.fetching.operation import FetchOperation
 from ottla.broker.fetching.response import Fetched
-from ottla.broker.fetching.sessions import Asked
+from ottla.broker.fetching.sessions import SessionPartition
 from ottla.broker.producing.operation import ProduceOperation
-from ottla.broker.producing.response import Outcome
+from ottla.broker.producing.response import ProduceOutcome
 from ottla.controller import in_sync as controller_in_sync
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.producers import ProducerStates
 from ottla.metadata.image import PartitionRegistration
@@ -30,7 +30,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 def the_controller_takes_any_incarnation(patch: pytest.MonkeyPatch) -> None:
     """4, KIP-903: a broker that was emptied meanwhile joins by what it had before."""
 
-    def eligible(rules: Rules, wanted: BrokerState) -> bool:
+    def eligible(rules: PartitionRules, wanted: BrokerState) -> bool:
         broker = rules.image.brokers.get(wanted.broker_id)
         return broker is not None and broker.active
 
@@ -87,7 +87,7 @@ def a_leader_of_the_past_changes_the_in_sync_set(patch: pytest.MonkeyPatch) -> N
     """No epoch is looked at when a leader asks for another set."""
 
     def check(
-        rules: Rules,
+        rules: PartitionRules,
         broker_id: int,
         partition: PartitionRegistration | None,
         ask: RequestPartitionData,
@@ -102,7 +102,7 @@ def a_deposed_leader_acknowledges(patch: pytest.MonkeyPatch) -> None:
     """3: whoever waits for an offset is told when it is committed, whoever's record is there."""
     right = ProduceOperation._notice_change
 
-    def notice(self: ProduceOperation, outcome: Outcome, expired: bool) -> None:
+    def notice(self: ProduceOperation, outcome: ProduceOutcome, expired: bool) -> None:
         leader = outcome.leader
         deposed = leader is not None and leader.deposed
         if leader is not None and deposed:
@@ -136,7 +136,7 @@ def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: what it has not got yet is out of range, and the reader begins anew."""
     right = FetchOperation.read_partition
 
-    def read(self: FetchOperation, asked: Asked) -> Fetched:
+    def read(self: FetchOperation, asked: SessionPartition) -> Fetched:
         fetched = right(self, asked)
         if fetched.error == ErrorCode.OFFSET_NOT_AVAILABLE:
             fetched.error = ErrorCode.OFFSET_OUT_OF_RANGE

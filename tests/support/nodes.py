@@ -9,7 +9,7 @@ from ottla.broker.topics_on_demand import create_on_demand
 from ottla.config import Settings
 from ottla.config.load import single_node
 from ottla.errors import ErrorCode
-from ottla.metadata.image import ResourceType
+from ottla.metadata.image import ConfigResourceType
 from ottla.node.node import Node
 from ottla.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -39,7 +39,7 @@ async def make_topics(node: Node, *names: str) -> dict[str, ErrorCode]:
 async def alter_own(node: Node, name: str, value: str) -> None:
     config = AlterableConfig(name=name, value=value)
     resource = AlterConfigsResource(
-        resource_type=ResourceType.BROKER, resource_name="1", configs=[config]
+        resource_type=ConfigResourceType.BROKER, resource_name="1", configs=[config]
     )
     ask = IncrementalAlterConfigsRequest(resources=[resource])
     response = await node.controller.incremental_alter_configs(ask)

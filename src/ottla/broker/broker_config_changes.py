@@ -13,7 +13,7 @@ from ottla.broker.cluster_view import ClusterView
 from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS, Settings
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType
 
 GRADUAL = tuple(name for name, option in BROKER_OPTIONS.items() if option.gradual)
 """Numbers of threads: a change may at most double or halve them."""
@@ -40,8 +40,8 @@ def refusals(
     for at, one in enumerate(resources):
         if named[one.resource_type, one.resource_name] > 1:
             refused[at] = KafkaError(ErrorCode.INVALID_REQUEST, "Each resource may be named once.")
-        elif one.resource_type == ResourceType.BROKER:
-            present = cluster.image.config(ResourceType.BROKER, one.resource_name)
+        elif one.resource_type == ConfigResourceType.BROKER:
+            present = cluster.image.config(ConfigResourceType.BROKER, one.resource_name)
             try:
                 _check_name(one.resource_name, cluster)
                 _check(one.resource_name, after(one, present), cluster)
@@ -60,7 +60,7 @@ def _check_name(name: str, cluster: ClusterView) -> None:
 
 def _check(name: str, after: Mapping[str, str], view: ClusterView) -> None:
     cluster = view.image.config(*CLUSTER_DEFAULTS)
-    own = view.image.config(ResourceType.BROKER, str(view.node_id))
+    own = view.image.config(ConfigResourceType.BROKER, str(view.node_id))
     present = view.settings.with_dynamic(cluster, own)
     then = (
         view.settings.with_dynamic(cluster, after)

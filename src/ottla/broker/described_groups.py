@@ -8,17 +8,19 @@ from ottla.broker.transport.context import RequestContext
 from ottla.groups.coordinator import GroupCoordinator
 
 
-class Described(Protocol):
+class DescribedGroup(Protocol):
     group_id: str
     error_code: int
     authorized_operations: int
 
 
-class WithStory(Described, Protocol):
+class WithStory(DescribedGroup, Protocol):
     rebalance: str | None
 
 
-def tell_operations(groups: Iterable[Described], context: RequestContext, access: Access) -> None:
+def tell_operations(
+    groups: Iterable[DescribedGroup], context: RequestContext, access: Access
+) -> None:
     for group in groups:
         if group.error_code == 0:
             group.authorized_operations = authorized_operations(

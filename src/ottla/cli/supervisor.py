@@ -43,7 +43,7 @@ def supervise(children: Sequence[Child], beside: Beside | None = None) -> int:
 
 class Supervisor:
     def __init__(self, children: Sequence[Child], beside: Beside | None = None) -> None:
-        self._nodes = [Node(child) for child in children]
+        self._nodes = [SupervisedNode(child) for child in children]
         self._beside = beside
         self._stopping = asyncio.Event()
 
@@ -66,9 +66,9 @@ class Supervisor:
         addresses = ",".join([await node.ready for node in self._nodes])
         print(f"ready {addresses}", flush=True)
         if self._beside is not None:
-            await self._run_beside(Node(self._beside(addresses)))
+            await self._run_beside(SupervisedNode(self._beside(addresses)))
 
-    async def _run_beside(self, more: "Node") -> None:
+    async def _run_beside(self, more: "SupervisedNode") -> None:
         """It ends with us; should it never serve, the nodes go on without it."""
         self._nodes.append(more)
         life = asyncio.create_task(more.live())
@@ -88,7 +88,7 @@ class Supervisor:
             await node.stop()
 
 
-class Node:
+class SupervisedNode:
     """One process at a time, and the next one when it dies."""
 
     def __init__(self, child: Child) -> None:

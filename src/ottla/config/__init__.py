@@ -10,16 +10,16 @@ from ottla.config.options import (
     TOPIC_OPTIONS,
     Option,
 )
-from ottla.config.settings import Described, Settings, Source, Synonym
+from ottla.config.settings import ConfigSource, DescribedConfig, Settings, Synonym
 
 __all__ = [
     "BROKER_OPTIONS",
     "CLIENT_METRICS_OPTIONS",
     "GROUP_OPTIONS",
     "TOPIC_OPTIONS",
-    "Described",
+    "ConfigSource",
+    "DescribedConfig",
     "Option",
     "Settings",
-    "Source",
     "Synonym",
 ]

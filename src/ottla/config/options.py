@@ -18,7 +18,7 @@ from ottla.config.topic_options import TOPIC
 Value = bool | int | float | str | tuple[str, ...] | None
 
 
-class Kind(IntEnum):
+class ConfigType(IntEnum):
     """What a value is; the numbers are those of DescribeConfigs."""
 
     BOOLEAN = 1
@@ -32,7 +32,7 @@ class Kind(IntEnum):
     PASSWORD = 9
 
 
-class Update(Enum):
+class UpdateMode(Enum):
     """How a broker option may be changed while the broker runs."""
 
     READ_ONLY = "read-only"
@@ -40,9 +40,9 @@ class Update(Enum):
     CLUSTER_WIDE = "cluster-wide"
 
 
-_KINDS = {kind.name.lower(): kind for kind in Kind}
-_UPDATES = {update.value: update for update in Update}
-_BITS = {Kind.SHORT: 15, Kind.INT: 31, Kind.LONG: 63}
+_KINDS = {kind.name.lower(): kind for kind in ConfigType}
+_UPDATES = {update.value: update for update in UpdateMode}
+_BITS = {ConfigType.SHORT: 15, ConfigType.INT: 31, ConfigType.LONG: 63}
 
 
 class Option:
@@ -88,11 +88,11 @@ class Option:
 
     @property
     def sensitive(self) -> bool:
-        return self.kind is Kind.PASSWORD
+        return self.kind is ConfigType.PASSWORD
 
     @property
     def read_only(self) -> bool:
-        return self.update is Update.READ_ONLY
+        return self.update is UpdateMode.READ_ONLY
 
     @property
     def only_dynamic(self) -> bool:
@@ -102,7 +102,7 @@ class Option:
     def parse(self, text: str | None) -> Value:
         """The typed value; ValueError with half a sentence ("a whole number is expected")."""
         value = self.read(text)
-        if self.kind is Kind.LIST and "|" in self.accepts and _has_a_gap(text or ""):
+        if self.kind is ConfigType.LIST and "|" in self.accepts and _has_a_gap(text or ""):
             raise ValueError("an item is empty")
         if value is not None and self.accepts != "-":
             _check(self.accepts, value)
@@ -112,7 +112,7 @@ class Option:
         """The typed value of a text that was checked where it came in, or of a default."""
         if text is None:
             return None
-        if self.kind is Kind.PASSWORD:
+        if self.kind is ConfigType.PASSWORD:
             return text
         value = _typed(self.kind, text.strip())
         if isinstance(value, tuple) and "|" in self.accepts:
@@ -125,19 +125,19 @@ def _has_a_gap(text: str) -> bool:
     return bool(text.strip()) and not all(map(str.strip, text.split(",")))
 
 
-def _typed(kind: Kind, text: str) -> Value:
-    if kind is Kind.BOOLEAN:
+def _typed(kind: ConfigType, text: str) -> Value:
+    if kind is ConfigType.BOOLEAN:
         if text.lower() not in ("true", "false"):
             raise ValueError("true or false is expected")
         return text.lower() == "true"
     if kind in _BITS:
         return _whole_number(text, _BITS[kind])
-    if kind is Kind.DOUBLE:
+    if kind is ConfigType.DOUBLE:
         try:
             return float(text if "_" not in text else "")
         except ValueError:
             raise ValueError("a number is expected") from None
-    if kind is Kind.LIST:
+    if kind is ConfigType.LIST:
         return tuple(item for item in map(str.strip, text.split(",")) if item)
     return text
 

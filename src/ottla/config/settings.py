@@ -15,9 +15,9 @@ from ottla.config.options import (
     CLIENT_METRICS_OPTIONS,
     GROUP_OPTIONS,
     TOPIC_OPTIONS,
-    Kind,
+    ConfigType,
     Option,
-    Update,
+    UpdateMode,
     Value,
 )
 from ottla.errors import ErrorCode, KafkaError
@@ -43,7 +43,7 @@ _MATCHED = frozenset(
 _UNIT_MS = {"ms": 1, "minutes": 60_000, "hours": 3_600_000}
 
 
-class Source(IntEnum):
+class ConfigSource(IntEnum):
     """Where a value came from; the numbers are those of DescribeConfigs."""
 
     DYNAMIC_TOPIC_CONFIG = 1
@@ -58,17 +58,17 @@ class Source(IntEnum):
 class Synonym(NamedTuple):
     name: str
     value: str | None
-    source: Source
+    source: ConfigSource
 
 
-class Described(NamedTuple):
+class DescribedConfig(NamedTuple):
     """One answer of DescribeConfigs; a sensitive value is None, as the protocol asks."""
 
     name: str
     value: str | None
-    source: Source
+    source: ConfigSource
     synonyms: tuple[Synonym, ...]
-    kind: Kind | None  # None: not an option of ours
+    kind: ConfigType | None  # None: not an option of ours
     sensitive: bool
     read_only: bool
     doc: str
@@ -87,12 +87,12 @@ class Settings:
         self.static = static
         """What the file and `--set` say, unknown names included."""
         self._layers = (
-            (Source.DYNAMIC_BROKER_CONFIG, broker),
-            (Source.DYNAMIC_DEFAULT_BROKER_CONFIG, cluster),
-            (Source.STATIC_BROKER_CONFIG, static),
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, cluster),
+            (ConfigSource.STATIC_BROKER_CONFIG, static),
         )
         self._own: Mapping[str, str] = _NOTHING
-        self._own_source = Source.DYNAMIC_TOPIC_CONFIG
+        self._own_source = ConfigSource.DYNAMIC_TOPIC_CONFIG
         self._own_options: Mapping[str, Option] = {}
         self._values: dict[str, Value] = {}
         self._topology: Topology | None = None
@@ -108,19 +108,19 @@ class Settings:
 
     def for_topic(self, overrides: Mapping[str, str]) -> "Settings":
         """A topic's options: its own, then the broker's synonyms, then the default."""
-        return self._narrowed(overrides, Source.DYNAMIC_TOPIC_CONFIG, TOPIC_OPTIONS)
+        return self._narrowed(overrides, ConfigSource.DYNAMIC_TOPIC_CONFIG, TOPIC_OPTIONS)
 
     def for_group(self, overrides: Mapping[str, str]) -> "Settings":
         """A group's options: its own, then the broker's `group.…` ones, then the default."""
-        return self._narrowed(overrides, Source.DYNAMIC_GROUP_CONFIG, GROUP_OPTIONS)
+        return self._narrowed(overrides, ConfigSource.DYNAMIC_GROUP_CONFIG, GROUP_OPTIONS)
 
     def for_client_metrics(self, overrides: Mapping[str, str]) -> "Settings":
         """A subscription's options: its own, then the default."""
-        source = Source.DYNAMIC_CLIENT_METRICS_CONFIG
+        source = ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG
         return self._narrowed(overrides, source, CLIENT_METRICS_OPTIONS)
 
     def _narrowed(
-        self, own: Mapping[str, str], source: Source, options: Mapping[str, Option]
+        self, own: Mapping[str, str], source: ConfigSource, options: Mapping[str, Option]
     ) -> "Settings":
         narrowed = Settings()
         narrowed.static = self.static
@@ -191,7 +191,7 @@ class Settings:
         ]
         return list(dict.fromkeys(listed + more))
 
-    def describe(self, name: str) -> Described:
+    def describe(self, name: str) -> DescribedConfig:
         """An option as DescribeConfigs answers it, or what was given under a name of nobody's.
 
         Kafka's answer has a quirk that is kept: synonyms are listed from the option's own name
@@ -204,17 +204,17 @@ class Settings:
             text, origin = self._find(option)
             value = _convert(option, text, origin)
             synonyms = self._synonyms(option.synonyms)
-            if self._own_source is Source.DYNAMIC_GROUP_CONFIG and not option.synonyms:
-                synonyms = (Synonym(name, option.default, Source.DEFAULT_CONFIG),)
+            if self._own_source is ConfigSource.DYNAMIC_GROUP_CONFIG and not option.synonyms:
+                synonyms = (Synonym(name, option.default, ConfigSource.DEFAULT_CONFIG),)
             if name in self._own:
                 synonyms = (_shown(option, name, self._own, self._own_source), *synonyms)
         else:
             value = self._own_text(option)
             synonyms = self._synonyms(_broker_chain(name))
-        return Described(
+        return DescribedConfig(
             name,
             None if option.sensitive else value,
-            synonyms[0].source if synonyms else Source.DEFAULT_CONFIG,
+            synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
             synonyms,
             option.kind,
             option.sensitive,
@@ -222,7 +222,7 @@ class Settings:
             option.doc,
         )
 
-    def _describe_foreign(self, name: str) -> Described:
+    def _describe_foreign(self, name: str) -> DescribedConfig:
         """A listener's own setting is of the kind that the option behind it is; whatever nobody
         knows may be a plug-in's secret."""
         behind = _behind_listener(name)
@@ -237,7 +237,9 @@ class Settings:
         ]
         kind = None if option is None else option.kind
         value = found[0].value
-        return Described(name, value, found[0].source, tuple(found), kind, sensitive, True, "")
+        return DescribedConfig(
+            name, value, found[0].source, tuple(found), kind, sensitive, True, ""
+        )
 
     def _own_text(self, option: Option) -> str | None:
         """As given under its own name, unless what wins over that name was set at run time since:
@@ -245,7 +247,7 @@ class Settings:
         for source, layer in self._layers:
             if option.name in layer:
                 return layer[option.name]
-            if source is not Source.STATIC_BROKER_CONFIG and any(
+            if source is not ConfigSource.STATIC_BROKER_CONFIG and any(
                 option.name in BROKER_OPTIONS[one].synonyms
                 for one in layer.keys() & BROKER_OPTIONS.keys()
             ):
@@ -260,7 +262,7 @@ class Settings:
             if name in layer
         ]
         found += [
-            Synonym(name, BROKER_OPTIONS[name].default, Source.DEFAULT_CONFIG)
+            Synonym(name, BROKER_OPTIONS[name].default, ConfigSource.DEFAULT_CONFIG)
             for name in chain
             if BROKER_OPTIONS[name].default is not None and not BROKER_OPTIONS[name].only_dynamic
         ]
@@ -301,7 +303,7 @@ def _broker_chain(name: str) -> tuple[str, ...]:
     return (name, *BROKER_OPTIONS[name].synonyms)
 
 
-def _shown(option: Option, name: str, layer: Mapping[str, str], source: Source) -> Synonym:
+def _shown(option: Option, name: str, layer: Mapping[str, str], source: ConfigSource) -> Synonym:
     return Synonym(name, None if option.sensitive else layer[name], source)
 
 
@@ -366,7 +368,7 @@ def validate_broker_config(name: str, value: str, *, cluster_wide: bool) -> None
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"{name} can be changed in the file only, before a start."
         )
-    if cluster_wide and option.update is Update.PER_BROKER:
+    if cluster_wide and option.update is UpdateMode.PER_BROKER:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"{name} is set for each broker, not for the whole cluster."
         )

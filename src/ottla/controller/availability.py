@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ottla.config.settings import Settings
 from ottla.controller.decision import all_partitions
 from ottla.controller.partition_change import PartitionChange, election_for
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.ids import Uuid
 from ottla.metadata.image import NO_LEADER, BrokerRegistration, Image
 from ottla.metadata.records import Record
@@ -27,7 +27,7 @@ def fence(
 
 def unfence(image: Image, settings: Settings, broker: BrokerRegistration) -> list[Record]:
     """The broker is back: it may lead what has no leader."""
-    rules = Rules(image, settings, returning=broker.id)
+    rules = PartitionRules(image, settings, returning=broker.id)
     records: list[Record] = [changed(broker, fenced=UNFENCE)]
     for topic, index, partition in all_partitions(image):
         if partition.leader == NO_LEADER:
@@ -45,7 +45,7 @@ def leave_in_sync(
     came_lately: Mapping[int, float] | None = None,
 ) -> list[Record]:
     """The broker goes: out of every in-sync set, others lead instead of it."""
-    rules = Rules(image, settings, without=broker_id, came_lately=came_lately)
+    rules = PartitionRules(image, settings, without=broker_id, came_lately=came_lately)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if broker_id in partition.isr or partition.leader == broker_id:
@@ -54,7 +54,7 @@ def leave_in_sync(
 
 
 def _append_without(
-    records: list[Record], rules: Rules, topic_id: Uuid, index: int, broker_id: int
+    records: list[Record], rules: PartitionRules, topic_id: Uuid, index: int, broker_id: int
 ) -> None:
     topic = rules.image.topics_by_id[topic_id]
     election = election_for(rules, topic)
@@ -66,7 +66,7 @@ def _append_without(
 
 def lost_unflushed(image: Image, settings: Settings, broker_id: int) -> list[Record]:
     """The broker died without a clean stop: it may lack what it had acknowledged (KIP-966)."""
-    rules = Rules(image, settings, without=broker_id)
+    rules = PartitionRules(image, settings, without=broker_id)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if broker_id in partition.isr or broker_id in partition.elr:
@@ -87,7 +87,7 @@ def directories_lost(
     lost = [one for one in offline if one in broker.directories]
     if not lost:
         return []
-    rules = Rules(image, settings, without=broker.id)
+    rules = PartitionRules(image, settings, without=broker.id)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if broker.id in partition.replicas and partition.directory(broker.id) in lost:

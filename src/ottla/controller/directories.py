@@ -3,7 +3,7 @@
 from ottla.config.settings import Settings
 from ottla.controller.decision import ControllerResult, check_broker_epoch
 from ottla.controller.partition_change import PartitionChange
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
@@ -21,7 +21,7 @@ def assign_replicas(
     image: Image, settings: Settings, ask: AssignReplicasToDirsRequest
 ) -> ControllerResult[AssignReplicasToDirsResponse]:
     check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     response = AssignReplicasToDirsResponse()
     for directory in ask.directories:
@@ -50,7 +50,7 @@ def assign_replicas(
 
 
 def _assign(
-    rules: Rules,
+    rules: PartitionRules,
     broker_id: int,
     directory: Uuid,
     topic_id: Uuid,
@@ -69,7 +69,7 @@ def _assign(
     if online:
         change = PartitionChange(rules, topic, index, directories={broker_id: directory})
     else:
-        gone = Rules(rules.image, rules.settings, without=broker_id)
+        gone = PartitionRules(rules.image, rules.settings, without=broker_id)
         isr = (one for one in partition.isr if one != broker_id)
         change = PartitionChange(gone, topic, index, isr=isr, directories={broker_id: directory})
     record = change.record()

@@ -3,7 +3,7 @@
 from ottla.config.settings import Settings
 from ottla.controller.decision import ControllerResult, all_partitions
 from ottla.controller.partition_change import Election, PartitionChange, leader_of
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import NO_LEADER, Image, Topic
 from ottla.metadata.records import Record
@@ -28,7 +28,7 @@ def elect_leaders(
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"There is no election of type {ask.election_type}."
         )
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     results = []
     if ask.topic_partitions is None:
@@ -51,7 +51,7 @@ def elect_leaders(
 
 
 def _elect(
-    rules: Rules, name: str, index: int, election: Election, records: list[Record]
+    rules: PartitionRules, name: str, index: int, election: Election, records: list[Record]
 ) -> tuple[ErrorCode, str | None]:
     topic = rules.image.topics_by_name.get(name)
     if topic is None:
@@ -78,7 +78,7 @@ def _elect(
 
 def elect_where_nobody_leads(image: Image, settings: Settings) -> list[Record]:
     """For topics that prefer to lose records to waiting: any living replica leads."""
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if partition.leader == NO_LEADER and rules.unclean_allowed(topic):
@@ -92,7 +92,7 @@ def elect_where_nobody_leads(image: Image, settings: Settings) -> list[Record]:
 
 def return_to_preferred(image: Image, settings: Settings) -> list[Record]:
     """Leadership goes back to the first replicas once they are in sync again."""
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     for topic, index, partition in all_partitions(image):
         if partition.leader != partition.preferred and _can_return(rules, topic, index):
@@ -104,7 +104,7 @@ def return_to_preferred(image: Image, settings: Settings) -> list[Record]:
     return records
 
 
-def _can_return(rules: Rules, topic: Topic, index: int) -> bool:
+def _can_return(rules: PartitionRules, topic: Topic, index: int) -> bool:
     partition = topic.partitions[index]
     preferred = partition.preferred
     return preferred in partition.isr and rules.may_lead(preferred, partition.directory(preferred))

@@ -12,7 +12,7 @@ from ottla.metadata.features import (
     SUPPORTED,
     cluster_min_in_sync,
 )
-from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType, Image
 from ottla.metadata.records import Record
 from ottla.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
@@ -61,7 +61,7 @@ def _one_min_in_sync(image: Image, settings: Settings) -> list[Record]:
     if MIN_IN_SYNC not in image.config(*CLUSTER_DEFAULTS):
         records.append(cluster_min_in_sync(settings.int(MIN_IN_SYNC)))
     for (kind, name), configs in image.configs.items():
-        if kind == ResourceType.BROKER and name and MIN_IN_SYNC in configs:
+        if kind == ConfigResourceType.BROKER and name and MIN_IN_SYNC in configs:
             records.append(ConfigRecord(resource_type=kind, resource_name=name, name=MIN_IN_SYNC))
     return records
 

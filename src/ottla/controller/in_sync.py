@@ -3,7 +3,7 @@
 from ottla.config.settings import Settings
 from ottla.controller.decision import ControllerResult, check_broker_epoch
 from ottla.controller.partition_change import PartitionChange, election_for
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode
 from ottla.metadata.apply import change_partition
 from ottla.metadata.image import RECOVERED, RECOVERING, Image, PartitionRegistration, Topic
@@ -26,7 +26,7 @@ def alter_partition(
     if not ask.topics:  # whoever asks for nothing gets it
         return ControllerResult([], AlterPartitionResponse(), atomic=False)
     check_broker_epoch(image, ask.broker_id, ask.broker_epoch)
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     response = AlterPartitionResponse()
     for asked in ask.topics:
@@ -44,7 +44,11 @@ def alter_partition(
 
 
 def _alter(
-    rules: Rules, broker_id: int, topic: Topic, ask: RequestPartitionData, records: list[Record]
+    rules: PartitionRules,
+    broker_id: int,
+    topic: Topic,
+    ask: RequestPartitionData,
+    records: list[Record],
 ) -> ResponsePartitionData:
     index = ask.partition_index
     partition = topic.partitions.get(index)
@@ -77,7 +81,7 @@ def _alter(
 
 
 def _check(
-    rules: Rules,
+    rules: PartitionRules,
     broker_id: int,
     partition: PartitionRegistration | None,
     ask: RequestPartitionData,
@@ -107,7 +111,7 @@ def _check(
     return None
 
 
-def _eligible(rules: Rules, wanted: BrokerState) -> bool:
+def _eligible(rules: PartitionRules, wanted: BrokerState) -> bool:
     """The epoch proves that it is still the incarnation that had caught up (KIP-903)."""
     broker = rules.image.brokers.get(wanted.broker_id)
     if broker is None or not broker.active:

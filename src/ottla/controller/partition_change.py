@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.ids import Uuid
 from ottla.metadata.apply import NO_LEADER_CHANGE
 from ottla.metadata.image import NO_LEADER, RECOVERING, PartitionRegistration, Topic
@@ -26,7 +26,7 @@ class Election(Enum):
     UNCLEAN = "any replica that lives, if none is in sync"
 
 
-def election_for(rules: Rules, topic: Topic) -> Election:
+def election_for(rules: PartitionRules, topic: Topic) -> Election:
     """What the topic's options allow where a leader is gone."""
     return Election.UNCLEAN if rules.unclean_allowed(topic) else Election.ONLINE
 
@@ -42,7 +42,7 @@ class PartitionChange:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: PartitionRules,
         topic: Topic,
         index: int,
         *,

@@ -7,7 +7,7 @@ from ottla.config.settings import Settings
 from ottla.controller.decision import RECORDS_MAX, ControllerResult, refuse_excess
 from ottla.controller.mutation_quotas import take
 from ottla.controller.placement import Placer
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
@@ -39,7 +39,7 @@ def refuse_repetition(named: Mapping[str, int], name: str) -> None:
 
 
 def new_partition(
-    rules: Rules, topic_id: Uuid, index: int, replicas: Iterable[int]
+    rules: PartitionRules, topic_id: Uuid, index: int, replicas: Iterable[int]
 ) -> PartitionRecord:
     listed = list(replicas)
     isr = [one for one in listed if rules.active(one)]
@@ -60,7 +60,9 @@ def new_partition(
     )
 
 
-def check_assignment(rules: Rules, index: int, brokers: Sequence[int], factor: int | None) -> None:
+def check_assignment(
+    rules: PartitionRules, index: int, brokers: Sequence[int], factor: int | None
+) -> None:
     """An assignment by hand: brokers that exist, each once, at least one of them alive."""
     if not brokers:
         raise bad_assignment(f"The assignment of partition {index} is empty.")
@@ -94,7 +96,7 @@ def create_partitions(
     chance: Chance,
     charge: Charge | None = None,
 ) -> ControllerResult[CreatePartitionsResponse]:
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     placer = Placer(image, chance)
     records: list[Record] = []
     results = []
@@ -114,7 +116,7 @@ def create_partitions(
 
 
 def _more_partitions(
-    rules: Rules, placer: Placer, ask: CreatePartitionsTopic, charge: Charge | None
+    rules: PartitionRules, placer: Placer, ask: CreatePartitionsTopic, charge: Charge | None
 ) -> list[Record]:
     topic = rules.image.topics_by_name.get(ask.name)
     if topic is None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import ResourceType
+from ottla.metadata.image import ConfigResourceType
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class Policies(NamedTuple):
 
     def check_configs(self, kind: int, name: str, configs: Mapping[str, str | None]) -> None:
         if self.alter_config is not None:
-            change = ConfigChange(ResourceType(kind).name.lower(), name, configs)
+            change = ConfigChange(ConfigResourceType(kind).name.lower(), name, configs)
             try:
                 self.alter_config.validate(change)
             except Exception as error:

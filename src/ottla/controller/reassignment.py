@@ -4,7 +4,7 @@ from ottla.config.settings import Settings
 from ottla.controller.decision import ControllerResult, refuse_excess
 from ottla.controller.partition_change import PartitionChange, election_for
 from ottla.controller.partitions import check_assignment
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.metadata.records import Record
@@ -31,7 +31,7 @@ def alter_reassignments(
         return ControllerResult(
             [], AlterPartitionReassignmentsResponse()
         )  # says nothing of what was asked
-    rules = Rules(image, settings)
+    rules = PartitionRules(image, settings)
     records: list[Record] = []
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=ask.allow_replication_factor_change
@@ -53,7 +53,7 @@ def alter_reassignments(
 
 
 def _reassign(
-    rules: Rules, name: str, target: ReassignablePartition, factor_may_change: bool
+    rules: PartitionRules, name: str, target: ReassignablePartition, factor_may_change: bool
 ) -> PartitionChangeRecord | None:
     topic = rules.image.topics_by_name.get(name)
     index = target.partition_index
@@ -79,7 +79,7 @@ def _settled(partition: PartitionRegistration) -> tuple[int, ...]:
 
 
 def _move(
-    rules: Rules, topic: Topic, index: int, target: tuple[int, ...]
+    rules: PartitionRules, topic: Topic, index: int, target: tuple[int, ...]
 ) -> PartitionChangeRecord | None:
     """First the new ones beside the old; `PartitionChange` finishes it once they are in sync."""
     partition = topic.partitions[index]
@@ -92,7 +92,7 @@ def _move(
     return change.record()
 
 
-def _cancel(rules: Rules, topic: Topic, index: int) -> PartitionChangeRecord | None:
+def _cancel(rules: PartitionRules, topic: Topic, index: int) -> PartitionChangeRecord | None:
     partition = topic.partitions[index]
     if not partition.reassigning:
         raise KafkaError(

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from ottla.config.settings import Settings
 from ottla.ids import UNASSIGNED_DIRECTORY, Uuid
 from ottla.metadata.features import MIN_IN_SYNC
-from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType, Topic
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType, Image, Topic
 
 _UNCLEAN = "unclean.leader.election.enable"
 
 
-class Rules:
+class PartitionRules:
     def __init__(
         self,
         image: Image,
@@ -34,12 +34,12 @@ class Rules:
 
     def min_isr(self, topic: Topic) -> int:
         """Never more than the topic has replicas, else it could never be reached."""
-        own = self.image.config(ResourceType.TOPIC, topic.name).get(MIN_IN_SYNC)
+        own = self.image.config(ConfigResourceType.TOPIC, topic.name).get(MIN_IN_SYNC)
         wanted = self._min_isr if own is None else int(own)
         return min(wanted, len(topic.partitions[0].replicas))
 
     def unclean_allowed(self, topic: Topic) -> bool:
-        own = self.image.config(ResourceType.TOPIC, topic.name).get(_UNCLEAN)
+        own = self.image.config(ConfigResourceType.TOPIC, topic.name).get(_UNCLEAN)
         return self._unclean if own is None else own.lower() == "true"
 
     def may_lead(self, broker_id: int, directory: Uuid | None) -> bool:

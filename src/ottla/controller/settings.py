@@ -9,7 +9,7 @@ from ottla.config.options import (
     CLIENT_METRICS_OPTIONS,
     GROUP_OPTIONS,
     TOPIC_OPTIONS,
-    Kind,
+    ConfigType,
     Option,
 )
 from ottla.config.settings import (
@@ -24,7 +24,7 @@ from ottla.controller.naming import check_topic_name
 from ottla.controller.policies import NO_POLICIES, Policies
 from ottla.errors import ErrorCode, KafkaError
 from ottla.metadata.features import MIN_IN_SYNC
-from ottla.metadata.image import Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Image
 from ottla.metadata.records import Record
 from ottla.wire.messages.alter_configs import (
     AlterConfigsRequest,
@@ -50,13 +50,13 @@ Changes = Mapping[str, str | None]
 """What each name shall be; None: no longer set."""
 
 _OPTIONS: Mapping[int, Mapping[str, Option]] = {
-    ResourceType.TOPIC: TOPIC_OPTIONS,
-    ResourceType.BROKER: BROKER_OPTIONS,
-    ResourceType.GROUP: GROUP_OPTIONS,
-    ResourceType.CLIENT_METRICS: CLIENT_METRICS_OPTIONS,
+    ConfigResourceType.TOPIC: TOPIC_OPTIONS,
+    ConfigResourceType.BROKER: BROKER_OPTIONS,
+    ConfigResourceType.GROUP: GROUP_OPTIONS,
+    ConfigResourceType.CLIENT_METRICS: CLIENT_METRICS_OPTIONS,
 }
 
-_WITH_LISTS = (ResourceType.TOPIC, ResourceType.BROKER)
+_WITH_LISTS = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
 """Whose lists can be added to and taken from; Kafka's controller knows no others' kinds."""
 
 
@@ -67,8 +67,8 @@ def created_topic_records(
     if not configs:
         return []
     validate_topic_configs(configs)
-    policies.check_configs(ResourceType.TOPIC, name, configs)
-    return _records(image, (ResourceType.TOPIC, name), configs)
+    policies.check_configs(ConfigResourceType.TOPIC, name, configs)
+    return _records(image, (ConfigResourceType.TOPIC, name), configs)
 
 
 def incremental_alter_configs(
@@ -158,7 +158,7 @@ def _check_kind(resource: Resource) -> None:
 def _check_name(resource: Resource) -> None:
     """After the changes, as in Apache Kafka: what cannot be done to any resource is told first."""
     kind, name = resource
-    if kind == ResourceType.BROKER:
+    if kind == ConfigResourceType.BROKER:
         if name and not name.isdigit():
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker.")
     elif not name:
@@ -177,9 +177,9 @@ def _check_lengths(changes: Changes) -> None:
 def _check_existence(image: Image, resource: Resource) -> None:
     """Last, as in Apache Kafka: a bad value is told even of a topic that is not there."""
     kind, name = resource
-    if kind == ResourceType.TOPIC and name not in image.topics_by_name:
+    if kind == ConfigResourceType.TOPIC and name not in image.topics_by_name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
-    if kind == ResourceType.BROKER and name and int(name) not in image.brokers:
+    if kind == ConfigResourceType.BROKER and name and int(name) not in image.brokers:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"There is no broker {name}.")
 
 
@@ -209,7 +209,7 @@ def _operate(image: Image, resource: Resource, config: AlterableConfig) -> str |
             ErrorCode.INVALID_REQUEST, f"There is no operation {config.config_operation}."
         )
     option = _OPTIONS[resource[0]].get(config.name)
-    if resource[0] not in _WITH_LISTS or option is None or option.kind is not Kind.LIST:
+    if resource[0] not in _WITH_LISTS or option is None or option.kind is not ConfigType.LIST:
         raise KafkaError(
             ErrorCode.INVALID_CONFIG,
             f"{config.name} is not a list: nothing can be added to or taken from it.",
@@ -236,12 +236,12 @@ def _validate(image: Image, settings: Settings, resource: Resource, changes: Cha
     kind, name = resource
     given = {**image.config(kind, name), **changes}
     after = {key: value for key, value in given.items() if value is not None}
-    if kind == ResourceType.TOPIC:
+    if kind == ConfigResourceType.TOPIC:
         check_topic_name(name)
         validate_topic_configs(after)
-    elif kind == ResourceType.CLIENT_METRICS:
+    elif kind == ConfigResourceType.CLIENT_METRICS:
         validate_client_metrics(after)
-    elif kind == ResourceType.GROUP:
+    elif kind == ConfigResourceType.GROUP:
         for key, value in changes.items():
             if value is not None:
                 validate_group_config(key, value)
@@ -318,5 +318,5 @@ def _records(image: Image, resource: Resource, changes: Changes) -> list[Record]
     )
     if changes_min_isr and image.elr_enabled:
         # Who was eligible under the old number may not be under the new one.
-        records.append(ClearElrRecord(topic_name=name if kind == ResourceType.TOPIC else ""))
+        records.append(ClearElrRecord(topic_name=name if kind == ConfigResourceType.TOPIC else ""))
     return records

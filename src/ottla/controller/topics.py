@@ -18,7 +18,7 @@ from ottla.controller.partitions import (
 )
 from ottla.controller.placement import Placer
 from ottla.controller.policies import NO_POLICIES, NewTopic, Policies
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.controller.settings import created_topic_records
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import ZERO_UUID, Uuid
@@ -84,7 +84,7 @@ class _Creation:
         self.chance = chance
         self.charge = charge
         self.policies = policies
-        self.rules = Rules(image, settings)
+        self.rules = PartitionRules(image, settings)
         self.placer = Placer(image, chance)
         self.records: list[Record] = []
         self._colliding: dict[str, str] | None = None

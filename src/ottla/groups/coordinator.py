@@ -17,7 +17,7 @@ from ottla.coordination.shard import Phase, Shard
 from ottla.coordination.shards import Shards
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.limits import GroupLimits, Pace
-from ottla.metadata.image import Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Image
 from ottla.ports.chance import new_uuid
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class GroupCoordinator:
     def image_loaded(self, image: Image) -> None:
         """The first image: what is set for single groups."""
         for kind, name in image.configs:
-            if kind == ResourceType.GROUP:
+            if kind == ConfigResourceType.GROUP:
                 self.configure(name, image.config(kind, name))
 
     def image_changed(self, image: Image, delta: Delta) -> None:
@@ -129,7 +129,7 @@ class GroupCoordinator:
         if gone:
             self._topics_deleted(gone)
         for kind, name in delta.configs:
-            if kind == ResourceType.GROUP:
+            if kind == ConfigResourceType.GROUP:
                 self.configure(name, image.config(kind, name))
 
     def _topics_deleted(self, gone: frozenset[str]) -> None:

@@ -16,6 +16,7 @@ from ottla.metadata.image import (
     Acl,
     BrokerRegistration,
     ConfigKey,
+    ConfigResourceType,
     ControllerRegistration,
     DelegationToken,
     Delta,
@@ -23,7 +24,6 @@ from ottla.metadata.image import (
     Image,
     PartitionRegistration,
     QuotaEntity,
-    ResourceType,
     ScramCredential,
     Topic,
 )
@@ -62,8 +62,8 @@ def _remove_topic(image: Image, record: wire.RemoveTopicRecord, delta: Delta) ->
     del image.topics_by_id[topic.id]
     if image.topics_by_name.get(topic.name) is topic:
         del image.topics_by_name[topic.name]
-    if image.configs.pop((ResourceType.TOPIC, topic.name), None) is not None:
-        delta.configs.add((ResourceType.TOPIC, topic.name))
+    if image.configs.pop((ConfigResourceType.TOPIC, topic.name), None) is not None:
+        delta.configs.add((ConfigResourceType.TOPIC, topic.name))
     for index in topic.partitions:
         delta.partitions.pop((topic.id, index), None)
     if delta.topics_added.pop(topic.id, None) is None:

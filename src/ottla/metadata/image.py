@@ -19,7 +19,7 @@ RECOVERED, RECOVERING = 0, 1
 """Recovering: the leader was elected although it may lack records (an unclean election)."""
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """What a configuration belongs to; the numbers are those of ConfigRecord."""
 
     TOPIC = 2
@@ -32,7 +32,7 @@ class ResourceType(IntEnum):
 ConfigKey = tuple[int, str]
 """Resource type and name; the broker with the empty name stands for all brokers."""
 
-CLUSTER_DEFAULTS: ConfigKey = (ResourceType.BROKER, "")
+CLUSTER_DEFAULTS: ConfigKey = (ConfigResourceType.BROKER, "")
 
 
 class PartitionRegistration(Struct, frozen=True, gc=False):

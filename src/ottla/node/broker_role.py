@@ -28,10 +28,10 @@ from ottla.membership.presence import Presence
 from ottla.membership.registration import Registration
 from ottla.membership.suspects import Suspects
 from ottla.metadata.features import CORDONED_SINCE
-from ottla.metadata.image import Delta, Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Delta, Image
 from ottla.metadata.publisher import Publisher, Subscriber
 from ottla.node.active_controller import ActiveController
-from ottla.node.coordinators import Coordinators, Means
+from ottla.node.coordinators import CoordinatorMeans, Coordinators
 from ottla.node.formatting import Identity
 from ottla.node.intervals import Intervals
 from ottla.node.replicas import Replicas, make_replicas
@@ -148,7 +148,7 @@ class BrokerRole:
     def _make_coordinators(self) -> Coordinators:
         base = self._base
         return Coordinators(
-            Means(
+            CoordinatorMeans(
                 base.cluster,
                 self.replicas,
                 base.controller,
@@ -287,7 +287,10 @@ class BrokerRole:
         self.maintenance.make_directories()
 
     def _hurry(self, image: Image, delta: Delta) -> None:
-        own = (ResourceType.BROKER, str(self._base.cluster.node_id))  # what is cordoned, perhaps
+        own = (
+            ConfigResourceType.BROKER,
+            str(self._base.cluster.node_id),
+        )  # what is cordoned, perhaps
         if own in delta.configs or any(shuts_down(image, one) for one in delta.brokers):
             self.registration.hurry()
 

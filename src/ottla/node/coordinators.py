@@ -44,7 +44,7 @@ C = TypeVar("C", bound=Coordinator)
 FETCHING_S = 0.5  # from one fetch of a follower to the next, beside what it waits at the leader
 
 
-class Means(NamedTuple):
+class CoordinatorMeans(NamedTuple):
     """What coordinators are made with."""
 
     cluster: ClusterView
@@ -57,7 +57,7 @@ class Means(NamedTuple):
 
 
 class Coordinators:
-    def __init__(self, means: Means) -> None:
+    def __init__(self, means: CoordinatorMeans) -> None:
         self._means = means
         self.groups = OnFirstUse(self._make_groups)
         self.transactions = OnFirstUse(self._make_transactions)

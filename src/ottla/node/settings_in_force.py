@@ -1,7 +1,7 @@
 """A node's settings as they hold at this moment: its file's, under what was set at run time."""
 
 from ottla.config import Settings
-from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType, Delta, Image
 
 
 class SettingsInForce:
@@ -20,9 +20,9 @@ class SettingsInForce:
 
     def load(self, image: Image) -> None:
         self._settings = self._settings.with_dynamic(
-            image.config(*CLUSTER_DEFAULTS), image.config(ResourceType.BROKER, self._node_id)
+            image.config(*CLUSTER_DEFAULTS), image.config(ConfigResourceType.BROKER, self._node_id)
         )
 
     def image_changed(self, image: Image, delta: Delta) -> None:
-        if any(kind == ResourceType.BROKER for kind, _ in delta.configs):
+        if any(kind == ConfigResourceType.BROKER for kind, _ in delta.configs):
             self.load(image)

@@ -10,7 +10,7 @@ from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, 
 EPOCH_MAX = 0x7FFFFFFF
 
 
-class FetchSession:
+class FetchSessionHandler:
     """Kafka: FetchSessionHandler. Ends with its link, or when the leader forgets it."""
 
     __slots__ = ("_epoch", "_id", "_known", "changed")

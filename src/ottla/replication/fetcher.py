@@ -17,7 +17,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import TopicPartition
 from ottla.ports.clock import Clock
 from ottla.ports.network import Link, LinkLost, Network
-from ottla.replication.fetch_session import FetchSession
+from ottla.replication.fetch_session import FetchSessionHandler
 from ottla.replication.fetch_states import FetchState, FetchStates
 from ottla.replication.fetcher_means import (
     Address,
@@ -77,7 +77,7 @@ class Fetcher:
         self._throttle = throttle
         self._now, self._now_ms = clock
         self._states = FetchStates()
-        self._session = FetchSession(())
+        self._session = FetchSessionHandler(())
         self._link: Link | None = None
         self._interrupted = False  # we broke the link ourselves
         self._wake = asyncio.Event()
@@ -154,7 +154,7 @@ class Fetcher:
         return self._link
 
     def _begin_session(self) -> None:
-        self._session = FetchSession(self._states.names())
+        self._session = FetchSessionHandler(self._states.names())
 
     def _interrupt(self) -> None:
         self._wake.set()

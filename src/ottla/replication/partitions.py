@@ -16,10 +16,10 @@ from ottla.log.partition_log import PartitionLog
 from ottla.metadata.image import (
     CLUSTER_DEFAULTS,
     NO_LEADER,
+    ConfigResourceType,
     Delta,
     Image,
     PartitionRegistration,
-    ResourceType,
     Topic,
 )
 from ottla.replication.in_sync import InSync
@@ -193,7 +193,7 @@ class Partitions:
 
     def apply(self, image: Image, delta: Delta) -> None:
         self.image = image
-        if any(kind == ResourceType.BROKER for kind, _ in delta.configs):
+        if any(kind == ConfigResourceType.BROKER for kind, _ in delta.configs):
             self._refresh_settings(image)
             self._reconfigure(self._by_name)
         self.throttles.apply(image, delta)
@@ -201,7 +201,7 @@ class Partitions:
             for index in list(self._by_id.get(topic.id, ())):
                 self._remove(self._by_id[topic.id][index])
             self._forget_offline(topic)
-        changed = [name for kind, name in delta.configs if kind == ResourceType.TOPIC]
+        changed = [name for kind, name in delta.configs if kind == ConfigResourceType.TOPIC]
         self._reconfigure(name for name in changed if name in self._by_name)
         for topic_id, index in delta.partitions:
             found = image.topics_by_id.get(topic_id)
@@ -329,11 +329,11 @@ class Partitions:
     # Options ---------------------------------------------------------------------------------
 
     def topic_settings(self, topic: str) -> Settings:
-        own = self.image.config(ResourceType.TOPIC, topic)
+        own = self.image.config(ConfigResourceType.TOPIC, topic)
         return self.settings.for_topic(own) if own else self._plain()[0]
 
     def log_config(self, topic: str) -> LogConfig:
-        if self.image.config(ResourceType.TOPIC, topic):
+        if self.image.config(ConfigResourceType.TOPIC, topic):
             return LogConfig.from_settings(self.topic_settings(topic))
         return self._plain()[1]
 
@@ -347,7 +347,7 @@ class Partitions:
     def _refresh_settings(self, image: Image) -> None:
         self.settings = self._static.with_dynamic(
             image.configs.get(CLUSTER_DEFAULTS, {}),
-            image.config(ResourceType.BROKER, str(self.node_id)),
+            image.config(ConfigResourceType.BROKER, str(self.node_id)),
         )
         self.throttles.read_rates(self.settings)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ottla.config import Settings
 from ottla.ids import TopicPartition
-from ottla.metadata.image import Delta, Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Delta, Image
 from ottla.replication.quota import ReplicationQuota
 
 
@@ -55,13 +55,13 @@ class Throttles:
 
     def load(self, image: Image) -> None:
         for kind, name in image.configs:
-            if kind == ResourceType.TOPIC:
+            if kind == ConfigResourceType.TOPIC:
                 self._read_topic(name, image)
 
     def apply(self, image: Image, delta: Delta) -> None:
         """A topic that is gone has no options any more either."""
         for kind, name in delta.configs:
-            if kind == ResourceType.TOPIC:
+            if kind == ConfigResourceType.TOPIC:
                 self._read_topic(name, image)
 
     def read_rates(self, settings: Settings) -> None:
@@ -69,6 +69,6 @@ class Throttles:
         self.follower.read_rate(settings)
 
     def _read_topic(self, name: str, image: Image) -> None:
-        options = image.config(ResourceType.TOPIC, name)
+        options = image.config(ConfigResourceType.TOPIC, name)
         self.leader.read_topic(name, options, self._node_id)
         self.follower.read_topic(name, options, self._node_id)

@@ -8,7 +8,7 @@ walked one by one.
 from struct import Struct
 from typing import NamedTuple
 
-from ottla.wire.proving import ROW_MIN, Layout, Row, walk_record
+from ottla.wire.proving import ROW_MIN, RecordLayout, Row, walk_record
 from ottla.wire.varint import read_varint
 
 _ONE_BYTE = 128
@@ -125,7 +125,7 @@ def _take_row(payload: bytes, start: int, end: int, most: int, columns: RecordCo
     return count
 
 
-def _fields(layout: Layout, step: int) -> Struct:
+def _fields(layout: RecordLayout, step: int) -> Struct:
     """Timestamp, offset and key of a record of this layout; the rest is skipped."""
     timestamp_at = layout.body + 1
     key_starts = layout.key_length_end

@@ -78,7 +78,7 @@ def prove_records(payload: bytes, count: int, *, in_order: bool = False) -> int:
     return int(1 << 7 * widest - 1) if widest else 0
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """Where the fields of one record lie."""
 
     start: int
@@ -96,7 +96,7 @@ class Layout(NamedTuple):
         return self.offset_at - self.body - 1
 
 
-def walk_record(payload: bytes, start: int, body: int, end: int) -> Layout:
+def walk_record(payload: bytes, start: int, body: int, end: int) -> RecordLayout:
     """Every field of one record: they must fill it."""
     offset_at = _end_of_varint(payload, body + 1)
     key_at = _end_of_varint(payload, offset_at)
@@ -117,13 +117,15 @@ def walk_record(payload: bytes, start: int, body: int, end: int) -> Layout:
         at += max(size, 0)
     if at != end:
         raise ValueError("a record whose fields do not fill it")
-    return Layout(start, body, offset_at, key_at, value_at, headers_at, headers, key_length_end)
+    return RecordLayout(
+        start, body, offset_at, key_at, value_at, headers_at, headers, key_length_end
+    )
 
 
 class Row:
     """The layout of one record without headers, for comparing those that follow."""
 
-    def __init__(self, payload: bytes, layout: Layout) -> None:
+    def __init__(self, payload: bytes, layout: RecordLayout) -> None:
         start, body, offset_at, key_at, value_at, headers_at, _, key_length_end = layout
         self._payload = payload
         self._step = headers_at + 1 - start

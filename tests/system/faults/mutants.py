@@ -12,7 +12,7 @@ from typing import Any
 
 from ottla.broker.fetching.consumer import ConsumerFetch
 from ottla.broker.producing.operation import ProduceOperation
-from ottla.broker.producing.response import Outcome
+from ottla.broker.producing.response import ProduceOutcome
 from ottla.cli.main import main
 from ottla.log import reading
 from ottla.log.partition_log import PartitionLog
@@ -74,7 +74,7 @@ def acknowledges_after_its_leadership() -> None:
     replicas_lag()
     right = ProduceOperation._notice_change
 
-    def notice_change(self: ProduceOperation, outcome: Outcome, expired: bool) -> None:
+    def notice_change(self: ProduceOperation, outcome: ProduceOutcome, expired: bool) -> None:
         leader = outcome.leader
         if self.request.acks == ALL and leader is not None:
             deposed, leader.deposed = leader.deposed, False

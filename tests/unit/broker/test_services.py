@@ -23,7 +23,7 @@ from ottla.broker.services import (
 from ottla.broker.transport.context import Peer, RequestContext
 from ottla.errors import ErrorCode, KafkaError
 from ottla.membership.suspects import Suspects
-from ottla.metadata.image import Image, PartitionRegistration, ResourceType, Topic
+from ottla.metadata.image import ConfigResourceType, Image, PartitionRegistration, Topic
 from ottla.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -110,7 +110,7 @@ def test_a_member_carries_on_while_its_coordinator_loads() -> None:
 def test_a_broker_tells_of_its_own_settings_only() -> None:
     view = cluster_view(node_id=3)
     asked = [
-        DescribeConfigsResource(resource_type=ResourceType.BROKER, resource_name=name)
+        DescribeConfigsResource(resource_type=ConfigResourceType.BROKER, resource_name=name)
         for name in ("3", "4")
     ]
     request = DescribeConfigsRequest(resources=asked)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.config import Source
+from ottla.config import ConfigSource
 from ottla.config.load import (
     load,
     parse_listen,
@@ -156,7 +156,10 @@ def test_set_wins_over_the_file(tmp_path: Path) -> None:
 def test_the_address_of_listen_is_advertised_and_told_as_given() -> None:
     settings = load(None, listen=("127.0.0.1", 7)).settings
     told = settings.describe("advertised.listeners")
-    assert (told.value, told.source) == ("PLAINTEXT://127.0.0.1:7", Source.STATIC_BROKER_CONFIG)
+    assert (told.value, told.source) == (
+        "PLAINTEXT://127.0.0.1:7",
+        ConfigSource.STATIC_BROKER_CONFIG,
+    )
 
 
 def test_set_wins_over_listen_and_data(tmp_path: Path) -> None:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from ottla.config import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Settings, Source, Synonym
+from ottla.config import (
+    BROKER_OPTIONS,
+    GROUP_OPTIONS,
+    TOPIC_OPTIONS,
+    ConfigSource,
+    Settings,
+    Synonym,
+)
 from ottla.config.settings import (
     validate_broker_config,
     validate_group_config,
@@ -71,11 +78,11 @@ def test_describing_shows_the_source_and_all_that_lies_beneath() -> None:
         .describe("max.message.bytes")
     )
     assert described.value == "9"
-    assert described.source is Source.DYNAMIC_TOPIC_CONFIG
+    assert described.source is ConfigSource.DYNAMIC_TOPIC_CONFIG
     assert described.synonyms == (
-        Synonym("max.message.bytes", "9", Source.DYNAMIC_TOPIC_CONFIG),
-        Synonym("message.max.bytes", "5", Source.DYNAMIC_DEFAULT_BROKER_CONFIG),
-        Synonym("message.max.bytes", "1048588", Source.DEFAULT_CONFIG),
+        Synonym("max.message.bytes", "9", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        Synonym("message.max.bytes", "5", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        Synonym("message.max.bytes", "1048588", ConfigSource.DEFAULT_CONFIG),
     )
 
 

@@ -6,7 +6,7 @@ from ottla.config.settings import Settings
 from ottla.controller.features import update_features
 from ottla.errors import ErrorCode
 from ottla.metadata.apply import apply_all
-from ottla.metadata.image import CLUSTER_DEFAULTS, Image, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType, Image
 from ottla.metadata.records import Record
 from ottla.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from ottla.wire.records.metadata import ConfigRecord, FeatureLevelRecord
@@ -74,7 +74,7 @@ def test_eligible_leaders_come_with_one_least_in_sync_number_for_all() -> None:
     apply_all(image, decision.records)
     assert image.elr_enabled
     assert image.config(*CLUSTER_DEFAULTS) == {MIN_IN_SYNC: "2"}
-    assert image.config(ResourceType.BROKER, "1") == {}
+    assert image.config(ConfigResourceType.BROKER, "1") == {}
 
 
 def test_the_least_in_sync_number_that_the_cluster_has_stays() -> None:

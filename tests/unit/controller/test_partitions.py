@@ -7,7 +7,7 @@ import pytest
 
 from ottla.config.settings import Settings
 from ottla.controller.partition_change import PartitionChange
-from ottla.controller.rules import Rules
+from ottla.controller.rules import PartitionRules
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import UNASSIGNED_DIRECTORY
 from ottla.metadata.apply import apply_all
@@ -267,7 +267,7 @@ def test_who_led_last_and_has_no_replica_any_more_does_not_lead(cluster: Cluster
     topic = cluster.image.topics_by_name["alpha"]
     nobody: dict[str, Any] = {"isr": [], "leader": NO_LEADER, "last_known_elr": [4]}
     apply_all(cluster.image, [PartitionChangeRecord(topic_id=topic.id, partition_id=0, **nobody)])
-    assert PartitionChange(Rules(cluster.image, Settings({})), topic, 0).record() is None
+    assert PartitionChange(PartitionRules(cluster.image, Settings({})), topic, 0).record() is None
 
 
 def test_a_leader_that_is_moved_away_hands_over(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from ottla.errors import ErrorCode
-from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType
 from ottla.wire.messages import alter_configs, incremental_alter_configs
 from ottla.wire.records.metadata import ClearElrRecord, ConfigRecord
 from support.metadata import Cluster
@@ -111,5 +111,5 @@ def test_the_old_way_resets_what_is_not_named(cluster: Cluster) -> None:
     ask = alter_configs.AlterConfigsRequest(resources=[resource])
     response = cluster.wait(cluster.controller.alter_configs(ask))
     assert response.responses[0].error_code == 0
-    assert cluster.image.config(ResourceType.TOPIC, "alpha") == {"retention.ms": "6"}
+    assert cluster.image.config(ConfigResourceType.TOPIC, "alpha") == {"retention.ms": "6"}
     assert "min.insync.replicas" in cluster.image.config(*CLUSTER_DEFAULTS)

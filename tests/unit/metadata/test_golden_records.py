@@ -12,7 +12,7 @@ import pytest
 
 from ottla.errors import OttlaError
 from ottla.metadata.features import activation_records, bootstrap_values, level_records
-from ottla.metadata.image import CLUSTER_DEFAULTS, RECOVERING, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, RECOVERING, ConfigResourceType
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import (
     UnknownRecord,
@@ -73,7 +73,7 @@ def test_what_the_records_add_up_to() -> None:
     image = replayed(STATIC).image
     assert set(image.topics_by_name) == {"alpha", "beta"}
     assert len(image.topics_by_name["alpha"].partitions) == 5
-    assert image.config(ResourceType.TOPIC, "beta") == {"cleanup.policy": "delete,compact"}
+    assert image.config(ConfigResourceType.TOPIC, "beta") == {"cleanup.policy": "delete,compact"}
     assert image.config(*CLUSTER_DEFAULTS)["message.max.bytes"] == "2000000"
     assert image.next_producer_id == 1000
     partition = image.topics_by_name["beta"].partitions[0]

@@ -7,7 +7,7 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.ids import ZERO_UUID
 from ottla.metadata.apply import apply_all
-from ottla.metadata.image import CLUSTER_DEFAULTS, Delta, Image, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType, Delta, Image
 from ottla.metadata.publisher import Publisher
 from ottla.metadata.records import Record, UnknownRecord, frame, frames, unframe
 from ottla.metadata.snapshot import refuse_access_rules, snapshot_values
@@ -248,7 +248,7 @@ def test_removing_a_topic_removes_its_settings_and_is_told_to_subscribers() -> N
     assert seen[0].partitions == {(A, 0): None}
     assert list(seen[1].topics_removed) == [A]
     assert seen[1].partitions == {}
-    assert publisher.image.config(ResourceType.TOPIC, "alpha") == {}
+    assert publisher.image.config(ConfigResourceType.TOPIC, "alpha") == {}
 
 
 def test_records_of_a_transaction_are_seen_together_or_not_at_all() -> None:

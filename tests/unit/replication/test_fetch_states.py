@@ -10,7 +10,7 @@ from ottla.log.files import OpenFiles
 from ottla.log.partition_log import LogResources
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
-from ottla.replication.fetch_session import FetchSession
+from ottla.replication.fetch_session import FetchSessionHandler
 from ottla.replication.fetch_states import FetchStates
 from ottla.replication.follower import FollowedPartition
 from ottla.wire.messages.fetch import FetchRequest
@@ -23,7 +23,7 @@ class Following:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.states = FetchStates()
-        self.session = FetchSession(())
+        self.session = FetchSessionHandler(())
 
     def follow(self, partition: TopicPartition, topic_id: Uuid = OLD) -> None:
         resources = LogResources(OpenFiles(), TailCache())

@@ -2,11 +2,11 @@
 
 from ottla.config import Settings
 from ottla.ids import TopicPartition
-from ottla.metadata.image import Delta, Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Delta, Image
 from ottla.replication.throttles import Throttles
 
 LEADERS, FOLLOWERS = (f"{side}.replication.throttled.replicas" for side in ("leader", "follower"))
-ORDERS = ResourceType.TOPIC, "orders"
+ORDERS = ConfigResourceType.TOPIC, "orders"
 
 
 def changed(throttles: Throttles, options: dict[str, str]) -> None:
@@ -53,7 +53,7 @@ def test_what_is_taken_back_leaves_nothing_to_look_at() -> None:
 def test_the_first_image_is_read_whole() -> None:
     image = Image()
     image.configs[ORDERS] = {LEADERS: "1:2"}
-    image.configs[ResourceType.BROKER, "2"] = {"leader.replication.throttled.rate": "7"}
+    image.configs[ConfigResourceType.BROKER, "2"] = {"leader.replication.throttled.rate": "7"}
     throttles = Throttles(2, Settings({}))
     throttles.load(image)
     assert covered(throttles) == ([1], [])

@@ -21,7 +21,7 @@ Key = tuple[str, Uuid, int]
 """Topic by name (up to version 12) or by id, and the partition."""
 
 
-class Asked:
+class SessionPartition:
     """One partition as it is asked for, and what the client was last told of it.
 
     `leader` is the one that a replica was last answered from: while nothing moves there, the
@@ -48,7 +48,7 @@ class Asked:
         return news
 
 
-class Session:
+class FetchSession:
     __slots__ = ("asked", "by_id", "created_at", "epoch", "id", "used_at")
 
     def __init__(self, id: int, now: float, *, by_id: bool) -> None:
@@ -56,13 +56,13 @@ class Session:
         self.by_id = by_id
         self.epoch = 1
         self.created_at = self.used_at = now
-        self.asked: dict[Key, Asked] = {}
+        self.asked: dict[Key, SessionPartition] = {}
 
     def update(self, request: FetchRequest) -> None:
         for key, wanted in wanted_partitions(request):
             asked = self.asked.get(key)
             if asked is None:
-                self.asked[key] = Asked(key, wanted)
+                self.asked[key] = SessionPartition(key, wanted)
             else:
                 asked.wanted = wanted
                 asked.leader = None
@@ -70,7 +70,7 @@ class Session:
             for partition in topic.partitions:
                 self.asked.pop((topic.topic, topic.topic_id, partition), None)
 
-    def to_the_end(self, asked: Asked) -> None:
+    def to_the_end(self, asked: SessionPartition) -> None:
         """Whoever got records stands behind the others next time."""
         self.asked[asked.key] = self.asked.pop(asked.key)
 
@@ -81,7 +81,11 @@ class Fetching:
     __slots__ = ("asked", "incremental", "session")
 
     def __init__(
-        self, asked: list[Asked], session: Session | None = None, *, incremental: bool = False
+        self,
+        asked: list[SessionPartition],
+        session: FetchSession | None = None,
+        *,
+        incremental: bool = False,
     ) -> None:
         self.asked = asked
         self.session = session
@@ -96,7 +100,7 @@ class FetchSessions:
     def __init__(self, slots: int, chance: Chance) -> None:
         self._slots = slots
         self._chance = chance
-        self._sessions: dict[int, Session] = {}  # the longest unused first
+        self._sessions: dict[int, FetchSession] = {}  # the longest unused first
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -125,10 +129,10 @@ class FetchSessions:
         self._sessions[session.id] = session
         return Fetching(list(session.asked.values()), session, incremental=True)
 
-    def _open(self, asked: list[Asked], now: float, *, by_id: bool) -> Fetching:
+    def _open(self, asked: list[SessionPartition], now: float, *, by_id: bool) -> Fetching:
         if len(self._sessions) >= self._slots and not self._evict(now):
             return Fetching(asked)
-        session = Session(self._new_id(), now, by_id=by_id)
+        session = FetchSession(self._new_id(), now, by_id=by_id)
         session.asked = {one.key: one for one in asked}
         self._sessions[session.id] = session
         return Fetching(asked, session)
@@ -153,12 +157,14 @@ def wanted_partitions(request: FetchRequest) -> Iterator[tuple[Key, FetchPartiti
             yield (topic.topic, topic.topic_id, partition.partition), partition
 
 
-def named_once(request: FetchRequest) -> list[Asked]:
+def named_once(request: FetchRequest) -> list[SessionPartition]:
     """Of a partition that is named twice the last word counts, in the place of the first."""
     if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
         topic, wanted = request.topics[0], request.topics[0].partitions[0]
-        return [Asked((topic.topic, topic.topic_id, wanted.partition), wanted)]
-    return [Asked(key, wanted) for key, wanted in dict(wanted_partitions(request)).items()]
+        return [SessionPartition((topic.topic, topic.topic_id, wanted.partition), wanted)]
+    return [
+        SessionPartition(key, wanted) for key, wanted in dict(wanted_partitions(request)).items()
+    ]
 
 
 def by_topic(keys: Iterable[Key]) -> dict[tuple[str, Uuid], list[int]]:

@@ -16,7 +16,7 @@ from ottla.broker.producing.request_checks import (
     refusal_of_all,
     refusal_of_codecs,
 )
-from ottla.broker.producing.response import Outcome, Outcomes, write_produce_response
+from ottla.broker.producing.response import Outcomes, ProduceOutcome, write_produce_response
 from ottla.broker.producing.transaction_verification import Codes, TransactionVerification
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
 from ottla.errors import ErrorCode, KafkaError
@@ -153,8 +153,8 @@ class ProduceOperation:
         ]
         return self.answer()
 
-    def _append(self, topic: TopicProduceData, data: PartitionProduceData) -> Outcome:
-        outcome = Outcome(data.index)
+    def _append(self, topic: TopicProduceData, data: PartitionProduceData) -> ProduceOutcome:
+        outcome = ProduceOutcome(data.index)
         was_asked = False  # the log, in the end
         try:
             if self.refusal is not None:
@@ -236,7 +236,7 @@ class ProduceOperation:
             throttle_ms,
         )
 
-    def outcomes(self) -> list[Outcome]:
+    def outcomes(self) -> list[ProduceOutcome]:
         return [outcome for _, outcomes in self.topics for outcome in outcomes]
 
     # acks=0 ----------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class ProduceOperation:
         """Whether something appended may still be lost, as far as the client cares."""
         return any(self._is_unsafe(outcome) for outcome in self.outcomes())
 
-    def _is_unsafe(self, outcome: Outcome) -> bool:
+    def _is_unsafe(self, outcome: ProduceOutcome) -> bool:
         appended, leader = outcome.appended, outcome.leader
         if appended is None or leader is None or outcome.error is not None:
             return False
@@ -284,7 +284,7 @@ class ProduceOperation:
         self.services.waiting.wait(leaders, self.request.timeout_ms / 1000, try_now, later)
         return later
 
-    def _notice_change(self, outcome: Outcome, expired: bool) -> None:
+    def _notice_change(self, outcome: ProduceOutcome, expired: bool) -> None:
         leader = outcome.leader
         if leader is None or outcome.appended is None or outcome.error is not None:
             return

@@ -32,7 +32,7 @@ _PLAIN_END_8 = bytes(4) + b"\xff\xff" + bytes(4)  # no record errors, no message
 _FLEXIBLE = Struct(">BihqqqHBBiB")
 
 
-class Outcome:
+class ProduceOutcome:
     """What became of one partition's batch."""
 
     __slots__ = ("appended", "error", "leader", "log_start_offset", "partition")
@@ -45,7 +45,7 @@ class Outcome:
         self.log_start_offset = -1  # known to the client also where the log refused the batch
 
 
-Outcomes = list[tuple[TopicProduceData, list[Outcome]]]
+Outcomes = list[tuple[TopicProduceData, list[ProduceOutcome]]]
 """As they were asked for."""
 
 
@@ -85,7 +85,7 @@ def write_produce_response(
 
 
 def _described(
-    topic: TopicProduceData, outcome: Outcome, cluster: "ClusterView"
+    topic: TopicProduceData, outcome: ProduceOutcome, cluster: "ClusterView"
 ) -> PartitionProduceResponse:
     appended, error = outcome.appended, outcome.error
     told = PartitionProduceResponse(
@@ -106,7 +106,7 @@ def _described(
 
 
 def _current_leader(
-    topic: TopicProduceData, outcome: Outcome, cluster: "ClusterView"
+    topic: TopicProduceData, outcome: ProduceOutcome, cluster: "ClusterView"
 ) -> LeaderIdAndEpoch:
     """Where to go instead (KIP-951)."""
     known = cluster.partition_state(topic.name, topic.topic_id, outcome.partition)

@@ -197,7 +197,7 @@ class Patience:
         return True
 
 
-class Asked(NamedTuple):
+class PendingVerification(NamedTuple):
     """Under which leader the coordinator is asked about a partition, and the guard it gave."""
 
     leader: Leader
@@ -217,7 +217,7 @@ class TransactionVerification:
         self._services = services
         self._adds = version >= FIRST_THAT_ADDS
         self._producer = (-1, -1)
-        self._asked: dict[TopicPartition, Asked] = {}
+        self._asked: dict[TopicPartition, PendingVerification] = {}
         self._refused: dict[TopicPartition, ErrorCode] = {}
         """By what the leader knows itself."""
 
@@ -281,7 +281,7 @@ class TransactionVerification:
                 self._refused[partition] = error.code
                 continue
             assert verification is not None, "only what is not open is unverified"
-            self._asked[partition] = Asked(leader, verification)
+            self._asked[partition] = PendingVerification(leader, verification)
             asked.add(partition)
         return frozenset(asked)
 

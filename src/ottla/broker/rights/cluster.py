@@ -20,7 +20,7 @@ from ottla.broker.rights.guard import (
 )
 from ottla.errors import ErrorCode
 from ottla.ids import ZERO_UUID
-from ottla.metadata.image import ResourceType
+from ottla.metadata.image import ConfigResourceType
 from ottla.wire.message import Message
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import (
@@ -40,7 +40,7 @@ DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 DENIED_TEXT = "Authorization failed."
 COORDINATORS_SINCE = 4
 GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
-_SETTINGS_OF = {ResourceType.TOPIC: Resource.TOPIC, ResourceType.GROUP: Resource.GROUP}
+_SETTINGS_OF = {ConfigResourceType.TOPIC: Resource.TOPIC, ConfigResourceType.GROUP: Resource.GROUP}
 """Settings of brokers, loggers and client metrics are the cluster's."""
 
 

@@ -14,7 +14,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.delivery import StateChange
 from ottla.groups.share.in_flight import InFlight
 from ottla.groups.share.states import NOT_STARTED, SharePartitionKey
-from ottla.metadata.image import ResourceType
+from ottla.metadata.image import ConfigResourceType
 from ottla.replication.leader import Leader
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Queues:
         self._queues: dict[SharePartitionKey, Opening] = {}
 
     def terms_of(self, group_id: str) -> Terms:
-        options = self._cluster.image.config(ResourceType.GROUP, group_id)
+        options = self._cluster.image.config(ConfigResourceType.GROUP, group_id)
         settings = self._cluster.settings.for_group(options)
         return Terms(
             settings.int("share.record.lock.duration.ms") / 1000,

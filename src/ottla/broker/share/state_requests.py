@@ -13,7 +13,7 @@ class Part(Protocol):
     def partition(self) -> int: ...
 
 
-class Result(Protocol):
+class PartitionResult(Protocol):
     partition: int
     error_code: int
     error_message: str | None
@@ -21,10 +21,10 @@ class Result(Protocol):
 
 P = TypeVar("P", bound=Part)
 P_co = TypeVar("P_co", bound=Part, covariant=True)
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=PartitionResult)
 
 
-class Topic(Protocol[P_co]):
+class TopicWithParts(Protocol[P_co]):
     @property
     def topic_id(self) -> Uuid: ...
     @property
@@ -35,7 +35,7 @@ class Request(Protocol[P_co]):
     @property
     def group_id(self) -> str: ...
     @property
-    def topics(self) -> Sequence[Topic[P_co]]: ...
+    def topics(self) -> Sequence[TopicWithParts[P_co]]: ...
 
 
 ByTopic = list[tuple[Uuid, list[R]]]

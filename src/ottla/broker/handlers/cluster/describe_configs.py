@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
-from ottla.config import Described, Settings, Source
+from ottla.config import ConfigSource, DescribedConfig, Settings
 from ottla.controller.naming import check_topic_name
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import CLUSTER_DEFAULTS, ResourceType
+from ottla.metadata.image import CLUSTER_DEFAULTS, ConfigResourceType
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -28,7 +28,7 @@ def handle(
     request: DescribeConfigsRequest, context: RequestContext, services: ClusterServices
 ) -> DescribeConfigsResponse:
     for resource in request.resources:
-        if resource.resource_type not in set(ResourceType):
+        if resource.resource_type not in set(ConfigResourceType):
             raise _no_settings(resource.resource_type)
     return DescribeConfigsResponse(
         results=[_describe(resource, request, services.cluster) for resource in request.resources]
@@ -69,25 +69,25 @@ def _describe(
     return result
 
 
-def _told(resource: DescribeConfigsResource, view: ClusterView) -> Iterator[Described]:
+def _told(resource: DescribeConfigsResource, view: ClusterView) -> Iterator[DescribedConfig]:
     kind, name, image = resource.resource_type, resource.resource_name, view.image
     cluster = image.config(*CLUSTER_DEFAULTS)
-    own = image.config(ResourceType.BROKER, str(view.node_id))
+    own = image.config(ConfigResourceType.BROKER, str(view.node_id))
     settings = view.settings.with_dynamic(cluster, own)
-    if kind == ResourceType.TOPIC:
+    if kind == ConfigResourceType.TOPIC:
         check_topic_name(name)
         if name not in image.topics_by_name:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
         return _all(settings.for_topic(image.config(kind, name)))
-    if kind == ResourceType.GROUP:
+    if kind == ConfigResourceType.GROUP:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A group's name must not be empty.")
         return _all(settings.for_group(image.config(kind, name)))
-    if kind == ResourceType.CLIENT_METRICS:
+    if kind == ConfigResourceType.CLIENT_METRICS:
         if not name:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "A subscription's name must not be empty.")
         return _all(settings.for_client_metrics(image.config(kind, name)))
-    if kind != ResourceType.BROKER:
+    if kind != ConfigResourceType.BROKER:
         raise _no_settings(kind)
     if not name:
         return _cluster_defaults(view.settings.with_dynamic(cluster, {}), cluster)
@@ -102,20 +102,20 @@ def _no_settings(kind: int) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} have no settings here.")
 
 
-def _all(settings: Settings) -> Iterator[Described]:
+def _all(settings: Settings) -> Iterator[DescribedConfig]:
     return map(settings.describe, settings.told_names())
 
 
-def _cluster_defaults(settings: Settings, cluster: Mapping[str, str]) -> Iterator[Described]:
+def _cluster_defaults(settings: Settings, cluster: Mapping[str, str]) -> Iterator[DescribedConfig]:
     """Only what is set for all brokers, and of its synonyms only that."""
-    source = Source.DYNAMIC_DEFAULT_BROKER_CONFIG
+    source = ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
     for name in cluster:
         one = settings.describe(name)
         synonyms = tuple(same for same in one.synonyms if same.source is source)
         yield one._replace(synonyms=synonyms)
 
 
-def _shown(one: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _shown(one: DescribedConfig, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     result = DescribeConfigsResourceResult(
         name=one.name,
         value=one.value,

@@ -6,7 +6,7 @@ from ottla.broker.broker_config_changes import refusals
 from ottla.broker.services import ClusterServices
 from ottla.broker.transport.context import RequestContext
 from ottla.config import BROKER_OPTIONS
-from ottla.config.options import Kind
+from ottla.config.options import ConfigType
 from ottla.controller.settings import check_entries
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages.incremental_alter_configs import (
@@ -46,7 +46,7 @@ def _after(resource: AlterConfigsResource, present: Mapping[str, str]) -> Mappin
     for config in resource.configs:
         if config.config_operation in (APPEND, SUBTRACT):
             option = BROKER_OPTIONS.get(config.name)
-            if option is None or option.kind is not Kind.LIST:
+            if option is None or option.kind is not ConfigType.LIST:
                 raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name} is not a list.")
         if config.config_operation == SET and config.value is not None:
             after[config.name] = config.value

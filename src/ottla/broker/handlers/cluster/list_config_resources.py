@@ -6,7 +6,7 @@ v0 knows subscriptions to client metrics only; v1 (KIP-1142): any kind of resour
 from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
 from ottla.errors import ErrorCode, KafkaError
-from ottla.metadata.image import Image, ResourceType
+from ottla.metadata.image import ConfigResourceType, Image
 from ottla.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -17,9 +17,9 @@ from ottla.wire.messages.list_config_resources import (
 def handle(
     request: ListConfigResourcesRequest, context: RequestContext, services: BrokerServices
 ) -> ListConfigResourcesResponse:
-    kinds = [ResourceType.CLIENT_METRICS]
+    kinds = [ConfigResourceType.CLIENT_METRICS]
     if context.api_version > 0:
-        kinds = [_known(kind) for kind in request.resource_types] or list(ResourceType)
+        kinds = [_known(kind) for kind in request.resource_types] or list(ConfigResourceType)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
@@ -29,18 +29,18 @@ def handle(
     )
 
 
-def _known(kind: int) -> ResourceType:
+def _known(kind: int) -> ConfigResourceType:
     try:
-        return ResourceType(kind)
+        return ConfigResourceType(kind)
     except ValueError:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_VERSION, f"There are no resources of type {kind}."
         ) from None
 
 
-def _names(image: Image, kind: ResourceType) -> list[str]:
-    if kind is ResourceType.TOPIC:
+def _names(image: Image, kind: ConfigResourceType) -> list[str]:
+    if kind is ConfigResourceType.TOPIC:
         return list(image.topics_by_name)
-    if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):
+    if kind in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
         return [str(broker) for broker in image.brokers]
     return [name for one, name in image.configs if one == kind]

@@ -22,7 +22,7 @@ from ottla.errors import ErrorCode
 from ottla.metadata.image import Image
 from ottla.ports.network import LinkLost
 from ottla.quorum.driver import Quorum
-from ottla.simulation.cluster.clients import Client, Means
+from ottla.simulation.cluster.clients import ClientMeans, SimulatedClient
 from ottla.simulation.cluster.invariants import Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
@@ -55,7 +55,7 @@ class Thing(NamedTuple):
     name: str
 
 
-class Decision(NamedTuple):
+class ControllerDecision(NamedTuple):
     """Of an active controller, about one thing; in this order they are in the log, if at all."""
 
     epoch: int
@@ -70,7 +70,7 @@ class AccessFacts:
         self._world = world
         self.told: dict[Thing, bool] = {}  # whether it is there
         self.acknowledged = 0
-        self._decisions: defaultdict[Thing, list[Decision]] = defaultdict(list)
+        self._decisions: defaultdict[Thing, list[ControllerDecision]] = defaultdict(list)
         self._numbers = count()
         self._watched: set[Controller] = set()
 
@@ -106,7 +106,7 @@ class AccessFacts:
         controller.ask = watched  # type: ignore[method-assign]
 
     def was_decided(self, thing: Thing, makes: bool, epoch: int) -> None:
-        self._decisions[thing].append(Decision(epoch, next(self._numbers), makes))
+        self._decisions[thing].append(ControllerDecision(epoch, next(self._numbers), makes))
 
     def at_the_end(self, images: Mapping[int, Image]) -> None:
         for node_id, image in images.items():
@@ -140,8 +140,8 @@ def asked_for(request: Message) -> tuple[Thing, bool] | None:
     return None
 
 
-class Operator(Client):
-    def __init__(self, facts: AccessFacts, means: Means) -> None:
+class Operator(SimulatedClient):
+    def __init__(self, facts: AccessFacts, means: ClientMeans) -> None:
         super().__init__(means)
         self.facts = facts
 

@@ -83,7 +83,7 @@ ELSEWHERE = {
 """What a reader may be told: then it asks who leads, and tries again."""
 
 
-class Cluster:
+class ClusterClient:
     """The cluster as one client knows it."""
 
     def __init__(self, ports: dict[int, int], topic: str, rng: Random) -> None:
@@ -95,9 +95,9 @@ class Cluster:
         self._nodes = sorted(ports)
         self._peers = Peers(TcpNetwork(), lambda node_id: ("127.0.0.1", ports[node_id]), "client")
 
-    def again(self) -> "Cluster":
+    def again(self) -> "ClusterClient":
         """The same, over connections of its own."""
-        return Cluster(self._ports, self.topic, self._rng)
+        return ClusterClient(self._ports, self.topic, self._rng)
 
     async def ask_any(self, request: Message, version: int, response: type[M]) -> M:
         return await self.ask(self._rng.choice(self._nodes), request, version, response)
@@ -160,18 +160,18 @@ class Cluster:
         return all(each.leader_id >= 0 for each in self.partitions.values())
 
 
-class Means(NamedTuple):
+class ClientMeans(NamedTuple):
     """What every client is given."""
 
     world: Teller
     invariants: ClusterInvariants
-    cluster: Cluster
+    cluster: ClusterClient
     rng: Random
     wall_ms: Callable[[], int]
 
 
-class Client(ABC):
-    def __init__(self, means: Means) -> None:
+class SimulatedClient(ABC):
+    def __init__(self, means: ClientMeans) -> None:
         self.world, self.invariants, self.cluster, self.rng, self.wall_ms = means
         self.stopped = False
 
@@ -190,10 +190,10 @@ class Client(ABC):
             await self.pause()
 
 
-class Producer(Client):
+class Producer(SimulatedClient):
     """One batch under way at a time, acks=all, repeated until it is acknowledged."""
 
-    def __init__(self, name: str, partition: int, pace_s: float, means: Means) -> None:
+    def __init__(self, name: str, partition: int, pace_s: float, means: ClientMeans) -> None:
         super().__init__(means)
         self.name = name
         self.where = TopicPartition(self.cluster.topic, partition)
@@ -266,10 +266,10 @@ class Producer(Client):
             await self._echo.ask(leader_id, request, PRODUCE, ProduceResponse)
 
 
-class Reader(Client):
+class Reader(SimulatedClient):
     """Reads one partition from its start, in order."""
 
-    def __init__(self, partition: int, means: Means) -> None:
+    def __init__(self, partition: int, means: ClientMeans) -> None:
         super().__init__(means)
         self.where = TopicPartition(self.cluster.topic, partition)
         self.position = 0
@@ -290,7 +290,7 @@ class Reader(Client):
 class Consumer(Reader):
     """Without a gap; at times from a follower."""
 
-    def __init__(self, partition: int, means: Means) -> None:
+    def __init__(self, partition: int, means: ClientMeans) -> None:
         super().__init__(partition, means)
         self._epoch = -1
 

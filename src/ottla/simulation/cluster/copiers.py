@@ -15,9 +15,16 @@ from ottla.errors import ErrorCode
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
 from ottla.simulation.cluster import copies
-from ottla.simulation.cluster.clients import ALL, PRODUCE, READ_UNCOMMITTED, Client, Cluster, Means
-from ottla.simulation.cluster.copies import Copies, Deed
-from ottla.simulation.transactions.client import FENCED, TRY_AGAIN, Refused, code_of
+from ottla.simulation.cluster.clients import (
+    ALL,
+    PRODUCE,
+    READ_UNCOMMITTED,
+    ClientMeans,
+    ClusterClient,
+    SimulatedClient,
+)
+from ottla.simulation.cluster.copies import Copies, CopyTransaction
+from ottla.simulation.transactions.client import FENCED, TRY_AGAIN, RequestRefused, code_of
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.message import Message
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -89,10 +96,10 @@ SETTINGS = {
 """Of the nodes: one coordinator of each kind, that moves with its leader."""
 
 
-class Coordinator:
+class KnownCoordinator:
     """Of a group or of a transactional id; looked for again when it does not answer, or not so."""
 
-    def __init__(self, cluster: Cluster, key: str, kind: int, rng: Random) -> None:
+    def __init__(self, cluster: ClusterClient, key: str, kind: int, rng: Random) -> None:
         self._cluster = cluster
         self._find = FindCoordinatorRequest(coordinator_keys=[key], key_type=kind)
         self._rng = rng
@@ -109,7 +116,7 @@ class Coordinator:
             if code is ErrorCode.NONE:
                 return answer
             if code not in TRY_AGAIN:
-                raise Refused(code)
+                raise RequestRefused(code)
             self._node = None
             await asyncio.sleep(0.05 + 0.2 * self._rng.random())
 
@@ -123,10 +130,10 @@ class Coordinator:
         return self._node
 
 
-class Copier(Client):
+class Copier(SimulatedClient):
     """One after another of the same transactional id."""
 
-    def __init__(self, name: str, found: Copies, target: Cluster, means: Means) -> None:
+    def __init__(self, name: str, found: Copies, target: ClusterClient, means: ClientMeans) -> None:
         super().__init__(means)
         self.name = name
         self.copies = found
@@ -159,8 +166,8 @@ class Incarnation:
         self.rng = Random(copier.rng.random())
         self.source = copier.cluster.again()
         self.target = copier.target.again()
-        self.group = Coordinator(self.source, GROUP, OF_GROUPS, self.rng)
-        self.transactions = Coordinator(self.source, self.name, OF_TRANSACTIONS, self.rng)
+        self.group = KnownCoordinator(self.source, GROUP, OF_GROUPS, self.rng)
+        self.transactions = KnownCoordinator(self.source, self.name, OF_TRANSACTIONS, self.rng)
         self.epoch = 0
         self.positions: dict[int, int] = {}  # of the partitions it owns
         self.producer = (-1, -1)
@@ -179,7 +186,7 @@ class Incarnation:
                     if partition in self.positions:
                         await self._copy(partition)
                 await asyncio.sleep(0.5 + self.rng.random())
-        except Refused as refused:
+        except RequestRefused as refused:
             if not self._may_be_told(refused.code):
                 self.world.violated(f"{self.member} was told {refused}")
             self.world.tell(f"{self.member} ends: {refused}")
@@ -216,7 +223,7 @@ class Incarnation:
                 self.epoch = answer.member_epoch
                 if answer.assignment is None or await self._given(answer.assignment):
                     return
-            except Refused as refused:
+            except RequestRefused as refused:
                 if refused.code not in MEMBER_GONE:
                     raise
                 self._forget()
@@ -281,7 +288,7 @@ class Incarnation:
             if not offset_first:
                 await self._commit_offset(partition, records[-1] + 1)
             await self._perhaps_stand_still()
-        except Refused as refused:
+        except RequestRefused as refused:
             gone = refused.code in MEMBER_GONE
             if not gone and refused.code is not ErrorCode.INVALID_PRODUCER_EPOCH:
                 raise
@@ -347,7 +354,7 @@ class Incarnation:
             if code is ErrorCode.NONE:
                 break
             if code not in LEADER_AGAIN:
-                raise Refused(code)
+                raise RequestRefused(code)
             await self._find_leaders(self.target)
         self.sequences[partition] = sequence + len(values)
 
@@ -364,7 +371,7 @@ class Incarnation:
         )
         await self.group.ask(request, COMMIT, TxnOffsetCommitResponse)
 
-    async def _end(self, deed: Deed, commit: bool) -> None:
+    async def _end(self, deed: CopyTransaction, commit: bool) -> None:
         deed.wants_commit = self.is_committing = commit
         request = EndTxnRequest(
             transactional_id=self.name,
@@ -378,7 +385,7 @@ class Incarnation:
         self.producer = answer.producer_id, answer.producer_epoch
         self.sequences.clear()
 
-    async def _find_leaders(self, cluster: Cluster) -> None:
+    async def _find_leaders(self, cluster: ClusterClient) -> None:
         await asyncio.sleep(0.03 + 0.2 * self.rng.random())
         while not await cluster.refresh():
             await asyncio.sleep(0.03 + 0.2 * self.rng.random())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ottla.ids import TopicPartition
 from ottla.ports.network import LinkLost
-from ottla.simulation.cluster.clients import READ_COMMITTED, Means, Reader
+from ottla.simulation.cluster.clients import READ_COMMITTED, ClientMeans, Reader
 from ottla.simulation.cluster.invariants import Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.fetch import PartitionData
@@ -19,7 +19,7 @@ PARTITIONS = 2
 
 
 @dataclass
-class Deed:
+class CopyTransaction:
     """One transaction, as its producer knows it."""
 
     values: list[str] = field(default_factory=list)
@@ -30,14 +30,14 @@ class Deed:
 class Copies:
     def __init__(self, world: Teller) -> None:
         self.world = world
-        self.deeds: dict[str, Deed] = {}
+        self.deeds: dict[str, CopyTransaction] = {}
         self._seen: dict[str, str] = {}  # the transaction of each record that was copied
         self._visible: defaultdict[str, set[str]] = defaultdict(set)
         self._owners: dict[tuple[int, int], str] = {}
 
-    def begin(self, name: str) -> tuple[str, Deed]:
+    def begin(self, name: str) -> tuple[str, CopyTransaction]:
         deed = f"{name}#{len(self.deeds)}"
-        return deed, self.deeds.setdefault(deed, Deed())
+        return deed, self.deeds.setdefault(deed, CopyTransaction())
 
     @property
     def committed(self) -> int:
@@ -80,7 +80,7 @@ class Copies:
 class CopyReader(Reader):
     """Of any replica, without what was aborted."""
 
-    def __init__(self, partition: int, copies: Copies, means: Means) -> None:
+    def __init__(self, partition: int, copies: Copies, means: ClientMeans) -> None:
         super().__init__(partition, means)
         self.copies = copies
 

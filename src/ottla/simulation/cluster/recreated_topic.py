@@ -9,7 +9,7 @@ import asyncio
 from ottla.log.partition_log import PartitionLog
 from ottla.ports.network import LinkLost
 from ottla.replication.partitions import Replica
-from ottla.simulation.cluster.clients import ALL, Client
+from ottla.simulation.cluster.clients import ALL, SimulatedClient
 from ottla.simulation.cluster.invariants import Teller
 from ottla.wire.codec import MalformedMessage
 from ottla.wire.messages.create_topics import (
@@ -32,7 +32,7 @@ READ_BYTES = 1 << 20
 EXISTS_S_MAX = 10.0
 
 
-class TopicRecreator(Client):
+class TopicRecreator(SimulatedClient):
     """Makes the topic, writes its id into it, deletes it, again and again."""
 
     async def run(self) -> None:

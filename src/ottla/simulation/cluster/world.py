@@ -32,7 +32,13 @@ from ottla.ports.network import LinkLost
 from ottla.replication.partitions import Replica
 from ottla.simulation.cluster import access, copiers, copies, recreated_topic
 from ottla.simulation.cluster.access import AccessFacts, Operator
-from ottla.simulation.cluster.clients import Client, Cluster, Consumer, Means, Producer
+from ottla.simulation.cluster.clients import (
+    ClientMeans,
+    ClusterClient,
+    Consumer,
+    Producer,
+    SimulatedClient,
+)
 from ottla.simulation.cluster.copiers import Copier
 from ottla.simulation.cluster.copies import Copies, CopyReader
 from ottla.simulation.cluster.faults import Faults
@@ -138,7 +144,7 @@ class ClusterWorld:
         if self.access is not None:
             drawn |= access.SETTINGS
         self.members = {n: self._member(n, nodes, drawn) for n in range(1, nodes + 1)}
-        self.clients: list[Client] = []
+        self.clients: list[SimulatedClient] = []
         self.client_process = Process(Host(CLIENTS))
         self.calm = False
         self.faults = Faults(self)
@@ -230,7 +236,7 @@ class ClusterWorld:
     async def _run_clients(self) -> None:
         """Make the topic, then let clients write and read until the end."""
         ports = {member.id: member.port for member in self.members.values()}
-        await self._create_topic(Cluster(ports, TOPIC, Random(self.rng.random())))
+        await self._create_topic(ClusterClient(ports, TOPIC, Random(self.rng.random())))
         for n in range(PARTITIONS):
             for name in ("a", "b"):
                 self.clients.append(Producer(f"{name}{n}", n, PACE_S, self._client(ports)))
@@ -245,19 +251,19 @@ class ClusterWorld:
             self._as_client(client.run())
 
     async def _copy(self, ports: dict[int, int], found: Copies) -> None:
-        target = Cluster(ports, copies.TOPIC, Random(self.rng.random()))
+        target = ClusterClient(ports, copies.TOPIC, Random(self.rng.random()))
         await self._create_topic(target)
         for name in ("first", "second"):
             self.clients.append(Copier(name, found, target, self._client(ports)))
         for n in range(copies.PARTITIONS):
             self.clients.append(CopyReader(n, found, self._client(ports, copies.TOPIC)))
 
-    def _client(self, ports: dict[int, int], topic: str = TOPIC) -> Means:
+    def _client(self, ports: dict[int, int], topic: str = TOPIC) -> ClientMeans:
         rng = Random(self.rng.random())
         wall_ms = clock_of(self.client_process.host, self.loop.time).wall_ms
-        return Means(self, self.invariants, Cluster(ports, topic, rng), rng, wall_ms)
+        return ClientMeans(self, self.invariants, ClusterClient(ports, topic, rng), rng, wall_ms)
 
-    async def _create_topic(self, cluster: Cluster) -> None:
+    async def _create_topic(self, cluster: ClusterClient) -> None:
         config = [CreatableTopicConfig(name="min.insync.replicas", value="2")]
         request: Message = CreateTopicsRequest(
             topics=[
@@ -341,7 +347,7 @@ class ClusterWorld:
 
     async def _elect_preferred(self) -> None:
         ports = {member.id: member.port for member in self.members.values()}
-        operator = Cluster(ports, TOPIC, Random(self.rng.random()))
+        operator = ClusterClient(ports, TOPIC, Random(self.rng.random()))
         with suppress(LinkLost, MalformedMessage):
             request = ElectLeadersRequest(topic_partitions=None, timeout_ms=1000)
             await operator.ask_any(request, ELECT, ElectLeadersResponse)

@@ -35,7 +35,7 @@ class LoopClock:
         self._loop.call_later(delay, action)
 
 
-class Clock:
+class VirtualClock:
     def __init__(self) -> None:
         self.now = 0.0
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []

@@ -23,7 +23,7 @@ THREAD_S = 0.001
 TASKS_MAX = 4000
 
 
-class Step(list[Any]):
+class HostStep(list[Any]):
     """What is to be done, at once or at a moment: asyncio's handles, as far as they are used.
 
     When, in which order among those of a moment, whose, in which context, what, with what: a list,
@@ -51,8 +51,8 @@ class HostLoop(asyncio.AbstractEventLoop):
         self.sockets = Connector(self, rng)
         self._rng = rng
         self._failed = failed
-        self._ready: deque[Step] = deque()
-        self._agenda: list[Step] = []
+        self._ready: deque[HostStep] = deque()
+        self._agenda: list[HostStep] = []
         self._order = count()
         self._tasks: list[asyncio.Task[Any]] = []
         self._closed = False
@@ -104,7 +104,7 @@ class HostLoop(asyncio.AbstractEventLoop):
         process.paused = False
         held, process.held = process.held, []
         for step in held:
-            assert isinstance(step, Step)
+            assert isinstance(step, HostStep)
             self._ready.append(step)
 
     # --- what asyncio needs of a loop
@@ -114,12 +114,12 @@ class HostLoop(asyncio.AbstractEventLoop):
 
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> Step:
+    ) -> HostStep:
         if context is None:
-            step = Step((self.now, 0, PROCESS.get(), copy_context(), callback, args))
+            step = HostStep((self.now, 0, PROCESS.get(), copy_context(), callback, args))
         else:
             process = context.get(PROCESS, ENVIRONMENT)
-            step = Step((self.now, 0, process, context, callback, args))
+            step = HostStep((self.now, 0, process, context, callback, args))
         if not self._closed:
             self._ready.append(step)
         return step
@@ -130,7 +130,7 @@ class HostLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> Step:
+    ) -> HostStep:
         return self.call_at(self.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
@@ -139,13 +139,13 @@ class HostLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> Step:
+    ) -> HostStep:
         order = next(self._order)
         if context is None:
-            step = Step((when, order, PROCESS.get(), copy_context(), callback, args))
+            step = HostStep((when, order, PROCESS.get(), copy_context(), callback, args))
         else:
             process = context.get(PROCESS, ENVIRONMENT)
-            step = Step((when, order, process, context, callback, args))
+            step = HostStep((when, order, process, context, callback, args))
         if not self._closed:
             heappush(self._agenda, step)
         return step

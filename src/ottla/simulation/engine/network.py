@@ -20,7 +20,7 @@ class Weather:
 CALM = Weather()
 
 
-class Network:
+class HostileNetwork:
     def __init__(self, clock: Agenda, rng: Random) -> None:
         self.weather = CALM
         self.cut: set[tuple[int, int]] = set()  # (from, to)

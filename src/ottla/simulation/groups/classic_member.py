@@ -16,7 +16,7 @@ from ottla.simulation.groups.members import (
     REBALANCE_MS,
     SESSION_MS,
     TOPIC,
-    GroupMember,
+    SimulatedMember,
 )
 from ottla.wire.codec import decode, encode
 from ottla.wire.messages.heartbeat import HeartbeatRequest
@@ -30,7 +30,7 @@ from ottla.wire.records.consumer_protocol import (
 )
 
 
-class ClassicMember(GroupMember):
+class ClassicMember(SimulatedMember):
     """The classic protocol, cooperative: keeps what it has while it joins again."""
 
     _leads_partitions = 0  # as many it assigned last; 0: it does not lead

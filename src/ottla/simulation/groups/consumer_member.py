@@ -11,7 +11,7 @@ from ottla.simulation.groups.members import (
     HEARTBEAT_S,
     REBALANCE_MS,
     TOPIC,
-    GroupMember,
+    SimulatedMember,
 )
 from ottla.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -19,7 +19,7 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 )
 
 
-class ConsumerMember(GroupMember):
+class ConsumerMember(SimulatedMember):
     """The consumer protocol: gives up when told, reports what it owns."""
 
     def first_id(self) -> str:

@@ -46,7 +46,7 @@ GONE = (
 )
 
 
-class GroupMember(ABC):
+class SimulatedMember(ABC):
     """What both kinds have: one request under way at a time, and commits of what it owns."""
 
     def __init__(self, world: "GroupWorld", number: int) -> None:

@@ -95,7 +95,7 @@ class GroupLog:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-class GroupCoordinator:
+class CoordinatorTerm:
     """One broker's time as the coordinator."""
 
     def __init__(self, log: GroupLog, new_machine: Callable[[], Groups]) -> None:

@@ -11,7 +11,7 @@ from ottla.simulation.groups.members import (
     HEARTBEAT_S,
     REBALANCE_MS,
     TOPIC,
-    GroupMember,
+    SimulatedMember,
 )
 from ottla.wire.messages.streams_group_heartbeat import (
     RequestTaskIds,
@@ -23,7 +23,7 @@ from ottla.wire.messages.streams_group_heartbeat import (
 SUBTOPOLOGY = "0"
 
 
-class StreamsMember(GroupMember):
+class StreamsMember(SimulatedMember):
     """It owns the partitions whose tasks it has; two members share a process now and then."""
 
     def first_id(self) -> str:

@@ -27,7 +27,7 @@ from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image, PartitionRegistration, Topic
 from ottla.simulation.engine.clock import LoopClock
-from ottla.simulation.engine.network import CALM, Network, Weather
+from ottla.simulation.engine.network import CALM, HostileNetwork, Weather
 from ottla.simulation.engine.violation import Violation
 from ottla.simulation.engine.virtual_loop import run_virtually
 from ottla.simulation.groups.classic_member import ClassicMember
@@ -37,12 +37,12 @@ from ottla.simulation.groups.members import (
     SESSION_MS,
     SIDE_TOPIC,
     TOPIC,
-    GroupMember,
+    SimulatedMember,
     commit_from_outside,
     topic_id_of,
 )
 from ottla.simulation.groups.onlooker import Onlooker
-from ottla.simulation.groups.shard import NOTICED_WITHIN_S, GroupCoordinator, GroupLog
+from ottla.simulation.groups.shard import NOTICED_WITHIN_S, CoordinatorTerm, GroupLog
 from ottla.simulation.groups.streams_member import SUBTOPOLOGY, StreamsMember
 from ottla.simulation.groups.successor import forgotten_by_a_successor
 from ottla.wire.records.groups import (
@@ -70,7 +70,7 @@ LIMITS = GroupLimits(
 )
 
 
-KINDS: list[list[type[GroupMember]]] = [
+KINDS: list[list[type[SimulatedMember]]] = [
     [ConsumerMember],
     [ClassicMember],
     [ConsumerMember, ClassicMember],
@@ -110,10 +110,10 @@ class GroupWorld:
         self.moves = self.commits = 0
         self.group_lives = 1  # one that was forgotten begins anew with the first epoch
         self.image = Image()
-        self.members: list[GroupMember] = []
+        self.members: list[SimulatedMember] = []
         self.clock: LoopClock
-        self.network: Network
-        self.coordinator: GroupCoordinator
+        self.network: HostileNetwork
+        self.coordinator: CoordinatorTerm
         self.onlooker: Onlooker
         self._promised: set[int] = set()  # commits that were answered and not looked for since
         self.given: dict[int, dict[str, set[int]]] = {}  # of classic generations
@@ -126,7 +126,7 @@ class GroupWorld:
 
     async def _live(self, seconds: float) -> None:
         self.clock = LoopClock()
-        self.network = Network(self.clock, self.rng)
+        self.network = HostileNetwork(self.clock, self.rng)
         asyncio.get_running_loop().set_exception_handler(self._went_wrong)
         self._grow(self.rng.randint(3, 6))
         self._lead(GroupLog(self.rng, 0, [], 0))
@@ -205,7 +205,7 @@ class GroupWorld:
         self._lead(GroupLog(self.rng, self.moves, batches, old.log.high_watermark))
 
     def _lead(self, log: GroupLog) -> None:
-        self.coordinator = GroupCoordinator(log, lambda: WatchedGroups(self))
+        self.coordinator = CoordinatorTerm(log, lambda: WatchedGroups(self))
 
     def _grow(self, partitions: int) -> None:
         self.partitions = partitions
@@ -233,7 +233,7 @@ class GroupWorld:
     # -- invariants ---------------------------------------------------------------------------
 
     def check_owners(self) -> None:
-        owners: dict[int, GroupMember] = {}
+        owners: dict[int, SimulatedMember] = {}
         for member in self.members:
             if not member.alive or not self._is_member(member):
                 continue
@@ -242,7 +242,7 @@ class GroupWorld:
                 if other is not member:
                     self.fail(f"{other.id} and {member.id} both own partition {partition}")
 
-    def _is_member(self, member: GroupMember) -> bool:
+    def _is_member(self, member: SimulatedMember) -> bool:
         group = self.group()
         if isinstance(group, ConsumerGroup | StreamsGroup):
             known = group.members.get(member.id)
@@ -254,7 +254,7 @@ class GroupWorld:
         )
 
     def commit_accepted(
-        self, coordinator: GroupCoordinator, member_id: str, epoch: int, partition: int
+        self, coordinator: CoordinatorTerm, member_id: str, epoch: int, partition: int
     ) -> None:
         """By one that was deposed it is not: nobody may be told so."""
         groups = coordinator.machine
@@ -325,7 +325,7 @@ class GroupWorld:
             if age_ms < RETENTION_MS:
                 self.fail(f"the offset of {key.partition} expires after {age_ms} ms")
 
-    def classic_assigned(self, member: GroupMember, partitions: set[int]) -> None:
+    def classic_assigned(self, member: SimulatedMember, partitions: set[int]) -> None:
         group = self.group()
         if not isinstance(group, ClassicGroup) or not self._is_member(member):
             return

@@ -10,9 +10,9 @@ from ottla.quorum import events
 from ottla.quorum.config import QuorumConfig
 from ottla.quorum.store import format_dynamic
 from ottla.quorum.voters import Address, ReplicaKey, Voter, VoterSet
-from ottla.simulation.engine.clock import Clock
+from ottla.simulation.engine.clock import VirtualClock
 from ottla.simulation.engine.disk import HostileDisk
-from ottla.simulation.engine.network import Network, Weather
+from ottla.simulation.engine.network import HostileNetwork, Weather
 from ottla.simulation.engine.violation import Violation
 from ottla.simulation.quorum.invariants import QuorumInvariants
 from ottla.simulation.quorum.node import LOG_DIR, QuorumNode
@@ -23,7 +23,7 @@ STORY_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class FaultRates:
     """What goes wrong, per virtual second where it is a rate."""
 
     crashes: float = 0.15
@@ -36,7 +36,7 @@ class Faults:
     unlucky_voters: float = 0.2  # the chance that a voter dies right after its vote
 
 
-PEACE = Faults(0, 0, 0, 0, 0, 0, 0, 0)
+PEACE = FaultRates(0, 0, 0, 0, 0, 0, 0, 0)
 CALM_SECONDS = 2.0
 
 
@@ -46,8 +46,8 @@ class QuorumWorld:
     ) -> None:
         self.seed = seed
         self.rng = Random(seed)
-        self.clock = Clock()
-        self.network = Network(self.clock, self.rng)
+        self.clock = VirtualClock()
+        self.network = HostileNetwork(self.clock, self.rng)
         self.faults = PEACE
         self.story: list[str] = []
         self.acknowledged: list[bytes] = []
@@ -98,7 +98,7 @@ class QuorumWorld:
         end = self.clock.now + CALM_SECONDS + seconds
         self._every(0.08, end, self._propose)
         self.clock.run_until(self.clock.now + CALM_SECONDS)
-        self.faults = Faults()
+        self.faults = FaultRates()
         self._every(1.0, end, self._misfortune)
         self.clock.after(seconds * 0.3, self._lose_leader)
         self.clock.after(seconds * 0.6, self._isolate_leader)

@@ -57,7 +57,7 @@ NOTHING_SENT = 0.05
 OFFSET_FIRST = 0.25
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
         self.code = code
@@ -78,7 +78,7 @@ class Deed:
         return int(self.name.rpartition(":")[2])
 
 
-class Client:
+class TransactionalClient:
     """One incarnation; another of the same name fences it."""
 
     def __init__(self, world: "TransactionWorld", name: str, number: int, rng: Random) -> None:
@@ -102,7 +102,7 @@ class Client:
                 if self.rng.random() < WAITS:
                     await asyncio.sleep(0.2 * self.rng.random() * self.slow)
                 await self._transaction()
-        except Refused as refused:
+        except RequestRefused as refused:
             self.world.tell(f"{self.name}/{self.number} ends: {refused}")
 
     async def _init(self, known: tuple[int, int] = (-1, -1)) -> None:
@@ -129,7 +129,7 @@ class Client:
                 if not await self._fill(deed):
                     return
                 commit = self.rng.random() < 0.7
-        except Refused as refused:
+        except RequestRefused as refused:
             if refused.code is not ErrorCode.INVALID_PRODUCER_EPOCH or self.version < 2:
                 raise
             # Aborted by the coordinator, perhaps: only to end it will tell.
@@ -283,7 +283,7 @@ class Client:
                 if not self._may_be_told(code, request, moves):
                     who, what = f"{self.name}/{self.number}", type(request).__name__
                     self.world.violated(f"{who} was told {code.name} to its {what}")
-                raise Refused(code)
+                raise RequestRefused(code)
             await asyncio.sleep(RETRY_S * (0.5 + self.rng.random()))
 
     def _may_be_late(self, request: Message) -> bool:

@@ -30,7 +30,7 @@ from ottla.simulation.transactions.broker import (
     SimulatedBroker,
     image_of,
 )
-from ottla.simulation.transactions.client import Client, Deed
+from ottla.simulation.transactions.client import Deed, TransactionalClient
 from ottla.simulation.transactions.partition import SimulatedPartition
 from ottla.transactions.ledger import Ledger
 from ottla.transactions.states import TransactionState
@@ -67,7 +67,7 @@ class TransactionWorld:
         self.brokers: dict[int, SimulatedBroker] = {}
         self.seen: dict[TopicPartition, list[str]] = {place: [] for place in self.places}
         self._read_to = dict.fromkeys(self.places, 0)
-        self._running: dict[str, tuple[Client, asyncio.Task[None]]] = {}
+        self._running: dict[str, tuple[TransactionalClient, asyncio.Task[None]]] = {}
         self._zombies: list[asyncio.Task[None]] = []
         self._storm = False
         self._hasty = ""
@@ -262,7 +262,7 @@ class TransactionWorld:
     def _start_client(self, name: str) -> None:
         self._incarnations[name] += 1
         number = self._incarnations[name]
-        client = Client(self, name, number, self.rng_of(f"{name}/{number}"))
+        client = TransactionalClient(self, name, number, self.rng_of(f"{name}/{number}"))
         task = asyncio.get_running_loop().create_task(client.live())
         self._running[name] = client, task
 

@@ -9,7 +9,7 @@ import pytest
 from ottla.broker.cluster_view import ClusterView
 from ottla.broker.fetching.operation import FetchOperation
 from ottla.broker.fetching.response import Fetched
-from ottla.broker.fetching.sessions import SessionPartition
+from ottla.broker.fetching.sessions import CachedPartition
 from ottla.broker.producing.operation import ProduceOperation
 from ottla.broker.producing.response import ProduceOutcome
 from ottla.controller import in_sync as controller_in_sync
@@ -136,7 +136,7 @@ def a_follower_that_lags_sends_readers_away(patch: pytest.MonkeyPatch) -> None:
     """10, KIP-392: what it has not got yet is out of range, and the reader begins anew."""
     right = FetchOperation.read_partition
 
-    def read(self: FetchOperation, asked: SessionPartition) -> Fetched:
+    def read(self: FetchOperation, asked: CachedPartition) -> Fetched:
         fetched = right(self, asked)
         if fetched.error == ErrorCode.OFFSET_NOT_AVAILABLE:
             fetched.error = ErrorCode.OFFSET_OUT_OF_RANGE

@@ -9,7 +9,7 @@ import typer
 from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster
 from ottla.cli.connect_start import ConnectStart, run
 from ottla.cli.output import err, print_json, print_table
-from ottla.client.connect import DEFAULT_URL, URL_VARIABLE, Connect, url_of
+from ottla.client.connect import DEFAULT_URL, URL_VARIABLE, ConnectClient, url_of
 from ottla.client.connection import properties_in
 from ottla.errors import OttlaError
 
@@ -76,7 +76,7 @@ def start(
 @app.command("list")
 def list_(url: Url = None, json: Json = False) -> None:
     """Show the connectors, and how they are."""
-    there = Connect(url_of(url))
+    there = ConnectClient(url_of(url))
     found = there.statuses()
     if json:
         print_json(found)
@@ -105,7 +105,7 @@ def _tasks(tasks: list[dict[str, Any]]) -> str:
 @app.command()
 def status(name: Name, url: Url = None, json: Json = False) -> None:
     """Show a connector and its tasks, with what went wrong."""
-    found = Connect(url_of(url)).status(name)
+    found = ConnectClient(url_of(url)).status(name)
     if json:
         print_json(found)
         return
@@ -137,25 +137,25 @@ def add(
     if not config:
         raise OttlaError("A configuration is missing: name a FILE, or say --set KEY=VALUE.")
     config["name"] = name
-    Connect(url_of(url)).put(name, config)
+    ConnectClient(url_of(url)).put(name, config)
 
 
 @app.command()
 def pause(name: Name, url: Url = None) -> None:
     """Pause a connector; its tasks stay."""
-    Connect(url_of(url)).act(name, "pause")
+    ConnectClient(url_of(url)).act(name, "pause")
 
 
 @app.command()
 def resume(name: Name, url: Url = None) -> None:
     """Let a paused or stopped connector run."""
-    Connect(url_of(url)).act(name, "resume")
+    ConnectClient(url_of(url)).act(name, "resume")
 
 
 @app.command()
 def stop(name: Name, url: Url = None) -> None:
     """Stop a connector: it has no tasks, and its offsets may be altered."""
-    Connect(url_of(url)).act(name, "stop")
+    ConnectClient(url_of(url)).act(name, "stop")
 
 
 @app.command()
@@ -167,7 +167,7 @@ def restart(
     url: Url = None,
 ) -> None:
     """Restart a connector and its tasks."""
-    Connect(url_of(url)).restart(name, only_failed=only_failed)
+    ConnectClient(url_of(url)).restart(name, only_failed=only_failed)
 
 
 @app.command()
@@ -175,7 +175,7 @@ def delete(name: Name, url: Url = None, yes: Yes = False) -> None:
     """Delete a connector; its offsets stay."""
     if not yes:
         typer.confirm(f"Delete the connector {name}?", abort=True)
-    Connect(url_of(url)).delete(name)
+    ConnectClient(url_of(url)).delete(name)
 
 
 @app.command()
@@ -189,7 +189,7 @@ def offsets(
     url: Url = None,
 ) -> None:
     """Show where a connector stands; alter that while it is stopped."""
-    there = Connect(url_of(url))
+    there = ConnectClient(url_of(url))
     if reset:
         err.print(f"{there.reset_offsets(name)}.")
     elif set_ is not None:
@@ -205,7 +205,7 @@ def offsets(
 @app.command()
 def plugins(url: Url = None, json: Json = False) -> None:
     """Show which connectors there are to be run."""
-    found = Connect(url_of(url)).plugins()
+    found = ConnectClient(url_of(url)).plugins()
     if json:
         print_json(found)
         return
@@ -221,7 +221,7 @@ def validate(file: ConnectorFile, url: Url = None, json: Json = False) -> None:
     config = read_config(file)
     if not config.get("connector.class"):
         raise OttlaError(f"{file} says no connector.class.")
-    found = Connect(url_of(url)).validate(config)
+    found = ConnectClient(url_of(url)).validate(config)
     if json:
         print_json(found)
     else:

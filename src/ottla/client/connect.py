@@ -35,7 +35,7 @@ def url_of(said: str | None) -> str:
     return said or os.environ.get(URL_VARIABLE) or DEFAULT_URL
 
 
-class Connect:
+class ConnectClient:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.config.options import BROKER_OPTIONS
-from ottla.config.properties import Property, read_properties, render_properties
+from ottla.config.properties import PropertyEntry, read_properties, render_properties
 from ottla.config.providers import resolve
 from ottla.config.settings import Settings
 from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_address
@@ -157,7 +157,7 @@ def render_single_node(settings: Settings) -> str:
     )
 
 
-def _checked(origin: str, entries: Iterable[Property]) -> tuple[dict[str, str], list[str]]:
+def _checked(origin: str, entries: Iterable[PropertyEntry]) -> tuple[dict[str, str], list[str]]:
     values: dict[str, str] = {}
     warnings: list[str] = []
     for name, value, number in entries:
@@ -214,11 +214,11 @@ def _name_the_node_twice(given: dict[str, str]) -> None:
             given.setdefault(other, given[name])
 
 
-def _assignment(text: str) -> Property:
+def _assignment(text: str) -> PropertyEntry:
     name, separator, value = text.partition("=")
     if not separator or not name.strip():
         raise OttlaError(f"--set {text!r}: write name=value.")
-    return Property(name.strip(), value.strip(), 0)
+    return PropertyEntry(name.strip(), value.strip(), 0)
 
 
 def _listening(

@@ -14,13 +14,13 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _BLANK = " \t\f"
 
 
-class Property(NamedTuple):
+class PropertyEntry(NamedTuple):
     name: str
     value: str
     line: int  # where it begins, counted from 1
 
 
-def read_properties(path: Path) -> list[Property]:
+def read_properties(path: Path) -> list[PropertyEntry]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -30,7 +30,7 @@ def read_properties(path: Path) -> list[Property]:
     return list(parse_properties(text, str(path)))
 
 
-def parse_properties(text: str, origin: str = "the text") -> Iterator[Property]:
+def parse_properties(text: str, origin: str = "the text") -> Iterator[PropertyEntry]:
     """Java's properties syntax: comments, continued lines, escapes, `=`, `:` or a blank between."""
     for number, line in _logical_lines(text):
         end = _end_of_name(line)
@@ -38,7 +38,7 @@ def parse_properties(text: str, origin: str = "the text") -> Iterator[Property]:
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_BLANK)
         where = f"{origin}, line {number}"
-        yield Property(_unescape(line[:end], where), _unescape(rest, where), number)
+        yield PropertyEntry(_unescape(line[:end], where), _unescape(rest, where), number)
 
 
 def render_properties(options: Mapping[str, str], *, about: str) -> str:

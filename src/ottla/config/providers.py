@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ottla.config.properties import Property, read_properties
+from ottla.config.properties import PropertyEntry, read_properties
 from ottla.errors import OttlaError
 
 PROVIDERS = "config.providers"
@@ -26,7 +26,9 @@ Find = Callable[[str, str], str | None]
 """By path and key."""
 
 
-def resolve(entries: list[Property], environment: Mapping[str, str] = os.environ) -> list[Property]:
+def resolve(
+    entries: list[PropertyEntry], environment: Mapping[str, str] = os.environ
+) -> list[PropertyEntry]:
     given = {entry.name: entry.value for entry in entries}
     providers = _providers(given, environment)
     if not providers:
@@ -34,7 +36,7 @@ def resolve(entries: list[Property], environment: Mapping[str, str] = os.environ
     return [entry._replace(value=_replaced(entry, providers)) for entry in entries]
 
 
-def _replaced(entry: Property, providers: Mapping[str, Find]) -> str:
+def _replaced(entry: PropertyEntry, providers: Mapping[str, Find]) -> str:
     def found(variable: re.Match[str]) -> str:
         name, path, key = variable.groups()
         if name not in providers:

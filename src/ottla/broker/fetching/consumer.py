@@ -8,7 +8,7 @@ from ottla.broker.fetching.operation import FIRST_WITH_LEADERS, FetchOperation
 from ottla.broker.fetching.reads import Source, Transactions, begun_before, end_of
 from ottla.broker.fetching.replica_selector import nearest_replica
 from ottla.broker.fetching.response import Endpoint, Fetched
-from ottla.broker.fetching.sessions import SessionPartition
+from ottla.broker.fetching.sessions import CachedPartition
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.reading import Read
 from ottla.replication.leader import Leader
@@ -21,7 +21,7 @@ class ConsumerFetch(FetchOperation):
 
     __slots__ = ()
 
-    def source(self, asked: SessionPartition) -> Source:
+    def source(self, asked: CachedPartition) -> Source:
         name, topic_id, partition = asked.key
         partitions = self.services.partitions
         try:
@@ -32,9 +32,7 @@ class ConsumerFetch(FetchOperation):
                 raise
             return follower
 
-    def readable_upto(
-        self, source: Source, asked: SessionPartition, fetched: Fetched
-    ) -> int | None:
+    def readable_upto(self, source: Source, asked: CachedPartition, fetched: Fetched) -> int | None:
         log, offset = source.log, asked.wanted.fetch_offset
         if not isinstance(source, Leader):
             if offset > log.log_end_offset:  # the leader has it, and so will this one

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ottla.broker.fetching.reads import Reads, Source
 from ottla.broker.fetching.response import Endpoint, Fetched, write_fetch_response
-from ottla.broker.fetching.sessions import NO_SESSION, Fetching, SessionPartition
+from ottla.broker.fetching.sessions import NO_SESSION, CachedPartition, Fetching
 from ottla.broker.transport.pending_reply import Body, Buffer, PendingReply
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.reading import Damage, Read
@@ -81,18 +81,16 @@ class FetchOperation(ABC):
 
     # Where consumers and replicas differ -------------------------------------------------------
 
-    def to_read(self) -> list[SessionPartition]:
+    def to_read(self) -> list[CachedPartition]:
         """The partitions to look at."""
         return self.fetching.asked
 
     @abstractmethod
-    def source(self, asked: SessionPartition) -> Source:
+    def source(self, asked: CachedPartition) -> Source:
         """Whom to read from; KafkaError where this broker has none."""
 
     @abstractmethod
-    def readable_upto(
-        self, source: Source, asked: SessionPartition, fetched: Fetched
-    ) -> int | None:
+    def readable_upto(self, source: Source, asked: CachedPartition, fetched: Fetched) -> int | None:
         """None: nothing is read, and what was found instead is told."""
 
     def was_read(  # noqa: B027  replicas are told of nothing
@@ -109,7 +107,7 @@ class FetchOperation(ABC):
         """More is there, and a limit or a segment's end ended a read: waiting brings nothing."""
         return False
 
-    def is_replying(self, told: list[tuple[SessionPartition, Fetched]]) -> None:  # noqa: B027  as it stands
+    def is_replying(self, told: list[tuple[CachedPartition, Fetched]]) -> None:  # noqa: B027  as it stands
         """The last word on what is told."""
 
     def endpoints(self) -> list[Endpoint] | None:
@@ -190,7 +188,7 @@ class FetchOperation(ABC):
         if reads.must_answer:  # what is not there is told after the rest, as Kafka does
             reads.fetched.sort(key=lambda pair: self.rank(pair[1].error))
 
-    def read_partition(self, asked: SessionPartition) -> Fetched:
+    def read_partition(self, asked: CachedPartition) -> Fetched:
         fetched = Fetched(asked.key[2])
         try:
             if self.rights is not None:
@@ -208,7 +206,7 @@ class FetchOperation(ABC):
             self._refused(asked, fetched, unexpected)
         return fetched
 
-    def read_from(self, source: Source, asked: SessionPartition, fetched: Fetched) -> None:
+    def read_from(self, source: Source, asked: CachedPartition, fetched: Fetched) -> None:
         wanted = asked.wanted
         if wanted.last_fetched_epoch >= 0 and self._diverges(source, wanted, fetched):
             return
@@ -233,7 +231,7 @@ class FetchOperation(ABC):
         self.reads.must_answer = True
         return True
 
-    def _refused(self, asked: SessionPartition, fetched: Fetched, error: KafkaError) -> None:
+    def _refused(self, asked: CachedPartition, fetched: Fetched, error: KafkaError) -> None:
         fetched.error = error.code
         self.reads.must_answer = True
         if error.code in NOT_THERE:
@@ -260,7 +258,7 @@ class FetchOperation(ABC):
             endpoints=self.endpoints(),
         )
 
-    def _is_told(self, asked: SessionPartition, fetched: Fetched) -> bool:
+    def _is_told(self, asked: CachedPartition, fetched: Fetched) -> bool:
         session = self.fetching.session
         assert session is not None
         news = asked.has_news(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from ottla.broker.fetching.response import Fetched
-from ottla.broker.fetching.sessions import SessionPartition
+from ottla.broker.fetching.sessions import CachedPartition
 from ottla.broker.transport.pending_reply import Buffer
 from ottla.log.reading import Damage, Read
 from ottla.replication.leader import Leader
@@ -28,7 +28,7 @@ class Reads:
         self.bytes_max = bytes_max
         self.bytes_left = bytes_max
         self.size = 0  # of what was read at once
-        self.fetched: list[tuple[SessionPartition, Fetched]] = []
+        self.fetched: list[tuple[CachedPartition, Fetched]] = []
         self.cold: list[tuple[Fetched, Read]] = []  # of these, what a thread has to read
         self.sources: list[Source] = []  # a request that waits watches them
         self.must_answer = False  # something has to be told, whatever was found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.broker.fetching.operation import FetchOperation
 from ottla.broker.fetching.reads import Source
 from ottla.broker.fetching.response import Fetched
-from ottla.broker.fetching.sessions import Fetching, SessionPartition
+from ottla.broker.fetching.sessions import CachedPartition, Fetching
 from ottla.errors import ErrorCode, KafkaError
 from ottla.log.partition_log import PartitionLog
 from ottla.replication.leader import Leader
@@ -39,7 +39,7 @@ class ReplicaFetch(FetchOperation):
         """When it was last heard of: not when its request is looked at again."""
         self.eligible = False  # to be in sync, as the image has it at each look
 
-    def to_read(self) -> list[SessionPartition]:
+    def to_read(self) -> list[CachedPartition]:
         """In a session, those where something has changed since."""
         cluster = self.services.cluster
         self.eligible = cluster.may_be_in_sync(self.replica_id, self.replica_epoch)
@@ -48,7 +48,7 @@ class ReplicaFetch(FetchOperation):
             return [one for one in asked if not self._is_settled(one)]
         return asked
 
-    def _is_settled(self, asked: SessionPartition) -> bool:
+    def _is_settled(self, asked: CachedPartition) -> bool:
         """It has everything of a partition, and knows it: most of a thousand, mostly."""
         leader = asked.leader
         if leader is None or leader.deposed:
@@ -67,11 +67,11 @@ class ReplicaFetch(FetchOperation):
         self.reads.sources.append(leader)
         return True
 
-    def source(self, asked: SessionPartition) -> Leader:
+    def source(self, asked: CachedPartition) -> Leader:
         name, topic_id, partition = asked.key
         return self.services.partitions.find_leader(name, topic_id, partition, self.version)
 
-    def read_from(self, source: Source, asked: SessionPartition, fetched: Fetched) -> None:
+    def read_from(self, source: Source, asked: CachedPartition, fetched: Fetched) -> None:
         """It may know of its assignment before this leader does: then it asks again."""
         assert isinstance(source, Leader)
         if self.replica_id not in source.in_sync.followers:
@@ -81,7 +81,7 @@ class ReplicaFetch(FetchOperation):
             )
         super().read_from(source, asked, fetched)
 
-    def readable_upto(self, source: Source, asked: SessionPartition, fetched: Fetched) -> int:
+    def readable_upto(self, source: Source, asked: CachedPartition, fetched: Fetched) -> int:
         assert isinstance(source, Leader)
         log, wanted = source.log, asked.wanted
         upto = log.log_end_offset  # before others hear that it was here
@@ -106,7 +106,7 @@ class ReplicaFetch(FetchOperation):
             )
         )
 
-    def _is_start_news(self, asked: SessionPartition, log: PartitionLog) -> bool:
+    def _is_start_news(self, asked: CachedPartition, log: PartitionLog) -> bool:
         """Somebody may wait until a replica has dropped what was deleted. It is told once: only a
         session remembers that."""
         return self.fetching.session is not None and asked.log_start_offset != log.log_start_offset
@@ -124,7 +124,7 @@ class ReplicaFetch(FetchOperation):
         """It hears of what is not there in the order in which it asked."""
         return min(super().rank(error), 1)
 
-    def is_replying(self, told: list[tuple[SessionPartition, Fetched]]) -> None:
+    def is_replying(self, told: list[tuple[CachedPartition, Fetched]]) -> None:
         """What leaves under the quota counts, whoever gets it."""
         throttle = self.services.partitions.throttles.leader
         if not throttle.partitions:

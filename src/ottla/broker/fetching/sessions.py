@@ -21,7 +21,7 @@ Key = tuple[str, Uuid, int]
 """Topic by name (up to version 12) or by id, and the partition."""
 
 
-class SessionPartition:
+class CachedPartition:
     """One partition as it is asked for, and what the client was last told of it.
 
     `leader` is the one that a replica was last answered from: while nothing moves there, the
@@ -56,13 +56,13 @@ class FetchSession:
         self.by_id = by_id
         self.epoch = 1
         self.created_at = self.used_at = now
-        self.asked: dict[Key, SessionPartition] = {}
+        self.asked: dict[Key, CachedPartition] = {}
 
     def update(self, request: FetchRequest) -> None:
         for key, wanted in wanted_partitions(request):
             asked = self.asked.get(key)
             if asked is None:
-                self.asked[key] = SessionPartition(key, wanted)
+                self.asked[key] = CachedPartition(key, wanted)
             else:
                 asked.wanted = wanted
                 asked.leader = None
@@ -70,7 +70,7 @@ class FetchSession:
             for partition in topic.partitions:
                 self.asked.pop((topic.topic, topic.topic_id, partition), None)
 
-    def to_the_end(self, asked: SessionPartition) -> None:
+    def to_the_end(self, asked: CachedPartition) -> None:
         """Whoever got records stands behind the others next time."""
         self.asked[asked.key] = self.asked.pop(asked.key)
 
@@ -82,7 +82,7 @@ class Fetching:
 
     def __init__(
         self,
-        asked: list[SessionPartition],
+        asked: list[CachedPartition],
         session: FetchSession | None = None,
         *,
         incremental: bool = False,
@@ -129,7 +129,7 @@ class FetchSessions:
         self._sessions[session.id] = session
         return Fetching(list(session.asked.values()), session, incremental=True)
 
-    def _open(self, asked: list[SessionPartition], now: float, *, by_id: bool) -> Fetching:
+    def _open(self, asked: list[CachedPartition], now: float, *, by_id: bool) -> Fetching:
         if len(self._sessions) >= self._slots and not self._evict(now):
             return Fetching(asked)
         session = FetchSession(self._new_id(), now, by_id=by_id)
@@ -157,13 +157,13 @@ def wanted_partitions(request: FetchRequest) -> Iterator[tuple[Key, FetchPartiti
             yield (topic.topic, topic.topic_id, partition.partition), partition
 
 
-def named_once(request: FetchRequest) -> list[SessionPartition]:
+def named_once(request: FetchRequest) -> list[CachedPartition]:
     """Of a partition that is named twice the last word counts, in the place of the first."""
     if len(request.topics) == 1 and len(request.topics[0].partitions) == 1:
         topic, wanted = request.topics[0], request.topics[0].partitions[0]
-        return [SessionPartition((topic.topic, topic.topic_id, wanted.partition), wanted)]
+        return [CachedPartition((topic.topic, topic.topic_id, wanted.partition), wanted)]
     return [
-        SessionPartition(key, wanted) for key, wanted in dict(wanted_partitions(request)).items()
+        CachedPartition(key, wanted) for key, wanted in dict(wanted_partitions(request)).items()
     ]
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from ottla.groups.offsets.repeated_commits import RepeatedCommits
     from ottla.groups.outcome import Caller
     from ottla.groups.share.group import Topics
-    from ottla.groups.share.heartbeats import ShareGroupHeartbeatResult as ShareBeat
+    from ottla.groups.share.heartbeats import ShareGroupHeartbeatResult
     from ottla.groups.share.starting import ToDelete, ToInitialize
-    from ottla.groups.streams.heartbeats import ShareGroupHeartbeatResult
+    from ottla.groups.streams.heartbeats import StreamsGroupHeartbeatResult
     from ottla.ids import Uuid
     from ottla.metadata.image import Delta
     from ottla.ports.chance import Chance
@@ -190,7 +190,7 @@ class GroupCoordinator:
 
     def share_heartbeat(
         self, request: ShareGroupHeartbeatRequest, caller: Caller
-    ) -> Awaitable[ShareBeat]:
+    ) -> Awaitable[ShareGroupHeartbeatResult]:
         """The answer, and states that whoever answers has to make."""
         from ottla.groups.share.heartbeats import heartbeat
 
@@ -200,7 +200,7 @@ class GroupCoordinator:
 
     def streams_heartbeat(
         self, request: StreamsGroupHeartbeatRequest, caller: Caller
-    ) -> Awaitable[ShareGroupHeartbeatResult]:
+    ) -> Awaitable[StreamsGroupHeartbeatResult]:
         """The answer, and topics that whoever answers has to make."""
         from ottla.groups.streams.checks import check
         from ottla.groups.streams.heartbeats import heartbeat

@@ -1,7 +1,10 @@
 """The loop of a sink, over a Kafka and a target of the test's own; its task really runs."""
 
+import contextlib
 import pickle
 import queue
+import resource
+import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +57,7 @@ class Kafka:
 
     def wait(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> bool:
         time.sleep(0.01)
-        return any(len(self.values[one]) > end for one, end in ends.items())
+        return any(len(self.values[one]) != end for one, end in ends.items())
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> None:
         self.group |= positions
@@ -208,6 +211,48 @@ def test_ends_of_transactions_alone_move_group_and_marker_alike(tmp_path: Path) 
         running.until_committed()
     assert file_sink.Marker.of(file).offsets == {ZERO: 2}
     assert file.read_text() == "1\n"
+
+
+def test_a_topic_that_was_made_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1, 2, 3), ONE: []})
+    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
+        running.until_committed()
+        kafka.values[ZERO] = numbered(4)
+        running.until_committed()
+    assert file.read_text().split() == ["1", "2", "3", "4"]
+
+
+def test_offsets_that_are_gone_are_noticed() -> None:
+    given = ranges.Ranges()
+    given.add({ZERO: 3, ONE: 3})
+    assert given.outside({ZERO: (0, 5), ONE: (4, 5)}) == {ONE}
+    assert given.outside({ZERO: (0, 2), ONE: (3, 3)}) == {ZERO}
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As a disk that is full: what is longer is refused by the system."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_a_full_disk_is_said_in_a_sentence_and_nothing_is_there_twice_later(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(*range(1000, 2000)), ONE: []})
+    make = lambda: file_sink.make({"file": str(file)}, "FileStreamSink")  # noqa: E731
+    with files_of_at_most(4000), Running(kafka, make) as running:
+        trace = running.failure()
+    assert trace.splitlines()[0] == f"ConnectError: {file} cannot be written: File too large."
+    with Running(kafka, make) as running:
+        running.until_committed()
+    assert file.read_text().split() == [str(number) for number in range(1000, 2000)]
 
 
 @dataclass(frozen=True)

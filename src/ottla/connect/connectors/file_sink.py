@@ -91,11 +91,18 @@ def marker_of(file: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(file: Path) -> "Iterator[IO[bytes]]":
+def _told(file: Path) -> Iterator[None]:
+    """What the system refuses is a sentence: no such folder, no right to it, no space left."""
     try:
-        opened = file.open("ab")
+        yield
     except OSError as error:
         raise ConnectError(f"{file} cannot be written: {error.strerror}.") from error
+
+
+@contextlib.contextmanager
+def _locked(file: Path) -> "Iterator[IO[bytes]]":
+    with _told(file):
+        opened = file.open("ab", buffering=0)  # what was not written is not tried at its end again
     with opened:
         fcntl.flock(opened, fcntl.LOCK_EX)
         yield opened
@@ -155,12 +162,16 @@ def joined(values: "pyarrow.Array") -> bytes:
 
 @dataclass(slots=True)
 class Appending:
+    file: Path
     into: IO[bytes]
     begin: int  # what is below it the file has already
     end: int
 
     def append(self, lines: bytes, end: int) -> None:
-        self.into.write(lines)
+        left = memoryview(lines)
+        with _told(self.file):
+            while left:
+                left = left[self.into.write(left) :]
         self.end = max(self.end, end)
 
 
@@ -169,17 +180,21 @@ def appending(file: Path, partition: TopicPartition) -> Iterator[Appending]:
     """The file, locked and cut to its marker; the marker is written when all went well."""
     with _locked(file) as into:
         marker = Marker.of(file)
+        if not marker_of(file).exists():
+            # Before the first line: whoever comes after a crash must know what was there already.
+            with _told(file):
+                marker.write(file)
         if os.fstat(into.fileno()).st_size > marker.length:
             into.truncate(marker.length)
         begin = marker.offsets.get(partition, 0)
-        lines = Appending(into, begin, begin)
+        lines = Appending(file, into, begin, begin)
         yield lines
         if lines.end > begin:
-            into.flush()
-            os.fsync(into.fileno())
-            marker.length = os.fstat(into.fileno()).st_size
             marker.offsets[partition] = lines.end
-            marker.write(file)
+            with _told(file):
+                os.fsync(into.fileno())
+                marker.length = os.fstat(into.fileno()).st_size
+                marker.write(file)
 
 
 class FileSink:

@@ -70,6 +70,15 @@ class Ranges:
         """Behind which there is news."""
         return dict(self._given)
 
+    def outside(self, bounds: Bounds) -> set[TopicPartition]:
+        """Where what comes next is no longer there, or not yet: the topic was made anew, or its
+        records were deleted before they were read."""
+        return {
+            one
+            for one, (low, end) in bounds.items()
+            if self.positions[one] < low or self._given[one] > end
+        }
+
     def next(self, bounds: Bounds) -> dict[TopicPartition, tuple[int, int]]:
         """What is there and was not given yet, after what was given but is not safe."""
         found = {}

@@ -24,7 +24,7 @@ COMMIT_AGAIN_S = 3600.0  # well before brokers forget the offsets of a group wit
 _WATCHING: Mapping[str, Any] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
-    "auto.offset.reset": "latest",
+    "auto.offset.reset": "error",  # an offset that is gone is news, too
     # What arrives here is only looked at: a record at a time is enough.
     "queued.min.messages": 1,
     "queued.max.messages.kbytes": 1,

@@ -148,7 +148,16 @@ class SinkWorking:
         succeeded: Callable[[], None],
     ) -> bool:
         """Whether there was something; then there may be more."""
-        given = ranges.next(input.bounds(ranges.positions))
+        bounds = input.bounds(ranges.positions)
+        if gone := ranges.outside(bounds):
+            shown = ", ".join(f"{one.topic}-{one.partition}" for one in sorted(gone))
+            _log.warning(
+                "Connector %s: %s begin anew, their offsets are gone", self._plan.name, shown
+            )
+            ranges.drop(gone)
+            self._assign(connector, input, ranges)
+            bounds = input.bounds(ranges.positions)
+        given = ranges.next(bounds)
         if not given:
             return False
         for topic in {one.topic for one in given} - self._topics:

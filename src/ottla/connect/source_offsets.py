@@ -5,6 +5,7 @@ from typing import Any
 
 from ottla.connect import plugins
 from ottla.connect.connector import ConnectError, Plugin
+from ottla.connect.offset_checks import check_primitive
 
 
 def checked_offsets(plugin: Plugin | None, said: Sequence[tuple[Any, Any]]) -> None:
@@ -21,5 +22,6 @@ def checked_offsets(plugin: Plugin | None, said: Sequence[tuple[Any, Any]]) -> N
         for what in (partition, offset):
             if what is not None and not isinstance(what, dict):
                 raise ConnectError(f"{what} is no JSON object.")
+            check_primitive(what or {})
         if check is not None and offset is not None:
             check(partition, offset)

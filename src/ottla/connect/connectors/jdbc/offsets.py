@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ottla.connect.connector import ConnectError, Place
 from ottla.connect.connectors.jdbc.dialects.dialect import TableId
+from ottla.connect.offset_checks import check_numbers, check_partition
 
 QUERY = {"query": "query"}
+_NANOS_MAX = 999_999_999
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,3 +48,21 @@ def read_offset(said: Mapping[str, Any] | None) -> Offset:
         if said.get("timestamp_nanos") is not None:
             timestamp = timestamp.replace(microsecond=int(said["timestamp_nanos"]) // 1000)
     return Offset(timestamp, None if number is None else int(number))
+
+
+def check_offset(place: Place | None, offset: Place) -> None:
+    """Of an offset that is set by hand. One that says nothing would read the table from its start:
+    null says that."""
+    check_partition(place, ("protocol", "table"), ("query",))
+    check_numbers(offset, "timestamp", "timestamp_nanos")
+    number = offset.get("incrementing")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        raise ConnectError(
+            "The value for the 'incrementing' key in the offset should be a whole number"
+        )
+    if (offset.get("timestamp_nanos") or 0) > _NANOS_MAX:
+        raise ConnectError("'timestamp_nanos' are those of one second: less than 1000000000")
+    if all(offset.get(name) is None for name in ("incrementing", "timestamp")):
+        raise ConnectError(
+            "Offset objects should either be null or contain the key 'incrementing' or 'timestamp'"
+        )

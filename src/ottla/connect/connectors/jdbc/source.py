@@ -16,9 +16,11 @@ from ottla.connect.connector import Config, ConnectError, Place, Progress, Retri
 from ottla.connect.connectors.jdbc import source_keys
 from ottla.connect.connectors.jdbc.database import Database, database
 from ottla.connect.connectors.jdbc.dialects.dialect import Connection, TableId
-from ottla.connect.connectors.jdbc.offsets import Offset, partition, read_offset
+from ottla.connect.connectors.jdbc.offsets import Offset, check_offset, partition, read_offset
 from ottla.connect.connectors.jdbc.planning import Reader, Settings, settings
 from ottla.connect.connectors.jdbc.tables import Selection, grouped, selection
+
+__all__ = ["DEFINITIONS", "check_offset", "make"]
 
 DEFINITIONS = source_keys.DEFINITIONS
 STOP_S = 5.0

@@ -6,10 +6,11 @@ tasks. `offsets` are Debezium's, so either goes on where the other stopped.
 """
 
 from ottla.connect.connector import Config
+from ottla.connect.connectors.postgres_cdc.offsets import check_offset
 from ottla.connect.connectors.postgres_cdc.settings import DEFINITIONS, settings
 from ottla.connect.connectors.postgres_cdc.source import PostgresCdc
 
-__all__ = ["DEFINITIONS", "make"]
+__all__ = ["DEFINITIONS", "check_offset", "make"]
 
 
 def make(config: Config, alias: str) -> PostgresCdc:

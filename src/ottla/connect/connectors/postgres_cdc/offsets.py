@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ottla.connect.connector import Place
+from ottla.connect.connector import ConnectError, Place
+from ottla.connect.offset_checks import check_numbers, check_partition
 
 _ORDER: Final = "transaction_data_collection_order_"
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE")
+_KINDS: Final = (*_CHANGES, "BEGIN", "COMMIT", "NOOP")
 
 
 def partition(prefix: str) -> Place:
@@ -84,3 +86,17 @@ def resume(stored: Place) -> Resume:
         }
         return Resume(int(commit or 0), stored.get("txId"), int(processed), commit, counts)
     return Resume(int(commit or processed), last_commit=commit)
+
+
+def check_offset(place: Place | None, offset: Place) -> None:
+    """Of an offset that is set by hand: what Debezium's task, too, could go on from."""
+    check_partition(place, ("server",))
+    check_numbers(offset, "lsn", "lsn_proc", "lsn_commit", "txId", "ts_usec")
+    if offset.get("lsn") is None:
+        raise ConnectError("Offset objects should either be null or contain the key 'lsn'")
+    kind = offset.get("messageType")
+    if kind is not None and kind not in _KINDS:
+        raise ConnectError(f"messageType is {kind}, which is none of {', '.join(_KINDS)}")
+    for name in ("last_snapshot_record", "snapshot_completed"):
+        if not isinstance(offset.get(name, False), bool):
+            raise ConnectError(f"The value for the '{name}' key in the offset is no boolean")

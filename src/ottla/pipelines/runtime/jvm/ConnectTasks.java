@@ -86,6 +86,7 @@ public final class ConnectTasks {
     /** Of a run that has ended. What is open is aborted by the broker, or by the next run. */
     public static void close(String run) {
         Producers.close(run);
+        Topics.forget(run);
     }
 
     /**
@@ -159,7 +160,7 @@ public final class ConnectTasks {
                         continue;
                     }
                     ProducerRecord record = record(row);
-                    Topics.ensure(this.settings, this.topics, record.topic());
+                    Topics.ensure(this.run, this.settings, this.topics, record.topic());
                     if (!open) {
                         producer.beginTransaction();
                         open = true;
@@ -185,7 +186,7 @@ public final class ConnectTasks {
                     told.add(row.getBinary(2));
                 } else {
                     ProducerRecord record = record(row);
-                    Topics.ensure(this.settings, this.topics, record.topic());
+                    Topics.ensure(this.run, this.settings, this.topics, record.topic());
                     sent.add(Producers.plain(this.run, this.settings).send(record));
                 }
             }
@@ -344,17 +345,30 @@ public final class ConnectTasks {
         }
     }
 
-    /** Topics are made by the first rule that fits; where there is none, the broker may make them. */
+    /**
+     * Topics are made by the first rule that fits; where there is none, the broker may make them.
+     * Each run asks anew: what was there for the last one may have been deleted.
+     */
     static final class Topics {
         private static final Set KNOWN = Collections.synchronizedSet(new HashSet());
 
         private Topics() {}
 
-        static void ensure(Map settings, List rules, String topic) throws Exception {
+        static void forget(String run) {
+            synchronized (KNOWN) {
+                for (Iterator all = KNOWN.iterator(); all.hasNext();) {
+                    if (((List) all.next()).get(0).equals(run)) {
+                        all.remove();
+                    }
+                }
+            }
+        }
+
+        static void ensure(String run, Map settings, List rules, String topic) throws Exception {
             if (rules.isEmpty()) {
                 return;
             }
-            Object place = Arrays.asList(new Object[] {settings.get("bootstrap.servers"), topic});
+            Object place = Arrays.asList(new Object[] {run, topic});
             if (KNOWN.contains(place)) {
                 return;
             }

@@ -45,7 +45,7 @@ def _libraries() -> Path:
     return folder
 
 
-def _plugins() -> Path:
+def plugin_folder() -> Path:
     given = os.environ.get("OTTLA_DEBEZIUM")
     folder = Path(given) if given else PROJECT / ".kafka" / "debezium"
     if not folder.is_dir():
@@ -169,7 +169,7 @@ def _worker(folder: Path, bootstrap: str, port: int) -> "subprocess.Popen[bytes]
         "bootstrap.servers": bootstrap,
         "group.id": "judge",
         "listeners": f"http://127.0.0.1:{port}",
-        "plugin.path": str(_plugins()),
+        "plugin.path": str(plugin_folder()),
         "key.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "exactly.once.source.support": "enabled",

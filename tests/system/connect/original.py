@@ -55,8 +55,12 @@ class Original:
     def log(self) -> str:
         return (self.folder / "log").read_text()
 
+    @property
+    def file(self) -> Path:
+        return self.folder / "worker.properties"
+
     def launch(self) -> None:
-        file = self.folder / "worker.properties"
+        file = self.file
         file.write_text("".join(f"{name}={value}\n" for name, value in self.options.items()))
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(

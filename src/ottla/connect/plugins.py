@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from ottla.connect.connector import Config, ConnectError, Plugin, SinkConnector, SourceConnector
+from ottla.connect.definitions import Key, Kind
 from ottla.connect.own import MARK, OwnConnector
 from ottla.version import VERSION
 
@@ -132,6 +133,12 @@ def module_of(plugin: Plugin) -> Any:
     module, _, attribute = plugin.module.partition(":")
     found = importlib.import_module(module)
     return getattr(operator.attrgetter(attribute)(found), MARK) if attribute else found
+
+
+def passwords(plugin: Plugin) -> list[str]:
+    """Those of its keys whose values are shown to nobody."""
+    keys: tuple[Key, ...] = module_of(plugin).DEFINITIONS.keys
+    return [one.name for one in keys if one.kind is Kind.PASSWORD]
 
 
 def source(config: Config) -> SourceConnector:

@@ -13,7 +13,7 @@ from ottla.config.properties import read_properties
 from ottla.connect.connector import ConnectError
 from ottla.errors import OttlaError
 
-_REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
+REFERENCE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 _KINDS = {
     "org.apache.kafka.common.config.provider.FileConfigProvider": "file",
     "org.apache.kafka.common.config.provider.DirectoryConfigProvider": "dir",
@@ -51,11 +51,7 @@ class Providers:
                 raise ConnectError(f"{name}: {reference[0]} cannot be resolved.")
             return secret
 
-        return _REFERENCE.sub(found, value) if "${" in value else value
-
-
-def has_reference(value: str) -> bool:
-    return _REFERENCE.search(value) is not None
+        return REFERENCE.sub(found, value) if "${" in value else value
 
 
 def _made(name: str, kind: str, parameters: Mapping[str, str]) -> Provider:

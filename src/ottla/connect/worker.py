@@ -16,6 +16,7 @@ from ottla.connect.connector import ConnectError, Plugin, TopicPartition
 from ottla.connect.herder import Effect, Event, Herder, TaskConfigs
 from ottla.connect.providers import Providers
 from ottla.connect.records import KeyAndValue, Status
+from ottla.connect.redaction import Redaction
 from ottla.connect.runs.run import Run, RunEvent, Runner, RunPlan
 from ottla.connect.settings import Settings
 from ottla.connect.state import ClusterState, LoggerSet
@@ -245,7 +246,7 @@ class Worker:
         try:
             tasks = await asyncio.to_thread(self.task_configs, said)
         except Exception as error:
-            self._step(herder.Broken(name, run, _trace(error)))
+            self._step(herder.Broken(name, run, self._redacted(said, _trace(error))))
         else:
             self._step(herder.Prepared(name, run, tasks))
 
@@ -277,6 +278,7 @@ class Worker:
                 offsets_topic=self.settings["offset.storage.topic"],
                 connection=self.connection,
                 worker=self.settings.for_runs,
+                passwords=plugins.passwords(plugin),
             )
             if plugin.kind == "source":
                 await self.fence(name, tasks)
@@ -287,7 +289,15 @@ class Worker:
 
             hand.run = await asyncio.to_thread(self.runner.run, plan, report)
         except Exception as error:
-            self._step(herder.Broken(name, run, _trace(error)))
+            self._step(herder.Broken(name, run, self._redacted(said, _trace(error))))
+
+    def _redacted(self, config: Mapping[str, str], text: str) -> str:
+        try:
+            resolved = self.providers.resolve(config)
+            passwords = plugins.passwords(plugins.find(config["connector.class"]))
+        except ConnectError:
+            return text  # what cannot be resolved is in no text
+        return Redaction(config, resolved, passwords)(text)
 
     def move_target(self, name: str, positions: Mapping[TopicPartition, int | None]) -> None:
         """Also where the sink's target holds offsets itself. Called in a thread."""

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +91,32 @@ def test_a_secret_goes_into_the_run_and_nowhere_else(bootstrap: str, tmp_path: o
         answer = ask(worker.url, put("/connectors/quiet/config", outside))
         assert answer.status == 400
         assert "cannot be resolved" in str(answer.body)
+
+
+def test_what_a_secret_stands_for_is_checked_and_not_shown(bootstrap: str, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("number=7\nword=hush-hush\n")
+    options = {
+        "config.providers": "file",
+        "config.providers.file.class": (
+            "org.apache.kafka.common.config.provider.FileConfigProvider"
+        ),
+    }
+    with LocalWorker(bootstrap, options) as worker:
+        number, word = (f"${{file:{secrets}:{key}}}" for key in ("number", "word"))
+        config = source(str(tmp_path), **{"batch.size": number})
+        assert ask(worker.url, put("/connectors/quiet/config", config)).status == 201
+        until(worker.url, "quiet/0", "RUNNING")
+        wrong = source(str(tmp_path), **{"batch.size": word, "errors.tolerance": word})
+        refused = ask(worker.url, put("/connectors/quiet/config", wrong))
+        assert refused.status == 400
+        path = "/connector-plugins/FileStreamSource/config/validate"
+        checked = ask(worker.url, put(path, wrong | {"name": "quiet"})).body
+        assert checked["error_count"] == 2
+        shown = {one["value"]["name"]: one["value"]["value"] for one in checked["configs"]}
+        assert [shown["batch.size"], shown["errors.tolerance"]] == [word, word]
+        assert word in str(refused.body)
+        assert "hush-hush" not in str(refused.body) + str(checked)
 
 
 def test_requests_in_many_threads_are_answered_one_after_the_other(

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ottla.connect import plugins
 from ottla.connect.connector import ConnectError
 from ottla.connect.definitions import ConfigValue
 from ottla.connect.overrides import refused_overrides
+from ottla.connect.redaction import Redaction
 from ottla.connect.rest.bodies import bad_request
 from ottla.connect.validation import Validated, validated
 from ottla.connect.worker import Worker
@@ -33,16 +35,25 @@ class Validating:
         alias = said["connector.class"]
         plugin = plugins.find(alias)
         module = plugins.module_of(plugin)
+        resolved = worker.providers.resolve(said)
         found = validated(
             plugin.kind,
             module.DEFINITIONS,
-            config,
+            {**config, **resolved},
             worker.settings.for_runs,
             version=plugin.version,
-            check=lambda: module.make(worker.providers.resolve(said), alias),
+            check=lambda: module.make(resolved, alias),
         )
         policy = worker.settings["connector.client.config.override.policy"]
-        values = dict(found.values)
+        redacted = Redaction(said, resolved, plugins.passwords(plugin))
+        values = {
+            name: replace(
+                one,
+                value=one.value if said.get(name) == resolved.get(name) else said[name],
+                errors=[redacted(sentence) for sentence in one.errors],
+            )
+            for name, one in found.values.items()
+        }
         for name, sentence in refused_overrides(policy, config).items():
             values.setdefault(name, ConfigValue(name, config[name])).errors.append(sentence)
         return Validated(name=found.name, groups=found.groups, keys=found.keys, values=values)

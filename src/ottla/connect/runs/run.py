@@ -1,11 +1,12 @@
 """What a worker asks of a run, and what it hears of it. Runs are `source_run`, `sink_run`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from ottla.client.connection import Connection
 from ottla.connect.connector import Config
+from ottla.connect.redaction import Redaction
 from ottla.connect.runs.events import RunEvent, TaskState, TopicUsed
 
 __all__ = ["Run", "RunEvent", "RunPlan", "Runner", "TaskState", "TopicUsed"]
@@ -23,6 +24,12 @@ class RunPlan:
     offsets_topic: str
     connection: Connection  # to Kafka, with the worker's and the overridden client settings
     worker: Mapping[str, str]  # key.converter, value.converter, … of the worker's file
+    passwords: Collection[str] = ()  # keys whose values are shown to nobody
+
+    @property
+    def redaction(self) -> Redaction:
+        """For whatever is told of the run."""
+        return Redaction(self.config, self.resolved, self.passwords)
 
 
 class Run(Protocol):

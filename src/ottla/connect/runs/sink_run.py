@@ -81,6 +81,7 @@ class SinkWorking:
         input: Callable[[RunPlan], Input] = SinkInput,
     ) -> None:
         self._plan = plan
+        self._redacted = plan.redaction
         self._report = report
         self._make = make
         self._make_delivering = delivering
@@ -179,7 +180,7 @@ class SinkWorking:
             input.commit({one.partition: _safe(one, given) for one in failed.told})
             raise
         for sentence in (sentence for one in done for sentence in one.sentences):
-            _log.error("%s", sentence)
+            _log.error("%s", self._redacted(sentence))
         safe = {one.partition: _safe(one, given) for one in done}
         _tell_empty(connector, given, safe)
         ranges.done(given, safe)

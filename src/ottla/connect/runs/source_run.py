@@ -49,6 +49,7 @@ class SourceWorking:
         stored: Callable[[], StoredOffsets] | None = None,
     ) -> None:
         self._plan = plan
+        self._redacted = plan.redaction
         self._report = report
         self._make = make
         self._make_jobs = jobs
@@ -107,7 +108,7 @@ class SourceWorking:
         ids = [self._transactional_id(task) for task in by_task]
         done: list[SourceDone] = jobs.read(read_slices, payloads, ids, self._rules)
         for sentence in (sentence for one in done for sentence in one.sentences):
-            _log.error("%s", sentence)
+            _log.error("%s", self._redacted(sentence))
         for topic in {topic for one in done for topic in one.topics} - self._topics:
             self._topics.add(topic)
             self._report(TopicUsed(topic))

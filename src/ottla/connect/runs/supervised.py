@@ -42,6 +42,7 @@ class SupervisedRun:
         self._plan = plan
         self._report = report
         self._work = work
+        self._redacted = plan.redaction
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._live, name=f"connector {plan.name}", daemon=True
@@ -75,7 +76,8 @@ class SupervisedRun:
             try:
                 self._work.work(self._stopping, patience.succeeded)
             except Exception as error:
-                kind, trace = _judged(error)
+                kind, said = _judged(error)
+                trace = self._redacted(said)
                 pause_s = patience.pause_s(time.monotonic(), kind)
                 if self._stopping.is_set():
                     return None

@@ -16,7 +16,10 @@ from support.homes import free_port
 class LocalWorker:
     """Its topics and group are its own, unless it is `another` of a group."""
 
-    def __init__(self, bootstrap: str, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, bootstrap: str, options: dict[str, str] | None = None, scheme: str = "http"
+    ) -> None:
+        self.scheme = scheme
         own = uuid.uuid4().hex[:8]
         self.options = {
             "bootstrap.servers": bootstrap,
@@ -41,10 +44,10 @@ class LocalWorker:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def another(self) -> "LocalWorker":
-        return LocalWorker(self.options["bootstrap.servers"], self.options)
+        return LocalWorker(self.options["bootstrap.servers"], self.options, self.scheme)
 
     def __enter__(self) -> "LocalWorker":
         self._thread.start()
@@ -79,7 +82,7 @@ class LocalWorker:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        said = {**self.options, "listeners": f"http://127.0.0.1:{self.port}"}
+        said = {**self.options, "listeners": self.url}
         settings = read_settings(
             None, [Said(name, value, "a test") for name, value in said.items()]
         )

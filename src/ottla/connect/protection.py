@@ -23,9 +23,10 @@ class Protection:
         self.towards_leader = self._context(server=False) if encrypts else None
 
     def _context(self, *, server: bool) -> ssl.SSLContext:
-        from ottla.security.tls import TlsOptions, client_context, server_context
+        from ottla.security.tls import client_context, server_context, tls_options
 
-        options = TlsOptions("the worker", self._settings.tls, are_of_a_client=not server)
+        said = {name: value for name, value in self._settings.tls.items() if value is not None}
+        options = tls_options(said, "the worker")._replace(are_of_a_client=not server)
         return server_context(options) if server else client_context(options)
 
     def _users(self) -> Users | None:

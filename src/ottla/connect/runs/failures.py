@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ottla.connect.definitions import Definitions
+
+# Debezium's keys. Where a connector has them, they say how long what may pass is tried again.
+MAX_RETRIES = "errors.max.retries"
+RETRY_WAIT_MS = "retriable.restart.connector.wait.ms"
 FIRST_PAUSE_S = 0.3
 LOST_IN_A_ROW = 4
 
@@ -39,12 +44,19 @@ class Patience:
 
     retry_timeout_s: float
     delay_max_s: float
+    retries: int | None = None  # -1: for ever; None: the time counts alone
     _since: float | None = None
     _tries: int = 0
     _losses: int = 0
 
     @classmethod
-    def of(cls, config: Mapping[str, str]) -> "Patience":
+    def of(cls, config: Mapping[str, str], own: Definitions | None = None) -> "Patience":
+        """`own`: the connector's keys."""
+        defaults = {one.name: str(one.default) for one in (own.keys if own is not None else ())}
+        if MAX_RETRIES in defaults and "errors.retry.timeout" not in config:
+            said = defaults | dict(config)
+            retries, wait_ms = (int(said[name]) for name in (MAX_RETRIES, RETRY_WAIT_MS))
+            return cls(float("inf"), wait_ms / 1000, retries)
         timeout_ms = int(config.get("errors.retry.timeout", "0"))
         delay_ms = int(config.get("errors.retry.delay.max.ms", "60000"))
         return cls(float("inf") if timeout_ms < 0 else timeout_ms / 1000, delay_ms / 1000)
@@ -58,6 +70,8 @@ class Patience:
             case Kind.UNREACHABLE:
                 return self._longer(now)
             case Kind.RETRIABLE:
+                if self.retries is not None and 0 <= self.retries <= self._tries:
+                    return None
                 pause = self._longer(now)
                 spent = now - (self._since or now)
                 return pause if spent + pause <= self.retry_timeout_s else None

@@ -45,7 +45,8 @@ class SparkRunner:
         self._runs: list[Run] = []
 
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
-        made = SupervisedRun(plan, report, self._work(plan, report))
+        own = plugins.module_of(plugins.find(plan.resolved["connector.class"])).DEFINITIONS
+        made = SupervisedRun(plan, report, self._work(plan, report), own)
         self._runs.append(made)
         return made
 

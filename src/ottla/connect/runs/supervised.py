@@ -15,6 +15,7 @@ from typing import Protocol
 from py4j.protocol import Py4JError
 
 from ottla.connect.connector import RetriableError
+from ottla.connect.definitions import Definitions
 from ottla.connect.runs.failures import JobFailed, Kind, Patience
 from ottla.connect.runs.rows import trace_of
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState
@@ -38,7 +39,15 @@ class Work(Protocol):
 
 
 class SupervisedRun:
-    def __init__(self, plan: RunPlan, report: Callable[[RunEvent], None], work: Work) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        report: Callable[[RunEvent], None],
+        work: Work,
+        own: Definitions | None = None,
+    ) -> None:
+        """`own`: the connector's keys, some of which may be about this."""
+        self._own = own
         self._plan = plan
         self._report = report
         self._work = work
@@ -71,7 +80,7 @@ class SupervisedRun:
 
     def _try(self) -> str | None:
         """Until it is stopped, or there is no hope left: then what it failed with."""
-        patience = Patience.of(self._plan.resolved)
+        patience = Patience.of(self._plan.resolved, self._own)
         while not self._stopping.is_set():
             try:
                 self._work.work(self._stopping, patience.succeeded)

@@ -9,6 +9,7 @@ from ottla.connect.connectors.postgres_cdc.changes import Options
 from ottla.connect.connectors.postgres_cdc.filters import Choice, Filters
 from ottla.connect.connectors.postgres_cdc.types import Modes
 from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind, Validator
+from ottla.connect.runs.failures import MAX_RETRIES, RETRY_WAIT_MS
 
 
 def _one_of(*allowed: str) -> Validator:
@@ -128,6 +129,10 @@ _RECORDS: Final = (
         "__debezium_unavailable_value",
     ),
     _flag("extended.headers.enabled", "Headers that name connector and run.", True),
+    _number(
+        MAX_RETRIES, "How often what may pass is tried again in a row; -1: for ever.", -1, least=-1
+    ),
+    _number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
 )
 DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *_CAPTURED, *_RECORDS))
 
@@ -149,7 +154,6 @@ _UNSERVED: Final = frozenset(
         "query.fetch.size",
         "read.only",
         "replica.identity.autoset.values",
-        "retriable.restart.connector.wait.ms",
         "schema.name.adjustment.mode",
         "schema.refresh.mode",
         "skip.messages.without.change",
@@ -169,7 +173,6 @@ _UNSERVED: Final = frozenset(
         "custom.metric.tags",
         "table.ignore.builtin",
         "transaction.metadata.factory",
-        "errors.max.retries",
     ]
 )
 _UNSERVED_PREFIXES: Final = (

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from system.connect.requests import Step
 
-WAIT_S_MAX = 60
+WAIT_S_MAX = 180
 _OWN = {
     "worker_id": "WORKER",
     "trace": "TRACE",

@@ -1,14 +1,10 @@
 """elasticsearch-sink before OpenSearch itself: ids, versions, mappings, deletes, refusals."""
 
 import pickle
-import re
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +25,7 @@ from ottla.connect.data import (
 )
 from ottla.connect.logical import timestamp_of
 from ottla.ports.network import free_ports
-from support.jars import opensearch_libraries
+from support.opensearch import running_opensearch
 
 pytestmark = [
     pytest.mark.java,
@@ -42,44 +38,8 @@ _topics = count()
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("opensearch")
-    log = folder / "log"
-    with log.open("wb") as written:
-        process = subprocess.Popen(
-            [
-                *("java", "-Xmx512m", "-XX:TieredStopAtLevel=1"),
-                *("-cp", f"{opensearch_libraries()}/*"),
-                "org.codelibs.opensearch.runner.OpenSearchRunner",
-                *("-basePath", str(folder), "-numOfNode", "1", "-clusterName", folder.name),
-            ],
-            stdout=written,
-            stderr=written,
-        )
-    deadline = time.monotonic() + 240
-    while (url := _address(log)) is None or not _is_up(url):
-        assert process.poll() is None, log.read_text()[-2000:]
-        assert time.monotonic() < deadline
-        time.sleep(0.5)  # it tells nobody that it is ready
-    yield url
-    process.kill()
-    process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _address(log: Path) -> str | None:
-    """The runner looks for a free port itself; its log tells which."""
-    found = re.search(r"HttpServerTransport.*publish_address \{[^}]*:(\d+)\}", log.read_text())
-    return None if found is None else f"http://127.0.0.1:{found[1]}"
-
-
-def _is_up(url: str) -> bool:
-    client = OpenSearch(url, max_retries=0)
-    try:
-        return client.cluster.health()["status"] in ("green", "yellow")
-    except Exception:
-        return False
-    finally:
-        client.close()
+    with running_opensearch(tmp_path_factory.mktemp("opensearch")) as node:
+        yield node.url
 
 
 class Sink:

@@ -1,10 +1,6 @@
 """s3-sink before a store with S3's interface: Versity's gateway over a folder."""
 
-import os
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +9,7 @@ import pytest
 from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
 from ottla.connect.connectors.s3_sink import make
 from ottla.connect.data import Record
-from ottla.ports.network import free_ports
-from support.jars import PROJECT
+from support.s3 import SECRET, running_gateway
 
 pytestmark = [
     pytest.mark.foreign,
@@ -22,37 +17,12 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("go") is None, reason="needs Go"),
     pytest.mark.timeout(900),
 ]
-GATEWAY = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
-
-
-def gateway_program() -> Path:
-    folder = PROJECT / ".kafka" / "go"
-    program = folder / "versitygw"
-    if not program.exists():
-        environment = os.environ | {"GOBIN": str(folder)}
-        subprocess.run(["go", "install", GATEWAY], check=True, env=environment)
-    return program
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    (port,) = free_ports(1)
-    folder = tmp_path_factory.mktemp("s3")
-    (folder / "lake").mkdir()
-    keys = {"ROOT_ACCESS_KEY": "me", "ROOT_SECRET_KEY": "secret"}
-    process = subprocess.Popen(
-        [gateway_program(), "--port", f"127.0.0.1:{port}", "posix", folder],
-        env=os.environ | keys,
-        stdout=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 30
-    while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)  # it tells nobody that it listens
-    yield f"http://127.0.0.1:{port}", folder
-    process.kill()
-    process.wait()
+    with running_gateway(tmp_path_factory.mktemp("s3")) as gateway:
+        yield gateway.url, gateway.folder
 
 
 def config(url: str, **keys: str) -> dict[str, str]:
@@ -61,7 +31,7 @@ def config(url: str, **keys: str) -> dict[str, str]:
         "s3.region": "us-east-1",
         "store.url": url,
         "aws.access.key.id": "me",
-        "aws.secret.access.key": "secret",
+        "aws.secret.access.key": SECRET,
         "flush.size": "3",
         "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
         **{name.replace("_", "."): one for name, one in keys.items()},

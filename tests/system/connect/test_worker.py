@@ -9,7 +9,7 @@ import pytest
 
 from support.connect_workers import LocalWorker
 from system.connect.asking import ask, until
-from system.connect.requests import delete, get, post, put, source
+from system.connect.requests import SINK, delete, get, patch, post, put, source
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +117,21 @@ def test_what_a_secret_stands_for_is_checked_and_not_shown(bootstrap: str, tmp_p
         assert [shown["batch.size"], shown["errors.tolerance"]] == [word, word]
         assert word in str(refused.body)
         assert "hush-hush" not in str(refused.body) + str(checked)
+
+
+def test_offsets_that_are_no_objects_are_refused_in_a_sentence(
+    worker: LocalWorker, tmp_path: Path
+) -> None:
+    config = {"connector.class": SINK, "topics": "lines", "file": str(tmp_path / "out")}
+    ask(worker.url, put("/connectors/odd/config", config))
+    ask(worker.url, put("/connectors/odd/stop"))
+    until(worker.url, "odd", "STOPPED")
+    place = {"kafka_topic": "lines", "kafka_partition": 0}
+    for wrong in ({"partition": place, "offset": 1}, {"partition": "lines", "offset": None}):
+        answer = ask(worker.url, patch("/connectors/odd/offsets", {"offsets": [wrong]}))
+        assert answer.status == 500
+        assert "is no JSON object" in answer.body["message"]
+    ask(worker.url, delete("/connectors/odd"))
 
 
 def test_requests_in_many_threads_are_answered_one_after_the_other(

@@ -56,6 +56,9 @@ class OffsetRoutes:
             raise failed("offsets is no list of objects.")
         name = self._stopped(asked)
         pairs = [(one.get("partition"), one.get("offset")) for one in said]
+        for what in (place for pair in pairs for place in pair):
+            if what is not None and not isinstance(what, dict):
+                raise failed(f"{what} is no JSON object.")
         if self._is_sink(name):
             positions = sink_positions(pairs)
             await asyncio.to_thread(self._group(name).move, positions)

@@ -26,7 +26,7 @@ install: .venv/installed ## Create .venv with the package, its extras and the to
 	@if command -v java >/dev/null; then $(BIN)/python -c "from ottla.pipelines.runtime import compiled; compiled.compiled_jar()" || true; fi
 	@touch $@
 
-run: install java ## A broker, orders flowing in, and Spark that joins, windows and sums them
+run: install java ## A broker, orders flowing in, a table's changes, and Spark that joins and sums them
 	@if command -v java >/dev/null || [ -n "$$JAVA_HOME" ]; then $(BIN)/ottla demo --spark $(ARGS); \
 	else echo "Without Java there is no Spark: this shows the broker alone."; $(BIN)/ottla demo $(ARGS); fi
 
@@ -118,6 +118,7 @@ wheel: install ## Build the wheel into dist/
 
 docs: install ## Write the generated pages anew
 	$(BIN)/python -m ottla.config.reference > docs/configuration.md
+	$(BIN)/python -m ottla.connect.reference > docs/connect-keys.md
 
 clean: ## Remove what was built
 	rm -rf .venv build dist src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

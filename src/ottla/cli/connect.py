@@ -1,5 +1,6 @@
 """`ottla connect …`: a worker in place of Kafka Connect's, and a client of any Connect."""
 
+import contextlib
 import json as json_
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,7 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster
+from ottla.cli.connect_preview import preview as preview_rows
+from ottla.cli.connect_preview import print_rows
 from ottla.cli.connect_start import ConnectStart, run
+from ottla.cli.connect_top import watch
+from ottla.cli.connect_wizard import ROWS
+from ottla.cli.connect_wizard import wizard as run_wizard
 from ottla.cli.output import err, print_json, print_table
 from ottla.client.connect import DEFAULT_URL, URL_VARIABLE, ConnectClient, url_of
 from ottla.client.connection import properties_in
@@ -120,7 +126,9 @@ def status(name: Name, url: Url = None, json: Json = False) -> None:
 
 
 @app.command()
+@reaches_a_cluster
 def add(
+    target: Target,
     name: Name,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Its configuration, if it is in a file.")
@@ -129,11 +137,25 @@ def add(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A key of its configuration; repeatable."),
     ] = None,
+    wizard: Annotated[
+        bool,
+        typer.Option(
+            "--wizard", help="Be asked for what is missing, and see the first rows before."
+        ),
+    ] = False,
     url: Url = None,
 ) -> None:
     """Create a connector, or give it another configuration."""
     config = {} if file is None else read_config(file)
     config |= assignments(set_, "--set")
+    if wizard:
+        run_wizard(
+            ConnectClient(url_of(url)),
+            name,
+            config,
+            lambda said: print_rows(preview_rows(said, target, None, ROWS, False), False),
+        )
+        return
     if not config:
         raise OttlaError("A configuration is missing: name a FILE, or say --set KEY=VALUE.")
     config["name"] = name
@@ -221,6 +243,7 @@ def validate(file: ConnectorFile, url: Url = None, json: Json = False) -> None:
     config = read_config(file)
     if not config.get("connector.class"):
         raise OttlaError(f"{file} says no connector.class.")
+    config.setdefault("name", file.stem)  # which `add` says beside it
     found = ConnectClient(url_of(url)).validate(config)
     if json:
         print_json(found)
@@ -230,6 +253,48 @@ def validate(file: ConnectorFile, url: Url = None, json: Json = False) -> None:
                 print(f"{one['value']['name']}: {sentence}")
     if found["error_count"]:
         raise typer.Exit(1)
+
+
+@app.command()
+@reaches_a_cluster
+def top(
+    target: Target,
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Between looks.")] = 2.0,
+    looks: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="So many; without it, until Ctrl-C.")
+    ] = None,
+    url: Url = None,
+    json: Json = False,
+) -> None:
+    """Show how fast connectors are, how far behind, and what is wrong with them."""
+    with contextlib.suppress(KeyboardInterrupt):
+        watch(
+            ConnectClient(url_of(url)), target.connection(), every_s=every, looks=looks, json=json
+        )
+
+
+@app.command()
+@reaches_a_cluster
+def preview(
+    target: Target,
+    file: ConnectorFile,
+    worker: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="worker.properties",
+            help="The worker that would run it: its converters, its brokers, its secrets.",
+        ),
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="So many of each table, or in all.")] = 10,
+    schemas: Annotated[
+        bool, typer.Option("--schemas", help="With the schemas that JSON carries.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Print what a connector would write; nothing is written, and no offset moved."""
+    found = preview_rows(read_config(file), target, worker, rows, schemas)
+    if not print_rows(found, json):
+        err.print("Nothing is there to be written.")
 
 
 def read_config(file: Path) -> dict[str, str]:
@@ -243,6 +308,8 @@ def read_config(file: Path) -> dict[str, str]:
     config = found.get("config", found) if isinstance(found, dict) else None
     if not isinstance(config, dict):
         raise OttlaError(f"{file} is no JSON object.")
+    if config is not found and "name" in found:
+        config = {"name": found["name"], **config}
     return {
         name: value if isinstance(value, str) else json_.dumps(value)
         for name, value in config.items()

@@ -46,6 +46,11 @@ class ConnectClient:
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
 
+    def about(self) -> dict[str, Any]:
+        """`version`, `commit` and `kafka_cluster_id`."""
+        found: dict[str, Any] = self._ask("GET", "/")
+        return found
+
     def statuses(self) -> dict[str, dict[str, Any]]:
         """By connector: `status` and `info`."""
         found: dict[str, dict[str, Any]] = self._ask("GET", "/connectors?expand=status&expand=info")
@@ -80,6 +85,11 @@ class ConnectClient:
         ]
         return found
 
+    def topics(self, name: str) -> list[str]:
+        """That it has used; 403 where the worker does not keep them."""
+        found: list[str] = self._ask("GET", f"/connectors/{_path(name)}/topics")[name]["topics"]
+        return found
+
     def alter_offsets(self, name: str, offsets: list[dict[str, Any]]) -> str:
         path = f"/connectors/{_path(name)}/offsets"
         return str(self._ask("PATCH", path, {"offsets": offsets})["message"])
@@ -91,6 +101,11 @@ class ConnectClient:
         found: list[dict[str, str]] = self._ask(
             "GET", f"/connector-plugins?connectorsOnly={str(not every).lower()}"
         )
+        return found
+
+    def keys(self, plugin: str) -> list[dict[str, Any]]:
+        """What a plugin's configuration may say."""
+        found: list[dict[str, Any]] = self._ask("GET", f"/connector-plugins/{_path(plugin)}/config")
         return found
 
     def validate(self, config: Mapping[str, str]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ Progress is Connect's: a source partition and an offset, JSON objects whose orde
 number of a batch.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from ottla.connect.data import Record
 
@@ -110,6 +110,44 @@ class SinkConnector(Protocol):
     def task(self) -> SinkTask: ...
 
     def stop(self) -> None: ...
+
+
+# --- what a connector may have besides
+
+
+@runtime_checkable
+class TriedOut(Protocol):
+    """Of either kind: before it is created, what its keys name can be looked at."""
+
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        """Connects, and changes nothing. Values that keys might have, by key: tables, above all.
+
+        InvalidConfig names the key that is to blame.
+        """
+
+
+@runtime_checkable
+class PreviewedSource(Protocol):
+    """One whose `start` would leave something behind, as a replication slot is."""
+
+    def preview(self) -> Iterator[Slice]:
+        """Of what a first run would read, the beginning of each table; leaves nothing behind."""
+
+
+class Written(NamedTuple):
+    """What a sink would write, as texts."""
+
+    place: str  # a table, an index, a file
+    key: str | None
+    value: str | None  # None: what has this key is deleted
+
+
+@runtime_checkable
+class PreviewedSink(Protocol):
+    """One that knows without its target what it would write there."""
+
+    def preview(self, records: Iterable[Record]) -> Iterator[Written]:
+        """ConnectError or DataError for what cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

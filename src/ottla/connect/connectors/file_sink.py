@@ -11,7 +11,7 @@ import fcntl
 import itertools
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -22,6 +22,7 @@ from ottla.connect.connector import (
     Report,
     SinkTask,
     TopicPartition,
+    Written,
     end_of,
 )
 from ottla.connect.data import Record
@@ -223,6 +224,10 @@ class FileSink:
                 else:
                     marker.offsets[one] = offset
             marker.write(self._file)
+
+    def preview(self, records: Iterable[Record]) -> Iterator[Written]:
+        for one in records:
+            yield Written(str(self._file), None, text(one.value, one.value_schema))
 
     def task(self) -> SinkTask:
         return FileTask(self._file)

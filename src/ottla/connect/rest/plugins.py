@@ -48,7 +48,7 @@ class PluginRoutes:
                 f"Included connector type {included} does not match request type {name}"
             )
         try:
-            return (await self._validating.validated(config)).body()
+            return (await self._validating.validated(config, trying=True)).body()
         except RestError as error:
             java = "org.apache.kafka.connect.runtime.rest.errors.BadRequestException: "
             raise failed(java + error.message) from None

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ottla.connect import plugins
-from ottla.connect.connector import ConnectError
-from ottla.connect.definitions import ConfigValue
+from ottla.connect.connector import ConnectError, TriedOut
+from ottla.connect.definitions import ConfigValue, InvalidConfig
 from ottla.connect.overrides import refused_overrides
 from ottla.connect.redaction import Redaction
 from ottla.connect.rest.bodies import bad_request
@@ -18,17 +18,20 @@ class Validating:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    async def validated(self, config: Mapping[str, str | None]) -> Validated:
-        """400 where there is no connector to ask."""
+    async def validated(
+        self, config: Mapping[str, str | None], *, trying: bool = False
+    ) -> Validated:
+        """400 where there is no connector to ask. `trying`: what the keys name is connected to, if
+        nothing else is wrong; tables that are there are recommended."""
         if not config.get("connector.class"):
             shown = ", ".join(f"{name}={value}" for name, value in config.items())
             raise bad_request(f"Connector config {{{shown}}} contains no connector type")
         try:
-            return await asyncio.to_thread(self._validated, config)
+            return await asyncio.to_thread(self._validated, config, trying)
         except ConnectError as error:
             raise bad_request(str(error)) from None
 
-    def _validated(self, config: Mapping[str, str | None]) -> Validated:
+    def _validated(self, config: Mapping[str, str | None], trying: bool) -> Validated:
         """The connector itself judges with secrets in their places; none is in what is returned."""
         worker = self._worker
         said = {name: value for name, value in config.items() if value is not None}
@@ -44,6 +47,8 @@ class Validating:
             version=plugin.version,
             check=lambda: module.make(resolved, alias),
         )
+        if trying and not found.error_count:
+            _try_out(found, module.make(worker.providers.resolve(said), alias))
         policy = worker.settings["connector.client.config.override.policy"]
         redacted = Redaction(said, resolved, plugins.passwords(plugin))
         values = {
@@ -73,3 +78,14 @@ class Validating:
                     )
                 )
             )
+
+
+def _try_out(found: Validated, connector: object) -> None:
+    if not isinstance(connector, TriedOut):
+        return
+    try:
+        for name, recommended in connector.try_out().items():
+            found.values[name].recommended = list(recommended)
+    except InvalidConfig as error:
+        for name, sentences in error.errors.items():
+            found.values[name].errors += sentences

@@ -7,7 +7,7 @@ as external version, so that an older one is refused. (An upsert merges the same
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -22,10 +22,12 @@ from ottla.connect.connector import (
     RetriableError,
     SinkTask,
     TopicPartition,
+    Written,
 )
 from ottla.connect.connectors.elasticsearch.documents import Document, document, mapping
 from ottla.connect.connectors.elasticsearch.keys import DEFINITIONS, Options, options
 from ottla.connect.data import DataError, Record
+from ottla.connect.definitions import InvalidConfig
 
 __all__ = ["DEFINITIONS", "make"]
 
@@ -74,6 +76,24 @@ class ElasticsearchSink:
 
     def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
         pass
+
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        client = connect(self.options)
+        try:
+            _attempt(replace(self.options, retries=0), client.info)
+        except ConnectError as error:
+            raise InvalidConfig({"connection.url": [str(error)]}) from None
+        finally:
+            client.close()
+        return {}
+
+    def preview(self, records: Iterable[Record]) -> Iterator[Written]:
+        for record in records:
+            made = document(record, self.options)
+            if made is not None:
+                lines = made.lines()
+                value = lines[1].decode() if len(lines) > 1 else None
+                yield Written(made.index, made.id, value)
 
     def task(self) -> SinkTask:
         return ElasticsearchTask(self.options)

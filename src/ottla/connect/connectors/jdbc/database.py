@@ -3,11 +3,11 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ottla.connect.connector import RetriableError
+from ottla.connect.connector import ConnectError, RetriableError
 from ottla.connect.connectors.jdbc.dialects import NAMES, dialect
 from ottla.connect.connectors.jdbc.dialects.dialect import Connection, Dialect, TableId
 from ottla.connect.connectors.jdbc.url import Target, read_url
@@ -46,6 +46,13 @@ class Database:
                     raise failure from error
                 time.sleep(self.backoff_ms / 1000)
         raise AssertionError("at least one attempt is made")
+
+    def try_out(self) -> None:
+        """Once, at once; InvalidConfig says why not."""
+        try:
+            replace(self, attempts=1).connect().close()
+        except ConnectError as error:
+            raise InvalidConfig({"connection.url": [str(error)]}) from None
 
     @contextmanager
     def speaking(self) -> Iterator[None]:

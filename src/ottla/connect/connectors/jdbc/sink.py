@@ -1,13 +1,22 @@
 """jdbc-sink: records into tables, exactly once. Tasks are in `writing`."""
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from ottla.connect.connector import Config, ConnectError, SinkTask, TopicPartition
+from ottla.connect.connector import Config, ConnectError, SinkTask, TopicPartition, Written
 from ottla.connect.connectors.jdbc import sink_keys
 from ottla.connect.connectors.jdbc.database import Database, database
-from ottla.connect.connectors.jdbc.mapping import MappingSettings, mapping_settings
+from ottla.connect.connectors.jdbc.mapping import (
+    Change,
+    Mapper,
+    MappingSettings,
+    mapping_settings,
+)
 from ottla.connect.connectors.jdbc.sink_offsets import Offsets
 from ottla.connect.connectors.jdbc.writing import JdbcSinkTask, WriteSettings
+from ottla.connect.data import Record
+from ottla.connect.java_text import text
 
 DEFINITIONS = sink_keys.DEFINITIONS
 
@@ -69,6 +78,24 @@ class JdbcSink:
                 self._offsets.begin_run()  # so that nobody writes behind it
             self._offsets.move(positions)
 
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        self._database.try_out()
+        return {}
+
+    def preview(self, records: Iterable[Record]) -> Iterator[Written]:
+        """Rows by their tables, as they are before the columns' own types."""
+        mapper = Mapper(self._mapping)
+        for record in records:
+            row = mapper.row(record)
+            if row.change is Change.NOTHING:
+                continue
+            names = () if row.shape is None else tuple(one.name for one in row.shape.wanted)
+            keys = 0 if row.shape is None else row.shape.keys
+            values = dict(zip(names, row.values, strict=False))
+            key = _json({name: values[name] for name in names[:keys]}) if keys else None
+            deleted = row.change is not Change.WRITE
+            yield Written(row.table, key, None if deleted else _json(values))
+
     def task(self) -> SinkTask:
         if self._run is None:
             raise ConnectError("A sink's task is asked for before its run has begun")
@@ -82,3 +109,11 @@ class JdbcSink:
 
     def stop(self) -> None:
         """Nothing is held here; tasks end by themselves."""
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    return json.dumps(
+        values,
+        ensure_ascii=False,
+        default=lambda one: one.hex() if isinstance(one, bytes) else text(one),
+    )

@@ -7,7 +7,7 @@ a slice. One table's plans are in `planning`, statements in `ranges`.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,7 @@ from ottla.connect.connectors.jdbc.dialects.dialect import Connection, TableId
 from ottla.connect.connectors.jdbc.offsets import Offset, check_offset, partition, read_offset
 from ottla.connect.connectors.jdbc.planning import Reader, Settings, settings
 from ottla.connect.connectors.jdbc.tables import Selection, grouped, selection
+from ottla.connect.definitions import InvalidConfig
 
 __all__ = ["DEFINITIONS", "check_offset", "make"]
 
@@ -109,18 +110,31 @@ class JdbcSource:
             self._disconnect()
             self._polling.release()
 
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        """Tables that might be named, whichever are named now."""
+        self._database.try_out()
+        try:
+            found = self._found()
+        except ConnectError as error:
+            raise InvalidConfig({"connection.url": [str(error)]}) from None
+        finally:
+            self._disconnect()
+        return {"table.whitelist": [] if self._settings.query else [str(one) for one in found]}
+
     # Which tables there are
 
     def _tables(self) -> list[TableId]:
+        return self._selection.of(self._found())
+
+    def _found(self) -> list[TableId]:
         values = self._values
         with self._connected() as connection:
-            found = self._database.dialect.tables(
+            return self._database.dialect.tables(
                 connection,
                 values["catalog.pattern"],
                 values["schema.pattern"],
                 {one.upper() for one in values["table.types"]},
             )
-        return self._selection.of(found)
 
     def _look(self) -> None:
         """Tables that are new begin to be read, those that are gone no longer are."""

@@ -143,6 +143,7 @@ DEFINITIONS: Final = Definitions(
             group="Mode",
             order=1,
             validator=one_of(*MODES),
+            recommender=lambda *_: MODES,
             dependents=("incrementing.column.name", "timestamp.column.name", "validate.non.null"),
         ),
         _key(

@@ -6,13 +6,22 @@ written again has the same name and the same bytes.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from ottla.connect.connector import Config, Report, SinkTask, TopicPartition
+from ottla.connect.connector import (
+    Config,
+    ConnectError,
+    Report,
+    SinkTask,
+    TopicPartition,
+    Written,
+)
 from ottla.connect.connectors.object_files.cutting import Chunk, Cutting, offset
 from ottla.connect.connectors.object_files.formats import Format
 from ottla.connect.connectors.object_files.partitioning import Extractor, Partitioner
-from ottla.connect.connectors.object_files.stores import Store
+from ottla.connect.connectors.object_files.stores import HdfsStore, Store
 from ottla.connect.data import DataError, Record
+from ottla.connect.definitions import InvalidConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +79,14 @@ class FilesTask:
             else:
                 yield record
 
+    def files(self, records: Iterable[Record], report: Report) -> Iterator[tuple[str, bytes]]:
+        """As they would be; the last ones, which further records would make longer, too."""
+        cutting = Cutting(self.folder, self.time, self.flush_size, self.rotate_interval_ms)
+        for chunk in (*cutting.chunks(self._good(records, report)), cutting.open):
+            for folder, mine in chunk.files.items():
+                path = self.naming.path(folder, mine, self.format.extension)
+                yield path, self.format.data(mine)
+
     def _write(self, chunk: Chunk) -> None:
         for folder, records in chunk.files.items():
             path = self.naming.path(folder, records, self.format.extension)
@@ -93,8 +110,32 @@ class FilesSink:
     def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
         pass
 
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        try:
+            self.work.store.check()
+        except ConnectError as error:
+            key = "hdfs.url" if isinstance(self.work.store, HdfsStore) else "s3.bucket.name"
+            raise InvalidConfig({key: [str(error)]}) from None
+        return {}
+
+    def preview(self, records: Iterable[Record]) -> Iterator[Written]:
+        def fail(record: Record, error: Exception) -> None:
+            raise error
+
+        for _, mine in groupby(sorted(records, key=_place), key=lambda one: _place(one)[:2]):
+            for path, data in self.work.files(mine, fail):
+                try:
+                    yield Written(path, None, data.decode().rstrip("\n"))
+                except UnicodeDecodeError:
+                    yield Written(path, None, f"{len(data)} bytes")
+
     def task(self) -> SinkTask:
         return self.work
 
     def stop(self) -> None:
         pass
+
+
+def _place(record: Record) -> tuple[str, int, int]:
+    assert record.original is not None
+    return record.original

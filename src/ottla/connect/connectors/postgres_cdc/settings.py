@@ -52,7 +52,13 @@ _DATABASE: Final = (
     _text("database.hostname", "Where PostgreSQL is.", REQUIRED, "HIGH"),
     _number("database.port", "Its port.", 5432),
     _text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
-    Key(name="database.password", kind=Kind.PASSWORD, default="", doc="Of that user."),
+    Key(
+        name="database.password",
+        kind=Kind.PASSWORD,
+        default="",
+        importance="HIGH",
+        doc="Of that user.",
+    ),
     _text("database.dbname", "The database whose changes are captured.", REQUIRED, "HIGH"),
     _choice(
         "database.sslmode",

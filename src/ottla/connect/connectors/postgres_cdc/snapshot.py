@@ -27,7 +27,7 @@ from ottla.connect.connectors.postgres_cdc.connections import (
 from ottla.connect.connectors.postgres_cdc.envelope import Naming, Source, TableRecords
 from ottla.connect.connectors.postgres_cdc.offsets import partition, snapshot_offset
 from ottla.connect.connectors.postgres_cdc.settings import Settings
-from ottla.connect.connectors.postgres_cdc.slot import create_slot
+from ottla.connect.connectors.postgres_cdc.slot import create_slot, lsn_number
 from ottla.connect.connectors.postgres_cdc.tables import Table
 from ottla.connect.data import Record
 
@@ -190,6 +190,26 @@ def take_snapshot(settings: Settings, naming: Naming, *, slot_exists: bool) -> S
     except psycopg2.Error as error:
         keeper.close()
         raise failed("The tables of the snapshot cannot be found", error) from None
+
+
+def look_at_rows(settings: Settings, naming: Naming) -> Snapshot:
+    """The rows of now without a slot, for who only wants to see them."""
+    keeper = connect(settings.database)
+    try:
+        keeper.autocommit = False
+        keeper.set_session(isolation_level="REPEATABLE READ", readonly=True)
+        with keeper.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_wal_lsn(),"
+                " pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot())"
+            )
+            name, lsn, xid = cursor.fetchone() or ("", "0/0", 0)
+        us = time.time_ns() // 1000
+        moment = Moment(snapshot=name, lsn=lsn_number(lsn), xid=xid, us=us)
+        return Snapshot(keeper, plan(keeper, settings, naming, moment), moment)
+    except psycopg2.Error as error:
+        keeper.close()
+        raise failed("The tables cannot be looked at", error) from None
 
 
 def plan(

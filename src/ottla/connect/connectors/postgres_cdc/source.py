@@ -5,7 +5,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -21,6 +21,7 @@ from ottla.connect.connectors.postgres_cdc.connections import (
     failed,
 )
 from ottla.connect.connectors.postgres_cdc.envelope import Naming
+from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.offsets import (
     Position,
     Resume,
@@ -40,12 +41,19 @@ from ottla.connect.connectors.postgres_cdc.slot import (
     lsn_text,
     slot_state,
 )
-from ottla.connect.connectors.postgres_cdc.snapshot import Snapshot, SnapshotSlice, take_snapshot
+from ottla.connect.connectors.postgres_cdc.snapshot import (
+    Snapshot,
+    SnapshotSlice,
+    look_at_rows,
+    take_snapshot,
+)
 from ottla.connect.connectors.postgres_cdc.stream import Stream
 from ottla.connect.data import Record
+from ottla.connect.definitions import InvalidConfig
 
 _log = logging.getLogger(__name__)
 SNAPSHOT_SLICES = 16  # of one transaction, unless they hold more pages than one slice may
+TRY_S = 10
 IDLE_S = 10.0  # between offsets that are stored though nothing was captured
 
 
@@ -130,6 +138,30 @@ class PostgresCdc:
         self._resume = self._stream_from(offset, slot)
         if settings.snapshot_mode != "initial_only":
             self._begin_stream()
+
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        """Tables that might be captured, whichever are named now; and whether changes are kept."""
+        try:
+            database = {**self._settings.database, "connect_timeout": TRY_S}
+            with contextlib.closing(connect(database)) as connection:
+                check_wal_level(connection)
+                found = Catalog(connection).tables(Filters())
+        except psycopg2.Error as error:
+            sentence = str(failed("PostgreSQL cannot be asked for its tables", error))
+            raise InvalidConfig({"database.hostname": [sentence]}) from None
+        except ConnectError as error:
+            raise InvalidConfig({"database.hostname": [str(error)]}) from None
+        return {"table.include.list": [f"{one.schema}.{one.name}" for one in found]}
+
+    def preview(self) -> Iterator[Slice]:
+        """Rows as a snapshot reads them, but of a transaction of its own: no slot is made."""
+        if self._settings.snapshot_mode in ("no_data", "never"):
+            return
+        looked_at = look_at_rows(self._settings, self._naming)
+        try:
+            yield from (one for one in looked_at.slices if one.first is not None)
+        finally:
+            looked_at.close()
 
     def poll(self, timeout_s: float) -> Sequence[Slice]:
         if self._waiting:

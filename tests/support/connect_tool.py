@@ -49,6 +49,18 @@ class ConnectTool:
 
         eventually(there)
 
+    def until_gone(self, name: str) -> None:
+        """Kafka Connect forgets a connector's state after it has answered."""
+
+        def gone() -> bool:
+            try:
+                self("status", name)
+            except OttlaError:
+                return True
+            return False
+
+        eventually(gone)
+
 
 def eventually(true: Callable[[], bool], seconds: float = WITHIN_S) -> None:
     deadline = time.monotonic() + seconds

@@ -76,8 +76,9 @@ def demo(
 
 
 def show_pipeline(rate: int, seconds: float | None) -> None:
-    """A broker, orders and customers flowing in, and Spark that joins, windows and sums them."""
+    """A broker, orders flowing in, customers in a database, and Spark that joins and sums them."""
     need_extra()
+    from ottla.cli.demo_table import customers_in_a_table
     from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.lifecycle.showcase import run_showcase
     from ottla.pipelines.runtime.sessions import stop as stop_spark
@@ -90,7 +91,11 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
         options = RunOptions(state=Path(folder))
         try:
             results = run_showcase(
-                node.bootstrap_servers, rate=rate, seconds=seconds, options=options
+                node.bootstrap_servers,
+                rate=rate,
+                seconds=seconds,
+                options=options,
+                customers=customers_in_a_table(node.bootstrap_servers, Path(folder)),
             )
         finally:
             stop_spark()

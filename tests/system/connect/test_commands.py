@@ -50,6 +50,7 @@ def story(tool: ConnectTool, folder: Path) -> None:
     tool("delete", "lines", stdin="n\n", code=1)
     assert list(tool.json("list", "--json")) == ["lines"]
     tool("delete", "lines", "--yes")
+    tool.until_gone("lines")
     assert "No status found" in tool.refused("status", "lines")
     assert tool("list").stdout == ""
 

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from ottla.pipelines.lifecycle.showcase import PEOPLE
+
+CHANGES = re.compile(r"([\d,]+) rows of the table customers have arrived by jdbc-source")
 RESULTS = re.compile(r"([\d,]+) results, median age \d+ ms: (.+)")
 
 
@@ -45,3 +48,6 @@ def test_the_main_job_starts_shows_results_and_ends_at_ctrl_c(
     assert rest.splitlines()[-1].endswith("Spark and the broker have stopped.")
     assert any(line.startswith("Spark's own page: http://") for line in said)
     assert "failed" not in "".join(said)
+    arrived = [int(found[1]) for line in said if (found := CHANGES.match(line))]
+    assert arrived, said
+    assert arrived[0] >= PEOPLE

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.connection import Connection
 from ottla.pipelines.api.app import App
@@ -33,6 +33,42 @@ COUNTRIES = ("Austria", "Czechia", "Germany", "Hungary", "Poland", "Slovakia")
 ITEMS = {"tea": 4.2, "coffee": 7.9, "honey": 11.5, "bread": 3.1, "soap": 2.4, "candles": 6.0}
 PEOPLE = 100
 TIMESTAMP_HEADER = "ottla.timestamp"
+
+
+class Customers(Protocol):
+    """Where customers are kept: what is put there arrives in the topic."""
+
+    def put(self, key: str, name: str, country: str) -> None: ...
+
+    def begin(self, arrived: Callable[[], None]) -> None:
+        """Spark is there. `arrived` is called when all that was put so far is in the topic."""
+
+    def news(self) -> str | None:
+        """A sentence for who watches."""
+
+    def close(self) -> None: ...
+
+
+class ProducedCustomers:
+    """Straight into the topic."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._producer = Connection(bootstrap).producer({"linger.ms": 1})
+
+    def put(self, key: str, name: str, country: str) -> None:
+        person = {"name": name, "country": country}
+        self._producer.produce(CUSTOMERS, json.dumps(person), key=key)
+        self._producer.poll(0)
+
+    def begin(self, arrived: Callable[[], None]) -> None:
+        self._producer.flush(10)
+        arrived()
+
+    def news(self) -> str | None:
+        return None
+
+    def close(self) -> None:
+        self._producer.flush(5)
 
 
 def shop(bootstrap: str) -> App:
@@ -61,11 +97,13 @@ def run_showcase(
     seconds: float | None = None,
     options: RunOptions | None = None,
     on_result: Callable[[dict[str, Any]], None] | None = None,
+    customers: Customers | None = None,
     results_max: int | None = None,
 ) -> int:
     """Feed and run the shop until `seconds` have passed, so many results came, or Ctrl-C.
 
     `on_result` is called with every row of the turnover as it arrives. Returns how many came.
+    `customers` are closed when all has ended, before Spark.
     """
     app = shop(bootstrap)
     definition = app.definition()
@@ -78,9 +116,10 @@ def run_showcase(
             runner.stop()
 
     results = Results(bootstrap, take)
-    generator = Generator(bootstrap, rate)
+    kept = customers or ProducedCustomers(bootstrap)
+    generator = Generator(bootstrap, rate, kept)
     generator.customers()
-    view = _View(results, generator.wanted)
+    view = _View(results, kept, generator.wanted.set)
     runner = Runner(make_plan(definition), options or RunOptions(), view)
     threads = [threading.Thread(target=generator.run), threading.Thread(target=results.run)]
     timer = threading.Timer(seconds, runner.stop) if seconds is not None else None
@@ -100,23 +139,24 @@ def run_showcase(
             timer.cancel()
         for thread in threads:
             thread.join(10)
+        kept.close()
     return results.count
 
 
 class Generator:
     """Customers first, then orders without end; a customer moves now and then."""
 
-    def __init__(self, bootstrap: str, rate: int, seed: int = 1) -> None:
+    def __init__(self, bootstrap: str, rate: int, customers: Customers, seed: int = 1) -> None:
         self.stopping = threading.Event()
         self.wanted = threading.Event()  # orders that wait for Spark's start would look slow
         self._rate = rate
         self._chance = random.Random(seed)
+        self._customers = customers
         self._producer = Connection(bootstrap).producer({"linger.ms": 1})
 
     def customers(self) -> None:
         for number in range(PEOPLE):
             self._customer(number)
-        self._producer.flush(10)
 
     def run(self) -> None:
         self.wanted.wait()
@@ -134,8 +174,8 @@ class Generator:
         self._producer.flush(5)
 
     def _customer(self, number: int) -> None:
-        person = {"name": f"Customer {number}", "country": self._chance.choice(COUNTRIES)}
-        self._producer.produce(CUSTOMERS, json.dumps(person), key=f"c{number}")
+        country = self._chance.choice(COUNTRIES)
+        self._customers.put(f"c{number}", f"Customer {number}", country)
 
 
 class Results:
@@ -181,9 +221,11 @@ class Results:
 class _View:
     """The usual view of a run, and the results below it."""
 
-    def __init__(self, results: Results, live: threading.Event) -> None:
+    def __init__(self, results: Results, customers: Customers, arrived: Callable[[], None]) -> None:
         self._results = results
-        self._live = live
+        self._customers = customers
+        self._arrived = arrived
+        self._is_live = False
         self._inner: LiveTable | Lines = choose_view()
         self._told = 0.0
 
@@ -200,8 +242,9 @@ class _View:
         self._inner.say(sentence)
 
     def show(self, status: Status) -> None:
-        if status.phase == "live":
-            self._live.set()
+        if status.phase == "live" and not self._is_live:
+            self._is_live = True
+            self._customers.begin(self._arrived)
         if isinstance(self._inner, LiveTable):
             self._inner.draw(self._render(status))
             return
@@ -211,6 +254,8 @@ class _View:
             newest = sorted(self._results.rows.values(), key=lambda row: str(row["country"]))
             totals = ", ".join(f"{row['country']} {row['turnover']}" for row in newest)
             self.say(f"{self._results.count:,} results, median age {latency:.0f} ms: {totals}")
+            if news := self._customers.news():
+                self.say(news)
 
     def _render(self, status: Status) -> "RenderableType":
         from rich.console import Group
@@ -218,7 +263,8 @@ class _View:
 
         latency = self._results.latency_ms()
         age = "" if latency is None else f" · median age {latency:.0f} ms"
-        table = Table(title=f"turnover of the newest ten seconds{age}", expand=True)
+        title, news = f"turnover of the newest ten seconds{age}", self._customers.news()
+        table = Table(title=title, caption=news, expand=True)
         table.add_column("country")
         for name in ("window", "orders", "turnover"):
             table.add_column(name, justify="right")

@@ -1,7 +1,7 @@
-"""Debezium's PostgreSQL connector on Kafka Connect: the judge of postgres-cdc.
+"""Debezium's connectors on Kafka Connect: the judges of postgres-cdc and mysql-cdc.
 
-`OTTLA_CONNECT_LIBS` and `OTTLA_DEBEZIUM` name folders that have the jars and the unpacked plugin
-already; otherwise Maven fetches them once into `.kafka`.
+`OTTLA_CONNECT_LIBS` and `OTTLA_DEBEZIUM` (`OTTLA_DEBEZIUM_MARIADB`) name folders that have the jars
+and the unpacked plugin already; otherwise Maven fetches them once into `.kafka`.
 """
 
 import json
@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,24 @@ from support.cdc import Shown
 from support.homes import Home
 from support.jars import KAFKA_VERSION, PROJECT
 
-VERSION = "3.6.2.Final"
-_PLUGIN = f"io.debezium:debezium-connector-postgres:{VERSION}:tar.gz:plugin"
+
+@dataclass(frozen=True)
+class DebeziumPlugin:
+    artifact: str
+    folder: str  # in `.kafka`
+    variable: str  # names a folder that has it
+
+
+POSTGRES = DebeziumPlugin(
+    "io.debezium:debezium-connector-postgres:3.6.2.Final:tar.gz:plugin",
+    "debezium",
+    "OTTLA_DEBEZIUM",
+)
+MARIADB = DebeziumPlugin(
+    "io.debezium:debezium-connector-mariadb:3.5.0.Final:tar.gz:plugin",
+    "debezium-mariadb",
+    "OTTLA_DEBEZIUM_MARIADB",
+)
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>ottla</groupId><artifactId>connect-for-comparison</artifactId><version>1</version>
 <dependencies><dependency><groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId>
@@ -45,12 +62,12 @@ def _libraries() -> Path:
     return folder
 
 
-def plugin_folder() -> Path:
-    given = os.environ.get("OTTLA_DEBEZIUM")
-    folder = Path(given) if given else PROJECT / ".kafka" / "debezium"
+def plugin_folder(plugin: DebeziumPlugin = POSTGRES) -> Path:
+    given = os.environ.get(plugin.variable)
+    folder = Path(given) if given else PROJECT / ".kafka" / plugin.folder
     if not folder.is_dir():
         fetched = Path(tempfile.mkdtemp())
-        copy = ["dependency:copy", f"-Dartifact={_PLUGIN}", f"-DoutputDirectory={fetched}"]
+        copy = ["dependency:copy", f"-Dartifact={plugin.artifact}", f"-DoutputDirectory={fetched}"]
         subprocess.run(["mvn", "-q", *copy], check=True)
         with tarfile.open(next(fetched.glob("*.tar.gz"))) as archive:
             archive.extractall(folder, filter="data")
@@ -139,13 +156,13 @@ def _headers(said: Any) -> dict[str, str]:
 
 
 @contextmanager
-def running_debezium(folder: Path) -> Iterator[Debezium]:
+def running_debezium(folder: Path, plugin: DebeziumPlugin = POSTGRES) -> Iterator[Debezium]:
     (port,) = free_ports(1)
     broker = BrokerProcess("ottla", Home(path=folder))
     worker: subprocess.Popen[bytes] | None = None
     try:
         broker.start()
-        worker = _worker(folder, broker.bootstrap, port)
+        worker = _worker(folder, broker.bootstrap, port, plugin)
         judge = Debezium(broker.bootstrap, f"http://127.0.0.1:{port}")
         deadline = time.monotonic() + 120
         while True:
@@ -164,12 +181,14 @@ def running_debezium(folder: Path) -> Iterator[Debezium]:
         broker.discard()
 
 
-def _worker(folder: Path, bootstrap: str, port: int) -> "subprocess.Popen[bytes]":
+def _worker(
+    folder: Path, bootstrap: str, port: int, plugin: DebeziumPlugin
+) -> "subprocess.Popen[bytes]":
     settings = {
         "bootstrap.servers": bootstrap,
         "group.id": "judge",
         "listeners": f"http://127.0.0.1:{port}",
-        "plugin.path": str(plugin_folder()),
+        "plugin.path": str(plugin_folder(plugin)),
         "key.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "exactly.once.source.support": "enabled",

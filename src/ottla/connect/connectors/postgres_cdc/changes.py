@@ -7,19 +7,13 @@ what that one knew: the tables, and how far an open transaction has come.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ottla.connect.connectors.debezium.schemas import TRANSACTION
+from ottla.connect.connectors.debezium.service_records import transaction_record
 from ottla.connect.connectors.postgres_cdc import protocol
-from ottla.connect.connectors.postgres_cdc.envelope import (
-    TRANSACTION,
-    Naming,
-    Source,
-    TableRecords,
-)
+from ottla.connect.connectors.postgres_cdc.envelope import Naming, Source, TableRecords
 from ottla.connect.connectors.postgres_cdc.offsets import Position
 from ottla.connect.connectors.postgres_cdc.protocol import Delete, Insert, Truncate, Update
-from ottla.connect.connectors.postgres_cdc.service_records import (
-    message_record,
-    transaction_record,
-)
+from ottla.connect.connectors.postgres_cdc.service_records import message_record
 from ottla.connect.connectors.postgres_cdc.tables import Table
 from ottla.connect.data import Header, Record, Struct
 
@@ -151,7 +145,9 @@ class Changes:
     def _transaction(self, status: str, lsn: int) -> Record:
         counts = self._counts if status == "END" else None
         ms = (self._us or 0) // 1000
-        return transaction_record(self.piece.naming, status, f"{self._xid}:{lsn}", counts, ms)
+        return transaction_record(
+            self.piece.naming.prefix, status, f"{self._xid}:{lsn}", counts, ms
+        )
 
     def _emitted(self, lsn: int, prefix: str, content: bytes, transactional: bool) -> Record:
         if not transactional:

@@ -1,10 +1,19 @@
 """Debezium's envelope: the schemas of a table's keys, rows and changes, and its records. Pure."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ottla.connect.connectors.debezium.schemas import (
+    INT64,
+    OPTIONAL_INT64,
+    OPTIONAL_STRING,
+    SNAPSHOT,
+    STRING,
+    context_headers,
+    envelope,
+    sanitised,
+)
 from ottla.connect.connectors.postgres_cdc.defaults import default
 from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.protocol import UNCHANGED, Tuple
@@ -14,21 +23,6 @@ from ottla.connect.data import Field, Header, Record, Schema, Struct, Type
 
 VERSION: Final = "3.6.2.Final"  # whose envelope this is
 
-STRING: Final = Schema(type=Type.STRING)
-OPTIONAL_STRING: Final = replace(STRING, optional=True)
-INT64: Final = Schema(type=Type.INT64)
-OPTIONAL_INT64: Final = replace(INT64, optional=True)
-_SNAPSHOT: Final = Schema(
-    type=Type.STRING,
-    optional=True,
-    default="false",
-    name="io.debezium.data.Enum",
-    version=1,
-    parameters={
-        "allowed": "true,first,first_in_data_collection,last_in_data_collection,last,false,"
-        "incremental"
-    },
-)
 SOURCE: Final = Schema(
     type=Type.STRUCT,
     name="io.debezium.connector.postgresql.Source",
@@ -38,7 +32,7 @@ SOURCE: Final = Schema(
         Field("connector", STRING),
         Field("name", STRING),
         Field("ts_ms", INT64),
-        Field("snapshot", _SNAPSHOT),
+        Field("snapshot", SNAPSHOT),
         Field("db", STRING),
         Field("sequence", OPTIONAL_STRING),
         Field("ts_us", OPTIONAL_INT64),
@@ -50,17 +44,6 @@ SOURCE: Final = Schema(
         Field("xmin", OPTIONAL_INT64),
         Field("origin", OPTIONAL_STRING),
         Field("origin_lsn", OPTIONAL_INT64),
-    ),
-)
-TRANSACTION: Final = Schema(
-    type=Type.STRUCT,
-    optional=True,
-    name="event.block",
-    version=1,
-    fields=(
-        Field("id", STRING),
-        Field("total_order", INT64),
-        Field("data_collection_order", INT64),
     ),
 )
 
@@ -79,21 +62,7 @@ class Naming:
         return sanitised(f"{self.prefix}.{table.schema}.{table.name}")
 
     def headers(self) -> tuple[Header, ...]:
-        if self.run is None:
-            return ()
-        said = {
-            "connectorLogicalName": self.prefix,
-            "taskId": "0",
-            "connectorName": "postgresql",
-            "runId": self.run,
-        }
-        return tuple(
-            Header(f"__debezium.context.{name}", STRING, value) for name, value in said.items()
-        )
-
-
-def sanitised(topic: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._\-]", "_", topic)
+        return context_headers(self.prefix, "postgresql", self.run)
 
 
 @dataclass(slots=True)  # not frozen: one for each change
@@ -181,21 +150,7 @@ class TableRecords:
         if keyed:
             fields = tuple(Field(one.name, one.schema) for one in keyed)
             self.key_schema = Schema(type=Type.STRUCT, name=f"{self.topic}.Key", fields=fields)
-        self.value_schema = Schema(
-            type=Type.STRUCT,
-            name=f"{self.topic}.Envelope",
-            version=2,
-            fields=(
-                Field("before", self.row_schema),
-                Field("after", self.row_schema),
-                Field("source", SOURCE),
-                Field("transaction", TRANSACTION),
-                Field("op", STRING),
-                Field("ts_ms", OPTIONAL_INT64),
-                Field("ts_us", OPTIONAL_INT64),
-                Field("ts_ns", OPTIONAL_INT64),
-            ),
-        )
+        self.value_schema = envelope(self.topic, self.row_schema, SOURCE)
 
     def row(self, values: Tuple | None, old: Tuple | None = None) -> Struct | None:
         """`old` is where unchanged TOASTed values are looked for first."""

@@ -1,57 +1,30 @@
 """The connector's keys: Debezium's names, those that are served and those that are not. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ottla.connect.connectors.postgres_cdc import filters
+from ottla.connect.connectors.debezium.filters import KeyColumns, key_columns
+from ottla.connect.connectors.debezium.keys import (
+    both_lists,
+    choice,
+    flag,
+    lists,
+    number,
+    operations,
+    text,
+    unserved,
+)
 from ottla.connect.connectors.postgres_cdc.changes import Options
-from ottla.connect.connectors.postgres_cdc.filters import Choice, Filters
+from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.types import Modes
-from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind, Validator
+from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind
 from ottla.connect.runs.failures import MAX_RETRIES, RETRY_WAIT_MS
 
-
-def _one_of(*allowed: str) -> Validator:
-    def check(name: str, value: Any) -> None:
-        if str(value).lower() not in allowed:
-            raise ValueError(
-                f"The '{name}' value is invalid: Value must be one of {', '.join(allowed)}"
-            )
-
-    return check
-
-
-def _at_least(least: int) -> Validator:
-    def check(name: str, value: Any) -> None:
-        if value < least:
-            raise ValueError(f"The '{name}' value is invalid: Value must be at least {least}")
-
-    return check
-
-
-def _text(name: str, doc: str, default: Any = "", importance: str = "MEDIUM") -> Key:
-    return Key(name=name, kind=Kind.STRING, default=default, doc=doc, importance=importance)
-
-
-def _choice(name: str, doc: str, default: str, *allowed: str) -> Key:
-    return Key(
-        name=name, kind=Kind.STRING, default=default, doc=doc, validator=_one_of(default, *allowed)
-    )
-
-
-def _flag(name: str, doc: str, default: bool) -> Key:
-    return Key(name=name, kind=Kind.BOOLEAN, default=default, doc=doc)
-
-
-def _number(name: str, doc: str, default: int, least: int = 0) -> Key:
-    return Key(name=name, kind=Kind.INT, default=default, doc=doc, validator=_at_least(least))
-
-
 _DATABASE: Final = (
-    _text("database.hostname", "Where PostgreSQL is.", REQUIRED, "HIGH"),
-    _number("database.port", "Its port.", 5432),
-    _text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
+    text("database.hostname", "Where PostgreSQL is.", REQUIRED, "HIGH"),
+    number("database.port", "Its port.", 5432),
+    text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
     Key(
         name="database.password",
         kind=Kind.PASSWORD,
@@ -59,90 +32,89 @@ _DATABASE: Final = (
         importance="HIGH",
         doc="Of that user.",
     ),
-    _text("database.dbname", "The database whose changes are captured.", REQUIRED, "HIGH"),
-    _choice(
+    text("database.dbname", "The database whose changes are captured.", REQUIRED, "HIGH"),
+    choice(
         "database.sslmode",
         "Whether the connection is encrypted, and what is verified.",
         "prefer",
         *("disable", "allow", "require", "verify-ca", "verify-full"),
     ),
-    _text("database.sslcert", "The client's certificate, a PEM file."),
-    _text("database.sslkey", "The client's private key, a PEM file."),
+    text("database.sslcert", "The client's certificate, a PEM file."),
+    text("database.sslkey", "The client's private key, a PEM file."),
     Key(name="database.sslpassword", kind=Kind.PASSWORD, default="", doc="Of that key."),
-    _text("database.sslrootcert", "Certificates that the server's is verified against."),
-    _flag("database.tcpKeepAlive", "Keep idle connections alive.", True),
+    text("database.sslrootcert", "Certificates that the server's is verified against."),
+    flag("database.tcpKeepAlive", "Keep idle connections alive.", True),
 )
 _REPLICATION: Final = (
-    _text("topic.prefix", "Names the server: the first part of topics.", REQUIRED, "HIGH"),
-    _choice("plugin.name", "The output plugin of the slot; pgoutput.", "pgoutput"),
-    _text("slot.name", "The replication slot, made if it is not there.", "debezium"),
-    _flag("slot.drop.on.stop", "Drop the slot when the connector stops.", False),
-    _text("publication.name", "The publication that the slot reads.", "dbz_publication"),
-    _choice(
+    text("topic.prefix", "Names the server: the first part of topics.", REQUIRED, "HIGH"),
+    choice("plugin.name", "The output plugin of the slot; pgoutput.", "pgoutput"),
+    text("slot.name", "The replication slot, made if it is not there.", "debezium"),
+    flag("slot.drop.on.stop", "Drop the slot when the connector stops.", False),
+    text("publication.name", "The publication that the slot reads.", "dbz_publication"),
+    choice(
         "publication.autocreate.mode",
         "What a publication that is missing is made for.",
         "all_tables",
         *("disabled", "filtered", "no_tables"),
     ),
-    _choice(
+    choice(
         "snapshot.mode",
         "When the tables' rows are read before their changes.",
         "initial",
         *("always", "initial_only", "no_data", "never", "when_needed"),
     ),
-    _number("snapshot.fetch.size", "Rows that a snapshot asks for at once.", 10_240, 1),
-    _number("max.batch.size", "Changes that are written in one piece.", 2048, 1),
-    _number("max.queue.size", "Changes that wait to be written, and are written at once.", 8192, 1),
-    _number("status.update.interval.ms", "How often the server hears how far it was read.", 10_000),
-    _number("heartbeat.interval.ms", "How often a heartbeat is written; 0: never.", 0),
-    _text("heartbeat.action.query", "SQL that is run with every heartbeat."),
-    _text("heartbeat.topics.prefix", "Of the heartbeats' topic.", "__debezium-heartbeat"),
-    _number("poll.interval.ms", "Accepted; changes are read when they arrive.", 500),
+    number("snapshot.fetch.size", "Rows that a snapshot asks for at once.", 10_240, 1),
+    number("max.batch.size", "Changes that are written in one piece.", 2048, 1),
+    number("max.queue.size", "Changes that wait to be written, and are written at once.", 8192, 1),
+    number("status.update.interval.ms", "How often the server hears how far it was read.", 10_000),
+    number("heartbeat.interval.ms", "How often a heartbeat is written; 0: never.", 0),
+    text("heartbeat.action.query", "SQL that is run with every heartbeat."),
+    text("heartbeat.topics.prefix", "Of the heartbeats' topic.", "__debezium-heartbeat"),
+    number("poll.interval.ms", "Accepted; changes are read when they arrive.", 500),
 )
 _CAPTURED: Final = (
-    _text("schema.include.list", "Expressions of the schemas that are captured."),
-    _text("schema.exclude.list", "Expressions of those that are not."),
-    _text("table.include.list", "Expressions of the tables that are captured: schema.table."),
-    _text("table.exclude.list", "Expressions of those that are not."),
-    _text("column.include.list", "Expressions of columns in records: schema.table.column."),
-    _text("column.exclude.list", "Expressions of those that are not."),
-    _text("message.key.columns", "Keys other than the tables' own: table:column,column;…"),
-    _text("skipped.operations", "Of c, u, d and t, those without records; or none.", "t"),
+    text("schema.include.list", "Expressions of the schemas that are captured."),
+    text("schema.exclude.list", "Expressions of those that are not."),
+    text("table.include.list", "Expressions of the tables that are captured: schema.table."),
+    text("table.exclude.list", "Expressions of those that are not."),
+    text("column.include.list", "Expressions of columns in records: schema.table.column."),
+    text("column.exclude.list", "Expressions of those that are not."),
+    text("message.key.columns", "Keys other than the tables' own: table:column,column;…"),
+    text("skipped.operations", "Of c, u, d and t, those without records; or none.", "t"),
 )
 _RECORDS: Final = (
-    _choice("decimal.handling.mode", "How numeric is shown.", "precise", "double", "string"),
-    _choice(
+    choice("decimal.handling.mode", "How numeric is shown.", "precise", "double", "string"),
+    choice(
         "time.precision.mode",
         "How dates, times and timestamps are shown.",
         "adaptive",
         *("adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"),
     ),
-    _choice("interval.handling.mode", "How intervals are shown.", "numeric", "string"),
-    _choice(
+    choice("interval.handling.mode", "How intervals are shown.", "numeric", "string"),
+    choice(
         "binary.handling.mode",
         "How bytea is shown.",
         "bytes",
         *("base64", "base64-url-safe", "hex"),
     ),
-    _choice("hstore.handling.mode", "How hstore is shown.", "json", "map"),
-    _number("money.fraction.digits", "Digits after money's point.", 2),
-    _flag("include.unknown.datatypes", "Show values of other types as bytes.", False),
-    _flag("tombstones.on.delete", "A record without a value follows a delete.", True),
-    _flag("provide.transaction.metadata", "Records of transactions, and their order.", False),
-    _text(
+    choice("hstore.handling.mode", "How hstore is shown.", "json", "map"),
+    number("money.fraction.digits", "Digits after money's point.", 2),
+    flag("include.unknown.datatypes", "Show values of other types as bytes.", False),
+    flag("tombstones.on.delete", "A record without a value follows a delete.", True),
+    flag("provide.transaction.metadata", "Records of transactions, and their order.", False),
+    text(
         "unavailable.value.placeholder",
         "Stands for a TOASTed value that an update left as it was.",
         "__debezium_unavailable_value",
     ),
-    _flag("extended.headers.enabled", "Headers that name connector and run.", True),
-    _number(
+    flag("extended.headers.enabled", "Headers that name connector and run.", True),
+    number(
         MAX_RETRIES, "How often what may pass is tried again in a row; -1: for ever.", -1, least=-1
     ),
-    _number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
+    number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
 )
 DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *_CAPTURED, *_RECORDS))
 
-# Debezium's keys that are not served are refused: a filter or a mask that is not applied is a leak.
 _UNSERVED: Final = frozenset(
     [
         "converters",
@@ -240,16 +212,16 @@ def settings(config: Mapping[str, str]) -> Settings:
     """InvalidConfig for what is wrong."""
     values = DEFINITIONS.parse(config)
     errors = {
-        **_unserved(config),
-        **_both_lists(values),
+        **unserved(config, DEFINITIONS.names, _UNSERVED, _UNSERVED_PREFIXES, _HARMLESS),
+        **both_lists(values, ("schema", "table", "column")),
     }
     try:
-        keys = filters.key_columns(values["message.key.columns"])
+        keys = key_columns(values["message.key.columns"])
     except ValueError as error:
         errors["message.key.columns"] = [str(error)]
         keys = ()
     try:
-        skipped = _operations(values["skipped.operations"])
+        skipped = operations(values["skipped.operations"])
     except ValueError as error:
         errors["skipped.operations"] = [str(error)]
         skipped = frozenset()
@@ -260,7 +232,7 @@ def settings(config: Mapping[str, str]) -> Settings:
 
 def _made(
     values: Mapping[str, Any],
-    keys: tuple[tuple[str, tuple[str, ...]], ...],
+    keys: KeyColumns,
     skipped: frozenset[str],
 ) -> Settings:
     return Settings(
@@ -279,7 +251,7 @@ def _made(
         heartbeat_query=values["heartbeat.action.query"],
         heartbeat_prefix=values["heartbeat.topics.prefix"],
         filters=Filters(
-            _lists(values, "schema"), _lists(values, "table"), _lists(values, "column"), keys
+            lists(values, "schema"), lists(values, "table"), lists(values, "column"), keys
         ),
         modes=Modes(
             decimal=values["decimal.handling.mode"].lower(),
@@ -298,42 +270,6 @@ def _made(
         ),
         headers=values["extended.headers.enabled"],
     )
-
-
-def _lists(values: Mapping[str, Any], kind: str) -> Choice:
-    include, exclude = values[f"{kind}.include.list"], values[f"{kind}.exclude.list"]
-    return Choice(filters.expressions(include), filters.expressions(exclude))
-
-
-def _both_lists(values: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    return {
-        f"{kind}.exclude.list": [f'"{kind}.include.list" is already specified']
-        for kind in ("schema", "table", "column")
-        if values[f"{kind}.include.list"] and values[f"{kind}.exclude.list"]
-    }
-
-
-def _operations(text: str) -> frozenset[str]:
-    said = {one.strip().lower() for one in text.split(",") if one.strip()}
-    if said == {"none"}:
-        return frozenset()
-    if not said <= set("cudt"):
-        raise ValueError(
-            f"The 'skipped.operations' value '{text}' is invalid: "
-            "Value must be none, or of c, u, d and t"
-        )
-    return frozenset(said)
-
-
-def _unserved(config: Mapping[str, str]) -> dict[str, Sequence[str]]:
-    known = DEFINITIONS.names
-    return {
-        name: [f"The key '{name}' is Debezium's, but is not served here."]
-        for name, value in config.items()
-        if name not in known
-        and (name in _UNSERVED or name.startswith(_UNSERVED_PREFIXES))
-        and _HARMLESS.get(name) != value.strip()
-    }
 
 
 def _database(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import psycopg2
 from psycopg2.extensions import connection as Connection
 
 from ottla.connect.connector import Config, ConnectError, Place, Progress, Slice
+from ottla.connect.connectors.debezium.service_records import heartbeat_record
 from ottla.connect.connectors.postgres_cdc.catalog import Catalog
 from ottla.connect.connectors.postgres_cdc.changes import Changes, Piece
 from ottla.connect.connectors.postgres_cdc.connections import (
@@ -30,7 +31,6 @@ from ottla.connect.connectors.postgres_cdc.offsets import (
     snapshot_offset,
     unfinished_snapshot,
 )
-from ottla.connect.connectors.postgres_cdc.service_records import heartbeat_record
 from ottla.connect.connectors.postgres_cdc.settings import Settings
 from ottla.connect.connectors.postgres_cdc.slot import (
     SlotState,
@@ -83,7 +83,7 @@ class ProgressSlice:
     def read(self) -> Iterator[Record | Progress]:
         if self.heartbeat_prefix is not None:
             now_ms = time.time_ns() // 1_000_000
-            yield heartbeat_record(self.naming, self.heartbeat_prefix, now_ms)
+            yield heartbeat_record(self.naming.prefix, self.heartbeat_prefix, now_ms)
         if self.offset is not None:
             yield Progress(partition(self.naming.prefix), self.offset)
 

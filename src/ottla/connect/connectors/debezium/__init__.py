@@ -1,0 +1,1 @@
+"""What Debezium's connectors share: envelope, service records, lists of names, kinds of keys."""

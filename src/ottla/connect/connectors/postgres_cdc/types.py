@@ -16,6 +16,7 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 from ottla.connect.connector import ConnectError
+from ottla.connect.connectors.debezium.days import iso_date, iso_time, iso_timestamp
 from ottla.connect.connectors.postgres_cdc import literals, temporal
 from ottla.connect.connectors.postgres_cdc.tables import Column, PgType
 from ottla.connect.data import Field, Schema, Struct, Type
@@ -274,9 +275,7 @@ def _date(_column: Column, modes: Modes) -> ColumnMapping:
             return ColumnMapping(schema, lambda text: _connect_day(days(text)), _connect_day(0))
         case "isostring":
             schema = _named(Type.STRING, "io.debezium.time.IsoDate")
-            return ColumnMapping(
-                schema, lambda text: f"{temporal.iso_date(days(text))}Z", "1970-01-01Z"
-            )
+            return ColumnMapping(schema, lambda text: f"{iso_date(days(text))}Z", "1970-01-01Z")
     return ColumnMapping(_named(Type.INT32, "io.debezium.time.Date"), days, 0)
 
 
@@ -302,9 +301,7 @@ def _time(column: Column, modes: Modes) -> ColumnMapping:
             return ColumnMapping(schema, _connect_time, dt.time())
         case "isostring":
             schema = _named(Type.STRING, "io.debezium.time.IsoTime")
-            return ColumnMapping(
-                schema, lambda text: temporal.iso_time(temporal.time_us(text)), "00:00:00Z"
-            )
+            return ColumnMapping(schema, lambda text: iso_time(temporal.time_us(text)), "00:00:00Z")
         case "nanoseconds":
             schema = _named(Type.INT64, "io.debezium.time.NanoTime")
             return ColumnMapping(schema, lambda text: temporal.time_us(text) * 1000, 0)
@@ -332,7 +329,7 @@ def _timestamp(column: Column, modes: Modes) -> ColumnMapping:
             return ColumnMapping(schema, lambda text: _connect_moment(us(text)), _connect_moment(0))
         case "isostring":
             schema = _named(Type.STRING, "io.debezium.time.IsoTimestamp")
-            return ColumnMapping(schema, lambda text: temporal.iso_timestamp(us(text), 0), _EPOCH)
+            return ColumnMapping(schema, lambda text: iso_timestamp(us(text), 0), _EPOCH)
         case "nanoseconds":
             schema = _named(Type.INT64, "io.debezium.time.NanoTimestamp")
             return ColumnMapping(schema, lambda text: _clamped(us(text) * 1000), 0)

@@ -1,4 +1,4 @@
-"""The postgres-cdc connector run directly, without Spark and Kafka; its records as JSON."""
+"""Connectors of changes run directly, without Spark and Kafka; their records as JSON."""
 
 import json
 import pickle
@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ottla.connect.connector import Place, Progress
-from ottla.connect.connectors.postgres_cdc import make
+from ottla.connect.connector import Place, Progress, SourceConnector
 from ottla.connect.converters.headers import SimpleHeaderConverter
 from ottla.connect.converters.json import JsonConverter
 from ottla.connect.data import Record
+from ottla.connect.plugins import source
 from support.postgres import Postgres
 
 Shown = dict[str, Any]  # topic, key, value (each schema and payload), headers
@@ -42,10 +42,15 @@ def config(postgres: Postgres, **keys: str) -> dict[str, str]:
 class DirectRun:
     """What a run does with the connector, in this process."""
 
-    def __init__(self, config: Mapping[str, str], offset: Place | None = None) -> None:
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        offset: Place | None = None,
+        connector: SourceConnector | None = None,
+    ) -> None:
         self.offset = offset
         self.records: list[Record] = []
-        self.connector = make(config, config["connector.class"])
+        self.connector = source(config) if connector is None else connector
         self.connector.start(lambda _partition: self.offset)
 
     def step(self, timeout_s: float = 0.2, *, commit: bool = True) -> int:

@@ -79,6 +79,20 @@ PLUGINS: Final = (
         module="ottla.connect.connectors.postgres_cdc",
     ),
     Plugin(
+        kind="source",
+        name="mysql-cdc",
+        classes=(
+            "io.debezium.connector.mysql.MySqlConnector",
+            "MySqlConnector",
+            "MySql",
+            "io.debezium.connector.mariadb.MariaDbConnector",
+            "MariaDbConnector",
+            "MariaDb",
+        ),
+        version=VERSION,
+        module="ottla.connect.connectors.mysql_cdc",
+    ),
+    Plugin(
         kind="sink",
         name="elasticsearch-sink",
         classes=(

@@ -50,7 +50,7 @@ class DirectRun:
     ) -> None:
         self.offset = offset
         self.records: list[Record] = []
-        self.connector = source(config) if connector is None else connector
+        self.connector: Any = source(config) if connector is None else connector
         self.connector.start(lambda _partition: self.offset)
 
     def step(self, timeout_s: float = 0.2, *, commit: bool = True) -> int:

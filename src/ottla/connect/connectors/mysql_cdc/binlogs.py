@@ -43,11 +43,14 @@ def lost(connection: Connection, position: Position) -> str | None:
 
 def _purged_of_mariadb(connection: Connection, oldest: str, known: MariaDbGtids) -> str | None:
     """What had been written before the oldest binlog that is there, where that is more."""
-    rows = execute(connection, "SELECT BINLOG_GTID_POS(%s, 4)", (oldest,))
-    text = str(rows[0][0] or "") if rows else ""
-    before = gtids(text)
-    assert isinstance(before, MariaDbGtids)
-    return None if before.within(known) else text
+    name = oldest.replace("'", "")
+    for row in execute(connection, f"SHOW BINLOG EVENTS IN '{name}' LIMIT 3"):
+        if row[2] == "Gtid_list":
+            text = str(row[5]).strip("[]")
+            before = gtids(text)
+            assert isinstance(before, MariaDbGtids)
+            return None if before.within(known) else text
+    return None
 
 
 def _purged_of_mysql(connection: Connection, known: str) -> str | None:

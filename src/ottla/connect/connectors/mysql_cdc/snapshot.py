@@ -126,6 +126,9 @@ class Snapshot:
             raise failed("A table cannot be read for the snapshot", error) from None
 
     def close(self) -> None:
+        result = self.keeper._result
+        if result is not None:
+            result.unbuffered_active = False  # else PyMySQL reads on when it forgets the cursor
         self.keeper._force_close()
 
     def _read(self) -> Iterator["DefinitionsSlice | RowsSlice"]:

@@ -202,6 +202,8 @@ class MySqlCdc:
         self._history.append(
             history_document(place, offset, one, snapshot.ms) for one in snapshot.changes
         )
+        if not snapshot.tables:  # nothing will be read, and nobody need wait for it
+            snapshot.close()
 
     def _end_snapshot(self) -> None:
         assert self._snapshot is not None
@@ -245,7 +247,9 @@ class MySqlCdc:
         if not query or self._connection is None:
             return
         try:
-            self._connection.ping(reconnect=True)
+            if not self._connection.open:
+                self._connection = connect(self._settings)
             execute(self._connection, query)
         except ERRORS as error:
+            self._connection._force_close()  # for the next try to begin with a new one
             raise failed("heartbeat.action.query cannot be run", error) from None

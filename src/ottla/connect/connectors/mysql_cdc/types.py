@@ -335,11 +335,16 @@ def _datetime(column: Column, modes: Modes) -> ColumnMapping:
             return ColumnMapping(schema, shown, moment_of, "1970-01-01T00:00:00Z")
         case "nanoseconds":
             schema = _named(Type.INT64, "io.debezium.time.NanoTimestamp")
-            return ColumnMapping(schema, _or_none(us, lambda value: value * 1000), moment_of, 0)
+            return ColumnMapping(schema, _or_none(us, _nanoseconds), moment_of, 0)
         case "adaptive_time_microseconds" if coarse:
             schema = _named(Type.INT64, "io.debezium.time.Timestamp")
             return ColumnMapping(schema, _or_none(us, lambda value: value // 1000), moment_of, 0)
     return ColumnMapping(_named(Type.INT64, "io.debezium.time.MicroTimestamp"), us, moment_of, 0)
+
+
+def _nanoseconds(us: int) -> int:
+    """Those past what a Java long holds begin anew at its other end."""
+    return (us * 1000 + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _connect_timestamp(us: int) -> dt.datetime:

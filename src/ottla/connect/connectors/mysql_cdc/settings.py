@@ -20,12 +20,19 @@ from ottla.connect.connectors.mysql_cdc.changes import Options
 from ottla.connect.connectors.mysql_cdc.filters import Filters
 from ottla.connect.connectors.mysql_cdc.types import Modes
 from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind
+from ottla.connect.runs.failures import MAX_RETRIES, RETRY_WAIT_MS
 
 _DATABASE: Final = (
     text("database.hostname", "Where MariaDB or MySQL is.", REQUIRED, "HIGH"),
     number("database.port", "Its port.", 3306),
     text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
-    Key(name="database.password", kind=Kind.PASSWORD, default="", doc="Of that user."),
+    Key(
+        name="database.password",
+        kind=Kind.PASSWORD,
+        default="",
+        importance="HIGH",
+        doc="Of that user.",
+    ),
     number("database.server.id", "Of this replica among the server's; 0: drawn by lot.", 0),
     choice(
         "database.ssl.mode",
@@ -117,6 +124,10 @@ _RECORDS: Final = (
     flag("tombstones.on.delete", "A record without a value follows a delete.", True),
     flag("provide.transaction.metadata", "Records of transactions, and their order.", False),
     flag("extended.headers.enabled", "Headers that name connector and run.", True),
+    number(
+        MAX_RETRIES, "How often what may pass is tried again in a row; -1: for ever.", -1, least=-1
+    ),
+    number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
 )
 DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *_HISTORY, *_CAPTURED, *_RECORDS))
 
@@ -130,7 +141,6 @@ _UNSERVED: Final = frozenset(
         "converters",
         "custom.metric.tags",
         "datatype.propagate.source.type",
-        "errors.max.retries",
         "event.converting.failure.handling.mode",
         "event.deserialization.failure.handling.mode",
         "event.processing.failure.handling.mode",
@@ -146,7 +156,6 @@ _UNSERVED: Final = frozenset(
         "post.processors",
         "query.fetch.size",
         "read.only",
-        "retriable.restart.connector.wait.ms",
         "skip.messages.without.change",
         "sourceinfo.struct.maker",
         "streaming.delay.ms",

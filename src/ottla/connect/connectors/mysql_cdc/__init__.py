@@ -11,10 +11,11 @@ from typing import Final
 
 from ottla.connect.connector import Config
 from ottla.connect.connectors.mysql_cdc.envelope import Server
+from ottla.connect.connectors.mysql_cdc.offsets import check_offset
 from ottla.connect.connectors.mysql_cdc.settings import DEFINITIONS, settings
 from ottla.connect.connectors.mysql_cdc.source import MySqlCdc
 
-__all__ = ["DEFINITIONS", "make"]
+__all__ = ["DEFINITIONS", "check_offset", "make"]
 
 # By the class that was asked for; the short name takes the server's own.
 _NAMED: Final[Mapping[str, Server]] = {"MariaDbConnector": "mariadb", "MySqlConnector": "mysql"}

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ottla.connect.connector import Place
+from ottla.connect.connector import ConnectError, Place
 from ottla.connect.java_map import in_hash_order
+from ottla.connect.offset_checks import check_numbers, check_partition
 
 
 def partition(prefix: str) -> Place:
@@ -62,3 +63,15 @@ def _number(stored: Mapping[str, Any], name: str) -> int:
 def unfinished_snapshot(stored: Place) -> bool:
     completed = stored.get("snapshot_completed")
     return bool(stored.get("snapshot")) and not completed
+
+
+def check_offset(place: Place | None, offset: Place) -> None:
+    """Of an offset that is set by hand: what Debezium's task, too, could go on from."""
+    check_partition(place, ("server",))
+    check_numbers(offset, "pos", "event", "row", "server_id", "ts_sec")
+    for name in ("file", "pos"):
+        if offset.get(name) is None:
+            raise ConnectError(f"Offset objects should either be null or contain the key '{name}'")
+    for name in ("file", "gtids"):
+        if not isinstance(offset.get(name, ""), str):
+            raise ConnectError(f"The value for the '{name}' key in the offset is no text")

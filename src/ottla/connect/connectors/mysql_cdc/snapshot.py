@@ -50,6 +50,7 @@ class RowsSlice:
     marks: tuple[tuple[int, str], ...]  # of rows that are told apart, by number
     position: Position
     ms: int
+    first: bool  # of the table
     last: bool  # of the snapshot
     task: int = 0
 
@@ -160,6 +161,7 @@ class Snapshot:
                 marks=tuple(marks.items()),
                 position=self.position,
                 ms=self.ms,
+                first=begins,
                 last=last and ends,
             )
 

@@ -31,7 +31,7 @@ from ottla.connect.connectors.mysql_cdc.offsets import (
 from ottla.connect.connectors.mysql_cdc.recovery import recovered
 from ottla.connect.connectors.mysql_cdc.schema_changes import history_document
 from ottla.connect.connectors.mysql_cdc.settings import Settings
-from ottla.connect.connectors.mysql_cdc.snapshot import Snapshot, take_snapshot
+from ottla.connect.connectors.mysql_cdc.snapshot import RowsSlice, Snapshot, take_snapshot
 from ottla.connect.connectors.mysql_cdc.stream import Stream
 from ottla.connect.data import Record
 
@@ -128,6 +128,19 @@ class MySqlCdc:
                 " snapshot.mode=when_needed."
             )
         self._go_on(offset)
+
+    def preview(self) -> Iterator[Slice]:
+        """Rows as a snapshot reads them, without a lock, and without a word in the history."""
+        if self._settings.snapshot_mode == "no_data":
+            return
+        settings = replace(self._settings, locking_mode="none")
+        looked_at = take_snapshot(settings, self._naming, Schema(), data=True)
+        try:
+            while (slice := looked_at.next()) is not None:
+                if isinstance(slice, RowsSlice) and slice.first:
+                    yield slice
+        finally:
+            looked_at.close()
 
     def poll(self, timeout_s: float) -> Sequence[Slice]:
         snapshot = self._snapshot

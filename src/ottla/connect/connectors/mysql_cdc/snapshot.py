@@ -50,7 +50,6 @@ class RowsSlice:
     marks: tuple[tuple[int, str], ...]  # of rows that are told apart, by number
     position: Position
     ms: int
-    first: bool  # of the table
     last: bool  # of the snapshot
     task: int = 0
 
@@ -115,6 +114,7 @@ class Snapshot:
     tables: Sequence[Table]  # that have rows
     leading: TableId | None  # the first of all, whether it has rows or not
     ms: int
+    limit: int | None = None  # rows of each table, where not all are wanted
     _slices: Iterator[DefinitionsSlice | RowsSlice] | None = field(default=None)
 
     def next(self) -> "DefinitionsSlice | RowsSlice | None":
@@ -161,7 +161,6 @@ class Snapshot:
                 marks=tuple(marks.items()),
                 position=self.position,
                 ms=self.ms,
-                first=begins,
                 last=last and ends,
             )
 
@@ -169,7 +168,8 @@ class Snapshot:
         """Rows, and whether they are the table's first and last; one batch is held back."""
         names = ", ".join(quoted(one.name) for one in table.columns)
         cursor = self.keeper.cursor(SSCursor)
-        cursor.execute(f"SELECT {names} FROM {table.id.quoted}")
+        limit = "" if self.limit is None else f" LIMIT {self.limit}"
+        cursor.execute(f"SELECT {names} FROM {table.id.quoted}{limit}")
         held: list[Row] | None = None
         begins = True
         while batch := self._batch(cursor):
@@ -270,14 +270,18 @@ def current_status(connection: Connection) -> tuple[str, int, str] | None:
     return str(row[0]), int(row[1]), str(row[4]) if len(row) > 4 else ""
 
 
-def _tables(keeper: Connection, settings: Settings) -> list[TableId]:
-    """All of captured databases, or only those that are captured."""
+def all_tables(connection: Connection) -> list[TableId]:
     rows = execute(
-        keeper,
+        connection,
         "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"
         " WHERE TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_SCHEMA, TABLE_NAME",
     )
-    ids = [TableId(*row) for row in rows if row[0] not in BUILT_IN]
+    return [TableId(*row) for row in rows if row[0] not in BUILT_IN]
+
+
+def _tables(keeper: Connection, settings: Settings) -> list[TableId]:
+    """All of captured databases, or only those that are captured."""
+    ids = all_tables(keeper)
     if settings.history.only_captured_tables:
         return [one for one in ids if settings.filters.captures(one)]
     return [one for one in ids if settings.filters.captures_database(one.database)]

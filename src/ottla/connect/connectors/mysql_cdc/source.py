@@ -1,9 +1,10 @@
 """MariaDB's and MySQL's changes as a source: a snapshot where one is wanted, then the binlog."""
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -31,11 +32,18 @@ from ottla.connect.connectors.mysql_cdc.offsets import (
 from ottla.connect.connectors.mysql_cdc.recovery import recovered
 from ottla.connect.connectors.mysql_cdc.schema_changes import history_document
 from ottla.connect.connectors.mysql_cdc.settings import Settings
-from ottla.connect.connectors.mysql_cdc.snapshot import RowsSlice, Snapshot, take_snapshot
+from ottla.connect.connectors.mysql_cdc.snapshot import (
+    RowsSlice,
+    Snapshot,
+    all_tables,
+    take_snapshot,
+)
 from ottla.connect.connectors.mysql_cdc.stream import Stream
 from ottla.connect.data import Record
+from ottla.connect.definitions import InvalidConfig
 
 _log = logging.getLogger(__name__)
+TRY_S = 5.0  # for a first look at a server
 IDLE_S = 10.0  # between offsets that are stored though nothing was captured
 
 
@@ -129,15 +137,30 @@ class MySqlCdc:
             )
         self._go_on(offset)
 
+    def try_out(self) -> Mapping[str, Sequence[str]]:
+        """Tables that might be captured, whichever are named now; and whether changes are kept."""
+        try:
+            connection = connect(replace(self._settings, timeout_s=TRY_S))
+            with contextlib.closing(connection):
+                check_server(connection)
+                found = all_tables(connection)
+        except ERRORS as error:
+            sentence = str(failed("The server cannot be asked for its tables", error))
+            raise InvalidConfig({"database.hostname": [sentence]}) from None
+        except ConnectError as error:
+            raise InvalidConfig({"database.hostname": [str(error)]}) from None
+        return {"table.include.list": [str(one) for one in found]}
+
     def preview(self) -> Iterator[Slice]:
         """Rows as a snapshot reads them, without a lock, and without a word in the history."""
         if self._settings.snapshot_mode == "no_data":
             return
         settings = replace(self._settings, locking_mode="none")
         looked_at = take_snapshot(settings, self._naming, Schema(), data=True)
+        looked_at.limit = settings.fetch_size
         try:
             while (slice := looked_at.next()) is not None:
-                if isinstance(slice, RowsSlice) and slice.first:
+                if isinstance(slice, RowsSlice):
                     yield slice
         finally:
             looked_at.close()

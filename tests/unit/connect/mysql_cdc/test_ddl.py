@@ -1,0 +1,145 @@
+"""DDL as it changes what is known of tables, and as a schema history keeps it."""
+
+import json
+
+import pytest
+
+from ottla.connect.connectors.mysql_cdc.ddl import Schema
+from ottla.connect.connectors.mysql_cdc.schema_changes import apply_document, history_document
+from ottla.connect.connectors.mysql_cdc.tables import JdbcType, Table, TableId
+
+ORDERS = TableId("shop", "orders")
+SHOWN = """CREATE TABLE `orders` (
+  `id` int(11) NOT NULL AUTO_INCREMENT COMMENT 'it''s (a) key, of sorts',
+  `item` varchar(20) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT 'te,a',
+  `price` decimal(8,2) unsigned NOT NULL DEFAULT 1.50,
+  `kind` enum('a','b,c','it''s') DEFAULT NULL,
+  `doc` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`doc`)),
+  `twice` int(11) GENERATED ALWAYS AS (`id` * 2) STORED,
+  `at` timestamp(3) NOT NULL DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3),
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `i` (`item`(10)),
+  KEY `k` (`kind`) USING BTREE,
+  CONSTRAINT `f` FOREIGN KEY (`twice`) REFERENCES `others` (`id`) ON DELETE CASCADE
+) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"""
+
+
+def after(*statements: str) -> Schema:
+    schema = Schema()
+    for one in statements:
+        schema.apply(one, "shop")
+    return schema
+
+
+def orders(*statements: str) -> Table:
+    return after("CREATE TABLE orders (id int PRIMARY KEY, item text)", *statements).tables[ORDERS]
+
+
+def names(table: Table) -> list[str]:
+    return [one.name for one in table.columns]
+
+
+def test_a_table_is_read_as_a_server_shows_it() -> None:
+    table = after(SHOWN).tables[ORDERS]
+    assert names(table) == ["id", "item", "price", "kind", "doc", "twice", "at"]
+    assert table.key == ("id",)
+    assert table.charset == "utf8mb4"
+    key, item, price, kind, doc, twice, at = table.columns
+    assert (key.type_name, key.optional, key.auto_incremented) == ("INT", False, True)
+    assert (item.charset, item.length, item.default) == ("latin1", 20, "te,a")
+    assert (price.type_name, price.length, price.scale) == ("DECIMAL UNSIGNED", 8, 2)
+    assert kind.options == ("'a'", "'b,c'", "'it''s'")
+    assert (doc.jdbc_type, doc.charset, doc.has_default) == (JdbcType.VARCHAR, "utf8mb4", False)
+    assert twice.optional
+    assert (at.length, at.default) == (3, "1970-01-01 00:00:00")
+
+
+@pytest.mark.parametrize(
+    ("statement", "columns"),
+    [
+        ("ALTER TABLE orders ADD n int", ["id", "item", "n"]),
+        ("ALTER TABLE shop.orders ADD COLUMN n int FIRST", ["n", "id", "item"]),
+        ("ALTER TABLE orders ADD n int AFTER id, ADD m int AFTER n", ["id", "n", "m", "item"]),
+        (
+            "ALTER TABLE orders ADD (n int DEFAULT (1 + 1), m enum('a)','b'))",
+            ["id", "item", "n", "m"],
+        ),
+        ("ALTER TABLE orders DROP COLUMN item, ADD INDEX x (id)", ["id"]),
+        ("ALTER TABLE orders CHANGE item what varchar(9) NOT NULL FIRST", ["what", "id"]),
+        ("ALTER TABLE orders RENAME COLUMN item TO `od``d`", ["id", "od`d"]),
+        ("ALTER TABLE orders ADD COLUMN IF NOT EXISTS item int", ["id", "item"]),
+        ("ALTER TABLE orders ADD CONSTRAINT c CHECK (id > 0)", ["id", "item"]),
+        (
+            "SET STATEMENT max_statement_time=0 FOR ALTER TABLE orders ADD n int",
+            ["id", "item", "n"],
+        ),
+        ("/* a, comment */ ALTER TABLE orders -- and\n ADD n int # one", ["id", "item", "n"]),
+        ("ALTER TABLE others ADD n int", ["id", "item"]),
+        ("CREATE TABLE IF NOT EXISTS orders (n int)", ["id", "item"]),
+        ("CREATE TEMPORARY TABLE others (n int)", ["id", "item"]),
+        ("GRANT SELECT ON orders TO 'ottla'@'%'", ["id", "item"]),
+    ],
+)
+def test_columns_after_a_statement(statement: str, columns: list[str]) -> None:
+    assert names(orders(statement)) == columns
+
+
+def test_keys_follow_their_columns() -> None:
+    assert orders("ALTER TABLE orders CHANGE id number bigint").key == ("number",)
+    assert orders("ALTER TABLE orders DROP PRIMARY KEY").key == ()
+    changed = orders("ALTER TABLE orders DROP PRIMARY KEY, ADD PRIMARY KEY (item, id)")
+    assert changed.key == ("item", "id")
+    assert not any(one.optional for one in changed.columns)
+
+
+def test_a_unique_key_stands_in_where_nothing_in_it_may_be_null() -> None:
+    schema = after(
+        "CREATE TABLE a (n int NOT NULL, m int, UNIQUE (m), UNIQUE KEY k (n))",
+        "CREATE TABLE b (n int NOT NULL)",
+        "CREATE UNIQUE INDEX i ON b (n)",
+        "CREATE TABLE c (id serial, n int)",
+    )
+    assert [one.key for one in schema.tables.values()] == [("n",), ("n",), ("id",)]
+
+
+def test_tables_are_renamed_copied_and_dropped() -> None:
+    schema = after(
+        SHOWN, "CREATE TABLE copied LIKE orders", "RENAME TABLE orders TO old, copied TO new"
+    )
+    assert [id.name for id in schema.tables] == ["old", "new"]
+    (change, other) = schema.apply(
+        "DROP TABLE `old`, `shop`.`new` /* generated by server */", "shop"
+    )
+    assert (change.kind, change.statement) == ("DROP", "DROP TABLE `shop`.`old`")
+    assert other.id == TableId("shop", "new")
+    assert not schema.tables
+
+
+def test_new_tables_take_the_character_set_of_their_database() -> None:
+    schema = after(
+        "CREATE DATABASE shop CHARSET latin1 COLLATE latin1_bin", "CREATE TABLE t (c text)"
+    )
+    assert schema.tables[TableId("shop", "t")].columns[0].charset == "latin1"
+    schema.apply("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "shop")
+    assert schema.tables[TableId("shop", "t")].columns[0].charset == "utf8mb4"
+
+
+def test_a_history_tells_tables_as_they_were_known() -> None:
+    schema, kept = Schema(), []
+    for statement in (
+        SHOWN,
+        "ALTER TABLE orders ADD n bit(5) DEFAULT b'101'",
+        "CREATE TABLE a (b int)",
+    ):
+        for change in schema.apply(statement, "shop"):
+            kept.append(json.dumps(history_document({"server": "s"}, {"pos": 4}, change, 0)))
+    again = Schema()
+    for one in kept:
+        apply_document(again, json.loads(one))
+    assert again.tables == schema.tables
+
+
+def test_a_history_without_tables_is_read_by_its_ddl() -> None:
+    again = Schema()
+    apply_document(again, {"ddl": SHOWN, "databaseName": "shop", "tableChanges": []})
+    assert again.tables == after(SHOWN).tables

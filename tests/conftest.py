@@ -29,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="ottla",
         help="the broker that clients, conformance and interop of tests/system meet",
     )
+    parser.addoption("--master", help="the Spark of connectors: local-cluster[2,1,1024] for one")
     parser.addoption("--kills", type=int, default=5, help="kills in tests/system/faults")
     parser.addoption("--defects", metavar="FILE", help="where defects are listed, run after run")
 

@@ -26,7 +26,10 @@ Map = Callable[[Iterator[Any]], Iterator[Any]]  # in Arrow's batches, for mapInA
 class SparkJobs:
     """Of one run. Not for two threads at once, but for `cancel`."""
 
-    def __init__(self, spark: "SparkSession", name: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, spark: "SparkSession", name: str, settings: Mapping[str, str], topic: str
+    ) -> None:
+        """`topic`: one that is there, for names of runs in a cluster."""
         from pyspark.cloudpickle import dumps
 
         self._spark = spark
@@ -36,6 +39,7 @@ class SparkJobs:
         self._dumps: Callable[[Any], bytes] = dumps
         jvm: Any = spark._jvm
         self._tasks = jvm.ottla.ConnectTasks
+        self._named = None if is_local(spark.sparkContext.master or "") else topic
 
     @property
     def spark(self) -> "SparkSession":
@@ -43,9 +47,8 @@ class SparkJobs:
 
     def open(self, transactional_ids: Sequence[str]) -> None:
         """Fence whoever used these before."""
-        keep = is_local(self._spark.sparkContext.master or "")
         try:
-            self._tasks.open(self._id, self._settings, list(transactional_ids), keep)
+            self._tasks.open(self._id, self._settings, list(transactional_ids), self._named)
         except Py4JError as error:
             raise failure_of(error) from error
 
@@ -74,7 +77,7 @@ class SparkJobs:
         self._spark.sparkContext.setJobGroup(self._id, self._name, interruptOnCancel=False)
         every = self._guarded(
             lambda: self._tasks.run(
-                frame._jdf, self._id, self._settings, list(transactional_ids), rules
+                frame._jdf, self._id, self._settings, list(transactional_ids), rules, self._named
             )
         )
         return _outcome(every)

@@ -74,4 +74,4 @@ class SparkRunner:
         return SparkDelivering(plan, self._jobs(plan, java_settings(plan, "producer")))
 
     def _jobs(self, plan: RunPlan, settings: Mapping[str, str]) -> SparkJobs:
-        return SparkJobs(self.session(), plan.name, settings)
+        return SparkJobs(self.session(), plan.name, settings, plan.offsets_topic)

@@ -16,9 +16,13 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.AdminClient;
+import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsOptions;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InvalidPidMappingException;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.ProducerFencedException;
@@ -52,7 +56,10 @@ import scala.runtime.AbstractFunction2;
  *
  * Producers are opened by the run itself, before it reads how far it is, and are not replaced while
  * it lasts. So of two workers that both believe to run a connector, the one that began first finds
- * its producers fenced. Only executors of a cluster open theirs when they first need them.
+ * its producers fenced. In a cluster any executor may be given a task, so each task opens a producer
+ * of its own; that fences whoever has the id, but says nothing of who may. Therefore the run writes
+ * its name down as it begins (an offset's metadata in a group named after the id), and a task that
+ * does not find it there, behind its own opening, ends as fenced.
  *
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
@@ -70,15 +77,22 @@ public final class ConnectTasks {
         return spark.createDataFrame(context.parallelize(rows, rows.size()), schema);
     }
 
-    /** Fences whoever wrote under these ids before, and waits out what they committed last. */
-    public static void open(String run, Map settings, List ids, boolean keep) {
+    /**
+     * Fences whoever wrote under these ids before, and waits out what they committed last. `topic`
+     * is there in any case; null: all tasks will be in this JVM.
+     */
+    public static void open(String run, Map settings, List ids, String topic) {
         for (int at = 0; at < ids.size(); at++) {
             String id = (String) ids.get(at);
             KafkaProducer producer = Producers.transactional(settings, id);
-            if (keep) {
+            if (topic == null) {
                 Producers.keep(run, id, producer);
             } else {
-                producer.close(Duration.ZERO);
+                try {
+                    Names.write(producer, topic, id, run);
+                } finally {
+                    producer.close();
+                }
             }
         }
     }
@@ -93,9 +107,10 @@ public final class ConnectTasks {
      * What each task told: a list of values of rows without a topic, or of one array: what kind of
      * failure it was, and its text. `ids` has the transactional id of each partition, or is empty.
      */
-    public static List run(Dataset frame, String run, Map settings, List ids, List topics) {
+    public static List run(
+        Dataset frame, String run, Map settings, List ids, List topics, String named) {
         RDD rows = frame.queryExecution().toRdd();
-        Task task = new Task(run, new HashMap(settings), new ArrayList(ids), copied(topics));
+        Task task = new Task(run, new HashMap(settings), new ArrayList(ids), copied(topics), named);
         Object[] told = (Object[]) rows.sparkContext().runJob(
             rows, task, ClassTag$.MODULE$.apply(Object.class));
         return Arrays.asList(told);
@@ -118,12 +133,14 @@ public final class ConnectTasks {
         private final Map settings;
         private final List ids;
         private final List topics; // how those that are missing are made
+        private final String named; // the topic of runs' names; null: producers are kept
 
-        Task(String run, Map settings, List ids, List topics) {
+        Task(String run, Map settings, List ids, List topics, String named) {
             this.run = run;
             this.settings = settings;
             this.ids = ids;
             this.topics = topics;
+            this.named = named;
         }
 
         public Object apply(Object context, Object partition) {
@@ -136,8 +153,11 @@ public final class ConnectTasks {
                 Iterator rows = CollectionConverters.asJava((scala.collection.Iterator) partition);
                 if (this.ids.isEmpty()) {
                     this.write(rows, told);
+                } else if (this.named == null) {
+                    String id = (String) this.ids.get(task.partitionId());
+                    this.commit(Producers.of(this.run, this.settings, id), rows, told);
                 } else {
-                    this.commit((String) this.ids.get(task.partitionId()), rows, told);
+                    this.commitOnce((String) this.ids.get(task.partitionId()), rows, told);
                 }
             } catch (Exception error) { // of any kind: what is Scala's declares none
                 told = Collections.singletonList(new Object[] {kind(error), text(error)});
@@ -145,8 +165,30 @@ public final class ConnectTasks {
             return told;
         }
 
-        private void commit(String id, Iterator rows, List told) throws Exception {
-            KafkaProducer producer = Producers.of(this.run, this.settings, id);
+        /** With a producer for this task alone, if the run is still the one that may write. */
+        private void commitOnce(String id, Iterator rows, List told) throws Exception {
+            KafkaProducer producer = Producers.transactional(this.settings, id);
+            try {
+                this.refuseUnlessNamed(id);
+                this.commit(producer, rows, told);
+            } catch (Exception error) {
+                if ("fenced".equals(kind(error))) {
+                    this.refuseUnlessNamed(id);
+                    throw new IllegalStateException("its producer was opened elsewhere, too");
+                }
+                throw error;
+            } finally {
+                producer.close(Duration.ofSeconds(5));
+            }
+        }
+
+        private void refuseUnlessNamed(String id) throws Exception {
+            if (!this.run.equals(Names.read(this.settings, this.named, id))) {
+                throw new ProducerFencedException("another run of the connector has begun");
+            }
+        }
+
+        private void commit(KafkaProducer producer, Iterator rows, List told) throws Exception {
             boolean open = false;
             boolean done = false;
             try {
@@ -257,6 +299,32 @@ public final class ConnectTasks {
                 text.append("\nCaused by: ").append(at.toString());
             }
             return text.toString();
+        }
+    }
+
+    /** Which run may write under a transactional id: the last one that wrote its name down. */
+    static final class Names {
+        private Names() {}
+
+        static void write(KafkaProducer producer, String topic, String id, String run) {
+            producer.beginTransaction();
+            producer.sendOffsetsToTransaction(
+                Collections.singletonMap(new TopicPartition(topic, 0), new OffsetAndMetadata(0L, run)),
+                new ConsumerGroupMetadata(id));
+            producer.commitTransaction();
+        }
+
+        static String read(Map settings, String topic, String id) throws Exception {
+            AdminClient admin = AdminClient.create(new HashMap(settings));
+            try {
+                Map found = (Map) admin.listConsumerGroupOffsets(
+                    id, new ListConsumerGroupOffsetsOptions().requireStable(true))
+                    .partitionsToOffsetAndMetadata().get();
+                OffsetAndMetadata name = (OffsetAndMetadata) found.get(new TopicPartition(topic, 0));
+                return name == null ? null : name.metadata();
+            } finally {
+                admin.close(Duration.ofSeconds(5));
+            }
         }
     }
 

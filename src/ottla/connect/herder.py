@@ -20,6 +20,9 @@ from ottla.connect.state import (
 )
 
 RETRY_S_MIN, RETRY_S_MAX = 1.0, 60.0
+# A worker that was cut off may fence the run of the one that leads now, before it hears of that.
+# Until then it hears; so whoever still leads begins anew.
+FENCED_RETRY_S = 5.0
 RESTARTS = "ottla.restart"  # true: what cannot be made is tried again; runs do so by themselves
 
 TaskConfigs = Sequence[Mapping[str, str]]
@@ -334,9 +337,11 @@ class Herder:
                 config = self._state.config(name) or {}
                 if (config.get(RESTARTS) or "").lower() == "true":
                     life.retry_at = now + min(RETRY_S_MAX, RETRY_S_MIN * 2.0**life.retries)
-            case Reported(name=name, event=TaskState(task=task, state=state, trace=trace)):
+            case Reported(name=name, event=TaskState(task=task, state=state, trace=trace) as told):
                 if task is not None:
                     (life.failed.add if state == "FAILED" else life.failed.discard)(task)
+                if told.fenced:
+                    life.retry_at = now + FENCED_RETRY_S
                 yield Tell(name, task, state, trace)
             case Reported(name=name, event=TopicUsed(topic=topic)):
                 if topic not in life.topics:

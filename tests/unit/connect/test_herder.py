@@ -2,6 +2,7 @@
 
 from ottla.connect import records
 from ottla.connect.herder import (
+    FENCED_RETRY_S,
     Broken,
     Effect,
     Event,
@@ -173,6 +174,25 @@ def test_what_cannot_be_made_is_tried_again_where_that_is_asked_for() -> None:
     assert prepare == Prepare("a", 2)
     world.step(Broken("a", 2, "no database"))
     assert world.herder.next_retry == 3.0
+
+
+def test_whoever_is_fenced_and_still_leads_begins_anew() -> None:
+    """As by a worker that was cut off, and has not heard yet that another leads."""
+    world = World().running()
+    world.step(Reported("a", 1, TaskState(0, "FAILED", "fenced", fenced=True)))
+    assert world.herder.next_retry == FENCED_RETRY_S
+    world.now = FENCED_RETRY_S
+    halt, prepare = world.step(Tick())
+    assert halt == Halt("a")
+    assert isinstance(prepare, Prepare)
+    assert Launch("a", prepare.run, 1) in world.step(Prepared("a", prepare.run, [ONE]))
+
+
+def test_whoever_is_fenced_and_leads_no_longer_does_not_come_back() -> None:
+    world = World().running()
+    world.step(Reported("a", 1, TaskState(0, "FAILED", "fenced", fenced=True)))
+    world.step(Lost())
+    assert world.herder.next_retry is None
 
 
 def test_a_topic_is_told_once() -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskState:
-    """RUNNING, or FAILED with a trace. task None: the connector itself."""
+    """RUNNING, or FAILED with a trace. task None: the connector itself. `fenced`: another run of
+    the connector began, here or elsewhere."""
 
     task: int | None
     state: str
     trace: str | None = None
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

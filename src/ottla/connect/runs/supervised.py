@@ -69,16 +69,18 @@ class SupervisedRun:
     def _live(self) -> None:
         restarts = self._plan.resolved.get("ottla.restart", "false").strip().lower() == "true"
         while not self._stopping.is_set():
-            trace = self._try()
-            if trace is None:
+            failure = self._try()
+            if failure is None:
                 return
+            kind, trace = failure
+            fenced = kind is Kind.FENCED
             for task in range(self._plan.tasks) or (None,):
-                self._report(TaskState(task, "FAILED", trace))
-            if not restarts:
+                self._report(TaskState(task, "FAILED", trace, fenced))
+            if not restarts or fenced:  # whoever is fenced asks the worker whether it still leads
                 return
             self._stopping.wait(RESTART_PAUSE_S)
 
-    def _try(self) -> str | None:
+    def _try(self) -> tuple[Kind, str] | None:
         """Until it is stopped, or there is no hope left: then what it failed with."""
         patience = Patience.of(self._plan.resolved, self._own)
         while not self._stopping.is_set():
@@ -92,7 +94,7 @@ class SupervisedRun:
                     return None
                 _log.warning("Connector %s: %s", self._plan.name, trace)
                 if pause_s is None:
-                    return trace
+                    return kind, trace
                 self._stopping.wait(pause_s)
         return None
 

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.foreign, pytest.mark.long, pytest.mark.timeout(400)]
 HERE = Path(__file__).parent / "clients"
 ALTERED = "The offsets for this connector have been altered successfully"
 RESET = ALTERED.replace("altered", "reset")
+WRONG, OF, NULL = "Invalid value", "for configuration tasks.max", "Value must be non-null"
 KNOWN = {"RUNNING": ["RUNNING", "RUNNING"], "PAUSED": ["PAUSED", "PAUSED"]}
 
 
@@ -136,9 +137,9 @@ def test_the_client_in_javascript_is_served(
         },
         "reset": {"message": RESET},
         "none": {"offsets": []},
-        "forgotten": 200,
+        "forgotten": 202,
         "plugin": ["source"],
-        "errors": [1, ["Invalid value x for configuration tasks.max: Not a number of type INT"]],
+        "errors": [3, [f"{WRONG} x {OF}: Not a number of type INT", f"{WRONG} null {OF}: {NULL}"]],
         "deleted": 204,
         "unknown": [404, "No status found for connector by-node"],
     }
@@ -169,7 +170,7 @@ def test_the_client_in_java_is_served(port: int, config: dict[str, str]) -> None
         "topics": "by-java",
         "forgotten": True,
         "plugin": "source",
-        "errors": 1,
+        "errors": 2,
         "unknown": "Connector unknown not found",
         "wrong": 400,
         "deleted": True,

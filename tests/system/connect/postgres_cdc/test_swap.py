@@ -1,7 +1,7 @@
 """Connect with file and Debezium connectors under load, Ottla in its place, and back again.
 
-Workers take turns on one file of settings; one of either kind is killed with -9. Lines are written to
-a file and rows to a table all the while.
+Workers take turns on one file of settings; one of either kind is killed with -9. Lines are written
+to a file and rows to a table all the while.
 """
 
 import json

@@ -8,6 +8,10 @@ import pytest
 
 from ottla.client.connection import Connection
 from ottla.connect.connector import ConnectError
+from ottla.connect.connectors.elasticsearch.keys import options
+from ottla.connect.connectors.jdbc.database import database
+from ottla.connect.connectors.jdbc.source_keys import DEFINITIONS as jdbc_keys
+from ottla.connect.connectors.object_files.stores import S3Store
 from ottla.connect.redaction import Redaction
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState
 from ottla.connect.runs.supervised import SupervisedRun
@@ -24,6 +28,10 @@ RESOLVED = {
     "ssl.key.password": "literal",
     "plain": "plain",
 }
+SIGNED = {"connection.username": "me", "connection.password": "hush-hush"}
+JDBC = jdbc_keys.parse(
+    {"connection.url": "jdbc:postgresql://h/d", "mode": "bulk", "topic.prefix": "p"}
+)
 redacted = Redaction(SAID, RESOLVED, ("connection.password", "ssl.key.password"))
 
 
@@ -74,3 +82,13 @@ def test_a_trace_and_the_log_have_no_secret(caplog: pytest.LogCaptureFixture) ->
     assert event.trace is not None
     assert event.trace.startswith("ConnectError: ${env:TOPIC} is no topic")
     assert "hush-hush" not in event.trace + caplog.text
+
+
+def test_what_is_made_of_secrets_does_not_show_them() -> None:
+    """As in the log, where something is shown as it is."""
+    shown = [
+        repr(S3Store(bucket="b", secret_key="hush-hush")),
+        repr(options({"connection.url": "http://x", **SIGNED})),
+        repr(database({**JDBC, "connection.password": "hush-hush"}, "source")),
+    ]
+    assert not [one for one in shown if "hush-hush" in one]

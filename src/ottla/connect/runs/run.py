@@ -1,7 +1,7 @@
 """What a worker asks of a run, and what it hears of it. Runs are `source_run`, `sink_run`."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ottla.client.connection import Connection
@@ -18,7 +18,7 @@ class RunPlan:
 
     name: str
     config: Config  # as it is stored, with secrets unresolved: for logs and traces
-    resolved: Config  # with secrets; never shown
+    resolved: Config = field(repr=False)  # with secrets; never shown
     tasks: int
     group_id: str  # the worker's: transactional ids are `{group_id}-{name}-{task}`
     offsets_topic: str

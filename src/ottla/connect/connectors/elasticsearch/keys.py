@@ -1,7 +1,7 @@
 """The keys of elasticsearch-sink, with Confluent's names, and what they mean together. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ottla.connect.definitions import Definitions, InvalidConfig, Key, Kind
@@ -195,7 +195,7 @@ class Options:
     """What the keys say; picklable."""
 
     urls: tuple[str, ...]
-    user: tuple[str, str] | None
+    user: tuple[str, str] | None = field(repr=False)  # with the password
     compression: bool
     timeout_s: float
     ca: str | None

@@ -1,7 +1,7 @@
 """Where files go: each is there as a whole, or not at all. Picklable."""
 
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ottla.connect.connector import ConnectError, RetriableError
@@ -23,7 +23,7 @@ class S3Store:
     region: str | None = None
     endpoint: str | None = None  # of another store with this interface
     access_key: str | None = None  # None: as AWS's tools find them
-    secret_key: str | None = None
+    secret_key: str | None = field(default=None, repr=False)
 
     def check(self) -> None:
         import pyarrow.fs

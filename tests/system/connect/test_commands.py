@@ -1,6 +1,7 @@
 """`ottla connect …`: the same commands before a worker of ours and before Kafka Connect."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -99,6 +100,21 @@ def test_a_configuration_is_asked_for(tool: ConnectTool, tmp_path: Path) -> None
     assert "says no connector.class" in tool.refused("validate", str(empty))
     empty.write_text("[")
     assert "cannot be read" in tool.refused("validate", str(empty))
+
+
+def test_a_database_is_connected_to_when_its_configuration_is_validated(
+    tool: ConnectTool, tmp_path: Path
+) -> None:
+    file, shop = tmp_path / "shop.json", tmp_path / "shop.db"
+    keys = {"connector.class": "jdbc-source", "mode": "bulk", "topic.prefix": "shop-"}
+    file.write_text(json.dumps({**keys, "connection.url": f"jdbc:sqlite:{shop}"}))
+    told = tool("validate", str(file), code=1).stdout
+    assert told.startswith("connection.url: The database")
+    sqlite3.connect(shop).execute("CREATE TABLE orders (id INTEGER)")
+    assert tool("validate", str(file)).stdout == ""
+    checked = tool.json("validate", str(file), "--json")["configs"]
+    found = {one["value"]["name"]: one["value"]["recommended_values"] for one in checked}
+    assert found["table.whitelist"] == ["orders"]
 
 
 def test_where_no_connect_answers_the_command_to_start_one_is_named() -> None:

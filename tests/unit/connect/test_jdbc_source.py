@@ -157,10 +157,17 @@ def test_tables_are_spread_over_tasks_with_neighbours_together(file: File, read:
 
 
 def test_a_new_table_is_found(file: File, read: Read) -> None:
+    file.run()  # a database without any
     orders = read(mode="incrementing", table_poll_interval_ms="50")
     assert orders.poll() == []
     file.run(ORDERS, "INSERT INTO orders (item) VALUES ('tea')")
     orders.until(1)
+
+
+def test_a_file_that_is_not_there_is_not_made(file: File, read: Read) -> None:
+    with pytest.raises(ConnectError, match="unable to open database file"):
+        read(mode="bulk")
+    assert not file.path.exists()
 
 
 def test_a_table_that_is_gone_is_told_of_if_it_was_asked_for(file: File, read: Read) -> None:

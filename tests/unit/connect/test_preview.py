@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ottla.connect import plugins, preview
-from ottla.connect.connector import ConnectError, PreviewedSink, Written
+from ottla.connect.connector import ConnectError, PreviewedSink, TriedOut, Written
 from ottla.connect.data import Field, Record, Schema, Struct, Type, decimal_schema
+from ottla.connect.definitions import InvalidConfig
 from ottla.connect.pipeline import Failure, Row, ToleranceExceeded
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -117,6 +118,31 @@ def test_a_database_that_is_not_there_is_told_in_its_sentence(tmp_path: Path) ->
     }
     with pytest.raises(ConnectError, match=r"shop\.db"):
         rows(config)
+
+
+def database(kind: str, file: Path) -> TriedOut:
+    config = {
+        "name": "shop",
+        "connector.class": f"jdbc-{kind}",
+        "connection.url": f"jdbc:sqlite:{file}",
+        "mode": "bulk",
+        "topic.prefix": "shop-",
+    }
+    made = plugins.source(config) if kind == "source" else plugins.sink(config)
+    assert isinstance(made, TriedOut)
+    return made
+
+
+def test_a_look_does_not_make_the_file_that_is_looked_for(tmp_path: Path) -> None:
+    file = tmp_path / "a shop?.db"
+    with pytest.raises(InvalidConfig, match="unable to open database file"):
+        database("source", file).try_out()
+    assert database("sink", file).try_out() == {}
+    assert not list(tmp_path.iterdir())
+    sqlite3.connect(file).execute("CREATE TABLE orders (id INTEGER)")
+    assert database("source", file).try_out() == {"table.whitelist": ["orders"]}
+    with pytest.raises(InvalidConfig, match="unable to open database file"):
+        database("sink", tmp_path / "none" / "shop.db").try_out()
 
 
 # --- sinks: what each makes of records, without its target

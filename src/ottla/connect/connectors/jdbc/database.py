@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -49,10 +50,17 @@ class Database:
 
     def try_out(self) -> None:
         """Once, at once; InvalidConfig says why not."""
+        if self.target.dialect == "sqlite" and self._is_still_to_be_made():
+            return
         try:
             replace(self, attempts=1).connect().close()
         except ConnectError as error:
             raise InvalidConfig({"connection.url": [str(error)]}) from None
+
+    def _is_still_to_be_made(self) -> bool:
+        """A file that a sink's first connection makes, and a look must not."""
+        file = Path(self.target.database)
+        return self.target.purpose == "sink" and not file.exists() and file.parent.is_dir()
 
     @contextmanager
     def speaking(self) -> Iterator[None]:

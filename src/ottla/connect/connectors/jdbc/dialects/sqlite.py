@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
 from ottla.connect.connector import ConnectError, RetriableError
@@ -72,8 +73,12 @@ class Sqlite:
             raise ValueError("a database in memory is nobody else's: the URL must name a file")
 
     def connect(self, target: Target) -> Connection:
-        uri = target.database.startswith("file:")
-        return sqlite3.connect(target.database, timeout=LOCKED_S, uri=uri, check_same_thread=False)
+        """A file that is not there is made for sinks alone: what would a source read in it?"""
+        place = target.database
+        uri = place.startswith("file:")
+        if not uri and target.purpose == "source":
+            place, uri = f"file:{quote(place)}?mode=rw", True
+        return sqlite3.connect(place, timeout=LOCKED_S, uri=uri, check_same_thread=False)
 
     def failure(self, error: Exception, target: Target) -> ConnectError:
         if "locked" in str(error) or "busy" in str(error):

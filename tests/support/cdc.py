@@ -8,12 +8,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
-from ottla.connect.connector import Place, Progress, SourceConnector
+from ottla.connect.connector import Place, Progress, Slice, SourceConnector
 from ottla.connect.converters.headers import SimpleHeaderConverter
 from ottla.connect.converters.json import JsonConverter
 from ottla.connect.data import Record
+from ottla.connect.pipeline import Row, SourceChain
 from ottla.connect.plugins import source
+from ottla.connect.runs.source_tasks import JsonSlice
 from support.postgres import Postgres
 
 Shown = dict[str, Any]  # topic, key, value (each schema and payload), headers
@@ -56,6 +59,8 @@ class DirectRun:
     def step(self, timeout_s: float = 0.2, *, commit: bool = True) -> int:
         """Read what one poll gives; how many records that were."""
         slices = pickle.loads(pickle.dumps(list(self.connector.poll(timeout_s))))
+        for slice in slices:
+            check_rendering(slice)
         read = [one for slice in slices for one in slice.read()]
         progress = [one for one in read if isinstance(one, Progress)]
         records = [one for one in read if isinstance(one, Record)]
@@ -84,6 +89,45 @@ class DirectRun:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+CONVERTERS: tuple[dict[str, str], ...] = (
+    {},
+    {"schemas.enable": "false", "decimal.format": "NUMERIC"},
+    {"schemas.enable": "false", "replace.null.with.default": "false"},
+)
+
+
+def check_rendering(slice: Slice) -> None:
+    """Rows that are rendered at once are those that the converter makes, byte for byte."""
+    json_slice: object = slice
+    if not isinstance(json_slice, JsonSlice):
+        return
+    json_converter = "org.apache.kafka.connect.json.JsonConverter"
+    for keys in CONVERTERS:
+        settings = {
+            name: value
+            for side in ("key.converter", "value.converter")
+            for name, value in {
+                side: json_converter,
+                **{f"{side}.{key}": said for key, said in keys.items()},
+            }.items()
+        }
+        chain = SourceChain(settings, {})
+        with patch("time.time_ns", return_value=1_700_000_000_123_456_789):
+            records = list(slice.read())
+            rendered = list(json_slice.read_json(chain) or ())
+        made = chain.rows(one for one in records if isinstance(one, Record))
+        assert [one for one in rendered if isinstance(one, Progress)] == [
+            one for one in records if isinstance(one, Progress)
+        ]
+        rows: list[Row] = []
+        for one in rendered:
+            if isinstance(one, Row):
+                rows.append(one)
+            elif isinstance(one, Record):
+                rows += chain.rows([one])
+        assert rows == list(made)
 
 
 def shown(record: Record) -> Shown:

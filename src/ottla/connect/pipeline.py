@@ -208,14 +208,14 @@ class SourceChain(_Chain):
         if changed is None:
             return None
         topic = changed.topic
-        headers = self._headers(topic, changed.headers) if changed.headers else []
+        headers = self.headers(topic, changed.headers) if changed.headers else []
         self._at = (Stage.KEY_CONVERTER, self.key)
         key = self.key.from_connect(topic, changed.key_schema, changed.key)
         self._at = (Stage.VALUE_CONVERTER, self.value)
         value = self.value.from_connect(topic, changed.value_schema, changed.value)
         return Row(topic, key, value, headers, changed.partition, _time(changed.timestamp))
 
-    def _headers(self, topic: str, headers: tuple[Header, ...]) -> Headers:
+    def headers(self, topic: str, headers: tuple[Header, ...]) -> Headers:
         """Sources that give record after record the same headers have them converted once."""
         last, of, converted = self._last_headers
         if last is headers and of == topic:

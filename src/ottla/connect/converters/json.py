@@ -3,7 +3,7 @@
 `json_schemas` has the schemas' own form, `json_reading` and `json_writing` the values'.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -128,6 +128,21 @@ class JsonConverter(DataConverter):
             raise DataError(
                 "Converting Kafka Connect data to byte[] failed due to serialization error: "
             ) from error
+
+    def payload(self, schema: Schema) -> Callable[[Any], bytes]:
+        """What `from_connect` writes of values of this schema, without the envelope."""
+        write, encode = self._writing.writer(schema), self._encode
+        return lambda value: encode(write(value))
+
+    def around(self, schema: Schema) -> tuple[bytes, bytes]:
+        """What `from_connect` writes before and behind that."""
+        if not self._envelope:
+            return b"", b""
+        return b'{"schema":' + self._schema_writer.text(schema) + b',"payload":', b"}"
+
+    @property
+    def numeric_decimals(self) -> bool:
+        return self._writing.numeric
 
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if data is None:

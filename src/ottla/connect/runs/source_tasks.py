@@ -4,11 +4,11 @@ import json
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ottla.connect.connector import Config, Progress, Slice
 from ottla.connect.data import Record
-from ottla.connect.pipeline import SourceChain
+from ottla.connect.pipeline import Row, SourceChain
 from ottla.connect.runs import rows
 from ottla.connect.runs.dead_letters import ErrorReport
 from ottla.connect.runs.offsets import offset_key, offset_value
@@ -16,6 +16,14 @@ from ottla.connect.runs.texts import SourceTexts, TextSlice, is_text, record_bat
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+@runtime_checkable
+class JsonSlice(Protocol):
+    """A slice that may give bytes, where JsonConverter is all that would come behind it."""
+
+    def read_json(self, chain: SourceChain) -> Iterator[Row | Record | Progress] | None:
+        """As `read`; what is no row yet goes through the chain. None: not with this chain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +73,28 @@ class Reading:
         for slice in self._work.slices:
             texts = slice.read_texts() if columns and isinstance(slice, TextSlice) else None
             if texts is None:
-                yield from rows.batches(self._rows(slice))
+                yield from rows.batches(self._counted(self._rows(slice)))
             else:
                 yield from self._columns(texts)
         yield from rows.batches(self._end())
 
-    def _rows(self, slice: Slice) -> Iterator[Any]:
-        for row in self._chain.rows(self._read(slice), self._errors.note):
+    def _rows(self, slice: Slice) -> Iterator[Row]:
+        rendered = slice.read_json(self._chain) if isinstance(slice, JsonSlice) else None
+        if rendered is None:
+            return self._chain.rows(self._read(slice), self._errors.note)
+        return self._rendered(rendered)
+
+    def _rendered(self, read: Iterator[Row | Record | Progress]) -> Iterator[Row]:
+        for one in read:
+            if isinstance(one, Row):
+                yield one
+            elif isinstance(one, Record):
+                yield from self._chain.rows((one,), self._errors.note)
+            else:
+                self._note(one)
+
+    def _counted(self, made: Iterator[Row]) -> Iterator[Any]:
+        for row in made:
             self._topics.setdefault(row.topic)
             self._records += 1
             yield row

@@ -2,7 +2,8 @@
 
 `source` is the connector. `snapshot` reads the tables, `stream` receives from the slot, both as
 text that the server wrote; `changes` and `envelope` make records of it with `types`, in Spark's
-tasks. `offsets` are Debezium's, so either goes on where the other stopped.
+tasks, and `rendering` their JSON at once where nothing else looks at them. `offsets` are
+Debezium's, so either goes on where the other stopped.
 """
 
 from ottla.connect.connector import Config

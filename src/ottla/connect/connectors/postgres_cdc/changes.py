@@ -76,16 +76,19 @@ class Changes:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def read(self) -> Iterator[Record]:
-        begin = self.piece.begin
-        self._xid, self._us, self._last_commit = begin.xid, begin.us, begin.last_commit
-        self._origin, self._counts = begin.origin, dict(begin.counts)
-        for table in self.piece.tables:
-            self._meet(table)
+        self._begin()
         for lsn, item in self.piece.items:
             if isinstance(item, Table):
                 self._meet(item)
             else:
                 yield from self._records(lsn, protocol.decode(item))
+
+    def _begin(self) -> None:
+        begin = self.piece.begin
+        self._xid, self._us, self._last_commit = begin.xid, begin.us, begin.last_commit
+        self._origin, self._counts = begin.origin, dict(begin.counts)
+        for table in self.piece.tables:
+            self._meet(table)
 
     @property
     def position(self) -> Position | None:

@@ -102,14 +102,18 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Value:
+class Value:
     """One column of a row's struct."""
 
-    name: str
+    column: Column
     at: int  # in the message's tuple
     mapping: ColumnMapping
     schema: Schema
     null: Any  # what stands for a null
+
+    @property
+    def name(self) -> str:
+        return self.column.name
 
 
 @dataclass(slots=True)
@@ -124,12 +128,14 @@ class TableRecords:
     value_schema: Schema = field(init=False)
     _row: tuple[tuple[str, int, Callable[[str], Any], Any, Any], ...] = field(init=False)
     _key: tuple[tuple[str, int, Callable[[str], Any], Any, Any], ...] = field(init=False)
-    _headers: tuple[Header, ...] = field(init=False)
+    captured: tuple[Value, ...] = field(init=False)
+    keyed: tuple[Value, ...] = field(init=False)
+    headers: tuple[Header, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         table, naming = self.table, self.naming
         self.topic = naming.topic(table)
-        self._headers = naming.headers()
+        self.headers = naming.headers()
         values = {one.name: one for one in _values(table, naming)}
         captured = [
             one
@@ -138,6 +144,7 @@ class TableRecords:
         ]
         chosen = naming.filters.key(table.schema, table.name) or table.key
         keyed = [values[name] for name in chosen if name in values]
+        self.captured, self.keyed = tuple(captured), tuple(keyed)
         self._row = tuple(_plan(one) for one in captured)
         self._key = tuple(_plan(one) for one in keyed)
         self.row_schema = Schema(
@@ -191,7 +198,7 @@ class TableRecords:
             key=key,
             value_schema=self.value_schema,
             value=Struct(self.value_schema, values),
-            headers=headers + self._headers,
+            headers=headers + self.headers,
         )
 
     def tombstone(self, key: Struct | None, headers: tuple[Header, ...] = ()) -> Record:
@@ -199,23 +206,23 @@ class TableRecords:
             topic=self.topic,
             key_schema=self.key_schema if key is not None else None,
             key=key,
-            headers=headers + self._headers,
+            headers=headers + self.headers,
         )
 
 
-def _values(table: Table, naming: Naming) -> list[_Value]:
+def _values(table: Table, naming: Naming) -> list[Value]:
     found = ((at, one, mapping(one, naming.modes)) for at, one in enumerate(table.columns))
     return [_value(at, column, mapped) for at, column, mapped in found if mapped is not None]
 
 
-def _value(at: int, column: Column, mapped: ColumnMapping) -> _Value:
+def _value(at: int, column: Column, mapped: ColumnMapping) -> Value:
     said = default(column, mapped)
     schema = replace(mapped.schema, optional=column.nullable, default=said)
     null = None if column.nullable else mapped.fallback if said is None else said
-    return _Value(column.name, at, mapped, schema, null)
+    return Value(column, at, mapped, schema, null)
 
 
-def _plan(value: _Value) -> tuple[str, int, Callable[[str], Any], Any, Any]:
+def _plan(value: Value) -> tuple[str, int, Callable[[str], Any], Any, Any]:
     return value.name, value.at, value.mapping.convert, value.null, value.mapping.unchanged
 
 

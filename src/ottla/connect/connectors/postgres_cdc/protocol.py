@@ -22,6 +22,7 @@ class Unchanged:
 UNCHANGED: Final = Unchanged()
 Text = str | None | Unchanged
 Tuple = tuple[Text, ...]
+Raw = bytes | None | Unchanged  # a text that is not decoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +164,22 @@ def _relation(data: bytes) -> Relation:
 
 
 def _tuple(data: bytes, at: int) -> tuple[Tuple, int]:
+    values, end = raw_tuple(data, at)
+    return tuple([one.decode() if isinstance(one, bytes) else one for one in values]), end
+
+
+def raw_tuple(data: bytes, at: int) -> tuple[list[Raw], int]:
+    """A row's values, and where they end. A change's first row begins at 6."""
     (count,) = _INT16.unpack_from(data, at)
     at += 2
     length_at = _INT32.unpack_from
-    values: list[Text] = []
+    values: list[Raw] = []
     for _ in range(count):
         kind = data[at]
         if kind == 0x74:  # t: text
             begin = at + 5
             at = begin + length_at(data, at + 1)[0]
-            values.append(data[begin:at].decode())
+            values.append(data[begin:at])
             continue
         at += 1
         if kind == 0x6E:  # n: null
@@ -181,7 +188,7 @@ def _tuple(data: bytes, at: int) -> tuple[Tuple, int]:
             values.append(UNCHANGED)
         else:
             raise ValueError(f"pgoutput sent a value of the unknown kind {chr(kind)!r}")
-    return tuple(values), at
+    return values, at
 
 
 def _string(data: bytes, at: int) -> tuple[str, int]:

@@ -26,10 +26,16 @@ from ottla.connect.connectors.postgres_cdc.connections import (
 )
 from ottla.connect.connectors.postgres_cdc.envelope import Naming, Source, TableRecords
 from ottla.connect.connectors.postgres_cdc.offsets import partition, snapshot_offset
+from ottla.connect.connectors.postgres_cdc.rendering import (
+    JsonChain,
+    RenderedTable,
+    rendered_source,
+)
 from ottla.connect.connectors.postgres_cdc.settings import Settings
 from ottla.connect.connectors.postgres_cdc.slot import create_slot, lsn_number
 from ottla.connect.connectors.postgres_cdc.tables import Table
 from ottla.connect.data import Record
+from ottla.connect.pipeline import Row, SourceChain
 
 PAGES: Final = 4096  # of a slice: 32 MiB of rows, and what is stored beside them
 IN_MEMORY: Final = 64 * 1024 * 1024
@@ -70,30 +76,56 @@ class SnapshotSlice:
 
     def read(self) -> Iterator[Record | Progress]:
         records = TableRecords(self.table, self.naming)
-        moment, of = self.moment, self.table
-        marks = {
-            mark: Source(moment.us, moment.xid, moment.lsn, None, mark).struct(
-                self.naming, of.schema, of.name
-            )
-            for mark in ("true", self.first, self.last)
-            if mark is not None
-        }
         for mark, values in self._marked():
-            yield records.record(
-                "r",
-                records.key(values),
-                None,
-                records.row(values),
-                marks[mark],
-                now_ns=time.time_ns(),
-            )
+            yield self._record(records, mark, values)
+        yield self._progress()
+
+    def read_json(self, chain: SourceChain) -> Iterator[Row | Record | Progress] | None:
+        """The same, as JSON at once; what cannot be rendered is a record."""
+        json = JsonChain.of(chain)
+        if json is None:
+            return None
+        try:
+            table = RenderedTable(TableRecords(self.table, self.naming), json)
+        except Exception:  # whatever it is, each of its records will say it
+            return None
+        return self._rendered(table)
+
+    def _rendered(self, table: RenderedTable) -> Iterator[Row | Record | Progress]:
+        records = table.records
+        sources = {mark: rendered_source(self._source(mark), table) for mark in self._marks()}
+        for mark, values in self._marked():
+            try:
+                key, row = table.key(values), table.row(values)
+            except Exception:  # a record fails where failures are dealt with
+                yield self._record(records, mark, values)
+            else:
+                yield table.change("r", key, b"null", row, sources[mark], time.time_ns())
+        yield self._progress()
+
+    def _record(self, records: TableRecords, mark: str, values: Sequence[bytes | None]) -> Record:
+        texts = tuple([None if one is None else one.decode() for one in values])
+        of = self.table
+        source = self._source(mark).struct(self.naming, of.schema, of.name)
+        key, row = records.key(texts), records.row(texts)
+        return records.record("r", key, None, row, source, now_ns=time.time_ns())
+
+    def _source(self, mark: str) -> Source:
+        moment = self.moment
+        return Source(moment.us, moment.xid, moment.lsn, None, mark)
+
+    def _marks(self) -> list[str]:
+        return [mark for mark in ("true", self.first, self.last) if mark is not None]
+
+    def _progress(self) -> Progress:
+        moment = self.moment
         completed = self.last == "last"
         offset = snapshot_offset(moment.lsn, moment.xid, moment.us, completed=completed)
-        yield Progress(partition(self.naming.prefix), offset)
+        return Progress(partition(self.naming.prefix), offset)
 
-    def _marked(self) -> Iterator[tuple[str, tuple[str | None, ...]]]:
+    def _marked(self) -> Iterator[tuple[str, Sequence[bytes | None]]]:
         """One row is held back, so that the last can be told."""
-        held: tuple[str | None, ...] | None = None
+        held: Sequence[bytes | None] | None = None
         mark = self.first or "true"
         for values in self._rows():
             if held is not None:
@@ -104,7 +136,7 @@ class SnapshotSlice:
             alone = mark != "first" or self.last == "last"
             yield (self.last if self.last and alone else mark), held
 
-    def _rows(self) -> Iterator[tuple[str | None, ...]]:
+    def _rows(self) -> Iterator[Sequence[bytes | None]]:
         names = sql.SQL(", ").join(sql.Identifier(one.name) for one in self.table.columns)
         query = sql.SQL("SELECT {} FROM ONLY {}{}").format(
             names, sql.Identifier(self.table.schema, self.table.name), _range(self.pages)
@@ -117,12 +149,12 @@ class SnapshotSlice:
                 yield row(line)
 
 
-def row(line: bytes) -> tuple[str | None, ...]:
+def row(line: bytes) -> Sequence[bytes | None]:
     """A line of COPY's text format."""
     fields = line[:-1].split(b"\t")
     if b"\\" not in line:
-        return tuple([one.decode() for one in fields])
-    return tuple([None if one == b"\\N" else _unescaped(one).decode() for one in fields])
+        return fields
+    return [None if one == b"\\N" else _unescaped(one) for one in fields]
 
 
 def _unescaped(value: bytes) -> bytes:

@@ -31,6 +31,8 @@ from ottla.connect.connectors.postgres_cdc.offsets import (
     snapshot_offset,
     unfinished_snapshot,
 )
+from ottla.connect.connectors.postgres_cdc.rendered_changes import RenderedChanges
+from ottla.connect.connectors.postgres_cdc.rendering import JsonChain
 from ottla.connect.connectors.postgres_cdc.settings import Settings
 from ottla.connect.connectors.postgres_cdc.slot import (
     SlotState,
@@ -50,6 +52,7 @@ from ottla.connect.connectors.postgres_cdc.snapshot import (
 from ottla.connect.connectors.postgres_cdc.stream import Stream
 from ottla.connect.data import Record
 from ottla.connect.definitions import InvalidConfig
+from ottla.connect.pipeline import Row, SourceChain
 
 _log = logging.getLogger(__name__)
 SNAPSHOT_SLICES = 16  # of one transaction, unless they hold more pages than one slice may
@@ -67,6 +70,19 @@ class ChangesSlice:
     def read(self) -> Iterator[Record | Progress]:
         changes = Changes(self.piece, time.time_ns)
         yield from changes.read()
+        yield from self._progress(changes)
+
+    def read_json(self, chain: SourceChain) -> Iterator[Row | Record | Progress] | None:
+        json = JsonChain.of(chain)
+        if json is None or self.piece.options.transactions:
+            return None
+        return self._rendered(RenderedChanges(piece=self.piece, now_ns=time.time_ns, json=json))
+
+    def _rendered(self, changes: RenderedChanges) -> Iterator[Row | Record | Progress]:
+        yield from changes.read_json()
+        yield from self._progress(changes)
+
+    def _progress(self, changes: Changes) -> Iterator[Progress]:
         if changes.position is not None:
             yield Progress(partition(self.piece.naming.prefix), changes.position.offset())
 

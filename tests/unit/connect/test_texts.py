@@ -7,11 +7,12 @@ import pyarrow
 import pytest
 
 from ottla.connect.connector import Progress, TopicPartition
-from ottla.connect.connectors.file_sink import FileTask
+from ottla.connect.connectors.file_sink import FileTask, marker_of
 from ottla.connect.connectors.file_source import LinesSlice
-from ottla.connect.data import Record
+from ottla.connect.data import STRING_SCHEMA, Record
 from ottla.connect.pipeline import SinkChain, SourceChain
-from ottla.connect.runs.texts import SinkTexts, is_text
+from ottla.connect.runs.sink_tasks import SinkWork
+from ottla.connect.runs.texts import SinkTexts, SourceTexts, is_text, record_batches
 
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 BOTH = {"key.converter": STRING, "value.converter": STRING}
@@ -56,10 +57,97 @@ def test_a_column_becomes_the_same_lines(tmp_path: Path, values: list[Any]) -> N
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
+LINES = [b"a", b"", "süß 😀".encode(), b'"quoted" \\ and \x01\t', b"{}", b"\x7f"]
+
+
+@pytest.mark.parametrize("schemas", ["true", "false"])
+@pytest.mark.parametrize("lines", [LINES, LINES[:3], [b"x" * 100] * 3])
+def test_columns_of_json_are_what_the_converter_writes(schemas: str, lines: list[bytes]) -> None:
+    chain = SourceChain(json_keys(schemas), {})
+    texts = SourceTexts("t", pyarrow.array(lines, pyarrow.binary()), 5)
+    (batch,) = record_batches(texts, chain.value)
+    records = [
+        Record(topic="t", value_schema=STRING_SCHEMA, value=one.decode(), timestamp=5)
+        for one in lines
+    ]
+    made = list(chain.rows(records))
+    assert batch.column(2).to_pylist() == [one.value for one in made]
+    assert batch.column(1).to_pylist() == [one.key for one in made]
+
+
+ENVELOPE = b'{"schema":{"type":"string","optional":true},"payload":%b}'
+OTHERS = [
+    None,
+    ENVELOPE % b"null",
+    ENVELOPE % b'"\\u00e4\\n"',
+    ENVELOPE % b'"a","payload":"b"',
+    b'{"schema":{"type":"int32"},"payload":7}',
+    b'{"payload":"turned","schema":{"type":"string"}}',
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_columns_of_json_are_the_lines_of_their_records(
+    tmp_path: Path, other: bytes | None, keyed: bool
+) -> None:
+    key = b'{"schema":{"type":"int32"},"payload":1}' if keyed else None
+    values = [ENVELOPE % b'"a"', ENVELOPE % '"ä \x7f"'.encode(), other, ENVELOPE % b'""']
+    for some in (values, values[:2]):
+        expected = tmp_path / "one"
+        expected.unlink(missing_ok=True)
+        chain = SinkChain(json_keys("true"), {})
+        made = [chain.record("t", 0, at, 1, key, one) for at, one in enumerate(some)]
+        records = [one for one in made if isinstance(one, Record)]
+        FileTask(expected).put(PARTITION, iter(records), lambda *_: None)
+        marker_of(expected).unlink()
+        lines = expected.read_bytes()
+        assert delivered(tmp_path / f"two-{len(some)}", some, key) == lines
+
+
+def delivered(file: Path, values: list[bytes | None], key: bytes | None) -> bytes:
+    """By a task of Spark's, as far as it is ours."""
+    count = len(values)
+    batch = pyarrow.RecordBatch.from_arrays(
+        [
+            pyarrow.array(["t"] * count),
+            pyarrow.array([0] * count, pyarrow.int32()),
+            pyarrow.array(range(count), pyarrow.int64()),
+            pyarrow.array([1] * count, pyarrow.int64()),
+            pyarrow.array([key] * count, pyarrow.binary()),
+            pyarrow.array(values, pyarrow.binary()),
+            pyarrow.nulls(count, pyarrow.list_(pyarrow.null())),
+        ],
+        names=["topic", "partition", "offset", "time", "key", "value", "headers"],
+    )
+    work = SinkWork(
+        connector="c",
+        alias="FileStreamSink",
+        config={**json_keys("true"), "errors.tolerance": "all"},
+        worker={},
+        task=FileTask(file),
+        tasks={PARTITION: 0},
+        ends={PARTITION: count},
+    )
+    list(work(iter([batch])))
+    return file.read_bytes()
+
+
+def json_keys(schemas: str) -> dict[str, str]:
+    converter = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        name: value
+        for side in ("key.converter", "value.converter")
+        for name, value in ((side, converter), (f"{side}.schemas.enable", schemas))
+    }
+
+
 def test_columns_are_for_texts_alone() -> None:
     assert is_text(SourceChain(BOTH, {}))
     assert is_text(SinkChain({}, BOTH))
-    assert not is_text(SourceChain({"value.converter": STRING}, {}))
+    assert is_text(SourceChain({"value.converter": STRING}, {}))
+    numbers = "org.apache.kafka.connect.converters.IntegerConverter"
+    assert not is_text(SourceChain({**BOTH, "value.converter": numbers}, {}))
     assert not is_text(SourceChain({**BOTH, "value.converter.converter.encoding": "latin1"}, {}))
     cast = {
         "transforms": "a",

@@ -15,10 +15,10 @@ from ottla.connect.converters.json_nodes import (
     read_enveloped,
     read_tree,
 )
-from ottla.connect.converters.json_reading import Reading
+from ottla.connect.converters.json_reading import Reading, is_logical
 from ottla.connect.converters.json_schemas import SchemaReader, SchemaWriter
 from ottla.connect.converters.json_writing import Writing
-from ottla.connect.data import DataError, Schema
+from ottla.connect.data import DataError, Schema, Type
 from ottla.connect.definitions import Definitions, Key, Kind
 from ottla.connect.validators import one_of
 
@@ -100,7 +100,7 @@ class JsonConverter(DataConverter):
         self._reading = Reading(defaults)
         self._writing = Writing(defaults, values["decimal.format"].upper() == "NUMERIC")
         self._schema_reader = SchemaReader(self._reading)
-        self._beginnings: dict[str, Schema] = {}
+        self._beginnings: dict[bytes, Schema] = {}
         self._schema = self._said_schema(values["schema.content"])
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
         self._schema_writer = SchemaWriter(self._writing, self._encode)
@@ -139,6 +139,17 @@ class JsonConverter(DataConverter):
         if not self._envelope:
             return b"", b""
         return b'{"schema":' + self._schema_writer.text(schema) + b',"payload":', b"}"
+
+    def around_text(self, like: bytes) -> tuple[bytes, bytes] | None:
+        """What stands before and behind texts that come as this one does; None: it is no text."""
+        if not self._envelope:
+            return b"", b""
+        beginning = envelope_beginning(like)
+        if beginning is None or self._schema is not None:
+            return None
+        schema, _ = self.to_connect("", like)
+        is_text = schema is not None and schema.type is Type.STRING and not is_logical(schema)
+        return (beginning, b"}") if is_text else None
 
     @property
     def numeric_decimals(self) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 
 class NotJson(ValueError):
     """The bytes are no JSON."""
@@ -23,9 +25,10 @@ def _refuse(word: str) -> Any:
 
 
 _Known = TypeVar("_Known")
-_SCHEMA, _PAYLOAD = '{"schema":', ',"payload":'
+_SCHEMA, _PAYLOAD = b'{"schema":', b',"payload":'
 _FLOATS = json.JSONDecoder(parse_constant=_refuse)
 _EXACT = json.JSONDecoder(parse_constant=_refuse, parse_float=decimal.Decimal)
+_QUICK = msgspec.json.Decoder(float_hook=decimal.Decimal)  # as _EXACT, or it refuses
 _BLANK = re.compile(r"[ \t\r\n]*")
 _ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])(-?)0+(?=\d)', re.DOTALL)
 _AFTER_WORD = re.compile(r"[\w$]")
@@ -53,36 +56,34 @@ def read_tree(data: bytes, *, exact: bool) -> Any:
         raise NotJson(str(error)) from None
 
 
-def read_enveloped(data: bytes, known: Mapping[str, _Known]) -> tuple[_Known, Any] | None:
+def read_enveloped(data: bytes, known: Mapping[bytes, _Known]) -> tuple[_Known, Any] | None:
     """What is known by how the text begins, up to the payload, and the payload, exact.
 
-    None: it begins otherwise, or more follows than the envelope's end.
+    None: it begins otherwise, or is no such JSON that there is only one way to read.
     """
-    try:
-        text = data.decode(json.detect_encoding(data))
-        for beginning, one in known.items():
-            if text.startswith(beginning):
-                payload, end = _EXACT.raw_decode(text, len(beginning))
-                return (one, payload) if text[end:] == "}" else None
-    except (ValueError, RecursionError):
-        pass
+    for beginning, one in known.items():
+        if data.startswith(beginning) and data.endswith(b"}"):
+            try:
+                return one, _QUICK.decode(memoryview(data)[len(beginning) : -1])
+            except (ValueError, RecursionError):
+                return None
     return None
 
 
-def envelope_beginning(data: bytes) -> str | None:
+def envelope_beginning(data: bytes) -> bytes | None:
     """Up to the payload, with nothing behind it; None: it is not as Connect writes it."""
-    text = data.decode(json.detect_encoding(data))
-    if not text.startswith(_SCHEMA):
+    if not data.startswith(_SCHEMA):
         return None
     try:
+        text = data.decode()
         _, end = _EXACT.raw_decode(text, len(_SCHEMA))
         begin = end + len(_PAYLOAD)
-        if not text.startswith(_PAYLOAD, end):
+        if not text.startswith(_PAYLOAD.decode(), end):
             return None
         _, end = _EXACT.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None
-    return text[:begin] if text[end:] == "}" else None  # else another schema may follow
+    return text[:begin].encode() if text[end:] == "}" else None  # else another schema may follow
 
 
 def _without_zeros(found: re.Match[str]) -> str:

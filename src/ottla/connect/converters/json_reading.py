@@ -50,7 +50,11 @@ def _is_number(node: Any) -> bool:
 
 
 def _integer(bits: int) -> Callable[[Any], int]:
+    low, end = -(1 << (bits - 1)), 1 << (bits - 1)
+
     def read(node: Any) -> int:
+        if type(node) is int and low <= node < end:
+            return node
         if not _is_number(node):
             return 0
         if bits == 64:
@@ -128,13 +132,16 @@ _LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
     TIMESTAMP: _timestamp,
 }
 
-
 _HOLDERS = (Type.ARRAY, Type.MAP)
+_AS_THEY_ARE = {Type.STRING: str, Type.BOOLEAN: bool}
+_REMEMBERED = 4096  # schemas, those within others among them
+Read = Callable[[Any], Any]
 
 
 class Reading:
     def __init__(self, replace_null_with_default: bool) -> None:
         self._defaults = replace_null_with_default
+        self._known: dict[int, tuple[Schema, Read]] = {}  # by identity; the schema keeps its id
 
     def schemaless(self, node: Any) -> Any:
         match node:
@@ -151,37 +158,61 @@ class Reading:
         return None
 
     def value(self, schema: Schema | None, node: Any) -> Any:
+        return self.reader(schema)(node)
+
+    def reader(self, schema: Schema | None) -> Read:
+        """What a schema asks of a node is worked out once."""
         if schema is None:
-            return self.schemaless(node)
-        if node is None:
-            if schema.default is not None and self._defaults:
-                return schema.default
-            if schema.optional:
-                return None
-            raise DataError(f"Invalid null value for required {schema.type.name} field")
-        if schema.name is not None:
-            logical = _LOGICAL.get(schema.name)
-            if logical is not None:
-                return logical(schema, node)
+            return self.schemaless
+        known = self._known.get(id(schema))
+        if known is not None:
+            return known[1]
+        made = self._made(schema)
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[id(schema)] = (schema, made)
+        return made
+
+    def _made(self, schema: Schema) -> Read:
+        within = self._within(schema)
+
+        def read(node: Any) -> Any:
+            return self._null(schema) if node is None else within(node)
+
+        return read
+
+    def _null(self, schema: Schema) -> Any:
+        if schema.default is not None and self._defaults:
+            return schema.default
+        if schema.optional:
+            return None
+        raise DataError(f"Invalid null value for required {schema.type.name} field")
+
+    def _within(self, schema: Schema) -> Read:
+        """Of nodes that are not null."""
+        logical = _LOGICAL.get(schema.name or "")
+        if logical is not None:
+            return lambda node: logical(schema, node)
         plain = _PLAIN.get(schema.type)
         if plain is not None:
-            return plain(node)
+            return plain
         match schema.type:
             case Type.ARRAY:
-                return [self.value(schema.value_schema, one) for one in _elements(node)]
+                element = self.reader(schema.value_schema)
+                return lambda node: [element(one) for one in _elements(node)]
             case Type.MAP:
-                return self._map(schema, node)
-        return self._struct(schema, node)
+                return lambda node: self._map(schema, node)
+        return self._struct(schema)
 
     def _map(self, schema: Schema, node: Any) -> dict[Any, Any]:
-        keys, values = schema.key_schema, schema.value_schema
+        keys, values = schema.key_schema, self.reader(schema.value_schema)
         if keys is not None and keys.type is Type.STRING:
             if not isinstance(node, dict):
                 raise DataError(
                     "Maps with string fields should be encoded as JSON objects, but found "
                     f"{node_type(node)}"
                 )
-            return {name: self.value(values, one) for name, one in node.items()}
+            return {name: values(one) for name, one in node.items()}
         if not isinstance(node, list):
             raise DataError(
                 "Maps with non-string fields should be encoded as JSON array of tuples, but found "
@@ -197,22 +228,43 @@ class Reading:
                 raise DataError(
                     f"Found invalid map entry, expected length 2 but found :{len(entry)}"
                 )
-            found[self.value(keys, entry[0])] = self.value(values, entry[1])
+            found[self.value(keys, entry[0])] = values(entry[1])
         return found
 
-    def _struct(self, schema: Schema, node: Any) -> Struct:
-        if not isinstance(node, dict):
-            raise DataError(
-                f"Structs should be encoded as JSON objects, but found {node_type(node)}"
-            )
-        held: dict[str, Any] = {}
-        for one in schema.fields:
-            name, within = one.name, one.schema
-            held[name] = value = self.value(within, node.get(name))
-            # What was read fits, but for a null, which may also be within a list or a map.
-            if value is None or within.type in _HOLDERS:
-                check_value(within, value, f'field: "{name}"')
-        return Struct(schema, held)
+    def _struct(self, schema: Schema) -> Read:
+        fields = tuple(
+            (one.name, _as_it_is(one.schema), self.reader(one.schema), one.schema)
+            for one in schema.fields
+        )
+
+        def read(node: Any) -> Struct:
+            if not isinstance(node, dict):
+                raise DataError(
+                    f"Structs should be encoded as JSON objects, but found {node_type(node)}"
+                )
+            get = node.get
+            held: dict[str, Any] = {}
+            for name, plain, within, asked in fields:
+                found = get(name)
+                if type(found) is plain:
+                    held[name] = found
+                    continue
+                held[name] = value = within(found)
+                # What was read fits, but for a null, which may also be within a list or a map.
+                if value is None or asked.type in _HOLDERS:
+                    check_value(asked, value, f'field: "{name}"')
+            return Struct(schema, held)
+
+        return read
+
+
+def _as_it_is(schema: Schema) -> type | None:
+    """Nodes of this class are the value."""
+    return None if is_logical(schema) else _AS_THEY_ARE.get(schema.type)
+
+
+def is_logical(schema: Schema) -> bool:
+    return schema.name in _LOGICAL
 
 
 def _elements(node: Any) -> list[Any]:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.connect.connector import Config, SinkTask, TopicPartition
 from ottla.connect.data import Record
+from ottla.connect.java_text import text
 from ottla.connect.pipeline import Failure, SinkChain, Stage
 from ottla.connect.runs import rows
 from ottla.connect.runs.dead_letters import ErrorReport
-from ottla.connect.runs.texts import SinkTexts, TextTask, is_text
+from ottla.connect.runs.texts import SinkTexts, TextTask, is_text, read_texts
 
 if TYPE_CHECKING:
     import pyarrow
@@ -95,8 +96,22 @@ class Delivery:
 
     def _texts(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[SinkTexts]:
         for batch in batches:
-            self._records += batch.num_rows
-            yield SinkTexts(batch.column(2), batch.column(5))
+            read = read_texts(batch.column(4), batch.column(5), self.chain)
+            if read is None:
+                yield from self._one_by_one(batch)
+            else:
+                self._records += batch.num_rows
+                yield SinkTexts(batch.column(2), read)
+
+    def _one_by_one(self, batch: "pyarrow.RecordBatch") -> Iterator[SinkTexts]:
+        """Their texts as Java shows them, whatever they are."""
+        import pyarrow
+
+        records = list(self._read(iter((batch,))))
+        if records:
+            offsets = pyarrow.array([_offset(one) for one in records], pyarrow.int64())
+            said = [text(one.value, one.value_schema).encode() for one in records]
+            yield SinkTexts(offsets, pyarrow.array(said, pyarrow.binary()))
 
     def _read(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Record]:
         topic, partition = self.partition
@@ -115,8 +130,7 @@ class Delivery:
                     self._failed(made, offset)
 
     def _report(self, record: Record, error: Exception) -> None:
-        offset = record.offset if record.original is None else record.original[2]
-        self._failed(Failure(Stage.TASK_PUT, self.work.alias, None, error), offset or 0)
+        self._failed(Failure(Stage.TASK_PUT, self.work.alias, None, error), _offset(record))
 
     def _failed(self, failure: Failure, offset: int) -> None:
         """Written down first, so that who does not tolerate it knows of it, too."""
@@ -132,6 +146,10 @@ class Delivery:
                 time, key, value = (batch.column(column)[at].as_py() for column in (3, 4, 5))
                 return rows.Row(None, key, value, _headers(batch.column(6))(at), None, time)
         raise LookupError(f"offset {offset} was not read")
+
+
+def _offset(record: Record) -> int:
+    return (record.offset if record.original is None else record.original[2]) or 0
 
 
 def by_partition(

@@ -106,7 +106,7 @@ class Reading:
             else:
                 self._topics.setdefault(one.topic)
                 self._records += len(one.values)
-                yield from record_batches(one)
+                yield from record_batches(one, self._chain.value)
 
     def _end(self) -> Iterator[rows.Row]:
         work = self._work

@@ -59,8 +59,10 @@ class TableBatch:
             self._shaped(row, fit)
         try:
             values = tuple(
-                None if value is None else value if write is None else write(value)
-                for value, write in zip(row.values, self._writers, strict=False)
+                [
+                    None if value is None else value if write is None else write(value)
+                    for value, write in zip(row.values, self._writers, strict=False)
+                ]
             )
         except (TypeError, ValueError, AttributeError, OverflowError, ArithmeticError) as error:
             said = f"A value of the record at offset {row.record.offset} is not of its schema"

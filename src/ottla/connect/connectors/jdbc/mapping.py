@@ -83,9 +83,14 @@ class Shape:
     value_schema: Schema | None
     wanted: tuple[Wanted, ...]
     keys: int
+    fields: tuple[tuple[str, Any], ...] = field(init=False)  # names and defaults of those wanted
+
+    def __post_init__(self) -> None:
+        fields = tuple((one.name, one.schema.default) for one in self.wanted)
+        object.__setattr__(self, "fields", fields)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one for each record
 class Row:
     change: Change
     table: str
@@ -129,13 +134,14 @@ class Mapper:
                 keys = _of_key(record, shape)
         if value is None:
             return keys
-        given = value.values
-        rest = shape.wanted[len(keys) :]
-        found = []
-        for one in rest:
-            held = given.get(one.name)
-            found.append(one.schema.default if held is None else held)
-        row = (*keys, *found)
+        get = value.values.get
+        row = (
+            *keys,
+            *[
+                default if (held := get(name)) is None else held
+                for name, default in shape.fields[len(keys) :]
+            ],
+        )
         if shape.keys and None in row[: shape.keys]:
             raise ConnectError(f"{_place(record)} has a null in its key")
         return row

@@ -8,7 +8,7 @@ AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java check test cluster-test pipelines-test registry-test registry-bench pipelines-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test registry-test registry-bench pipelines-bench connect-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ registry-test: install ## The registry whole: leaders and brokers killed under l
 pipelines-bench: install ## Ottla's pipelines, Kafka Streams and plain Spark on the same work
 	$(BIN)/python bench/pipelines.py $(ARGS)
 
+connect-bench: install ## Connectors beside Kafka Connect's and Debezium's, as ratios; ARGS="--jobs snapshot"
+	PYTHONPATH=tests $(BIN)/python -m bench.connect --write docs/benchmarks.md $(ARGS)
+
 registry-bench: install ## Decoding by schemas against JSON and fastavro, as ratios; the registry's start, memory and rates
 	$(BIN)/python bench/registry.py
 	$(BIN)/python bench/decoding.py $(ARGS)
@@ -100,9 +103,9 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
-bench: install ## Apache Kafka and Ottla side by side, as ratios; then the pipelines
+bench: install ## Apache Kafka and Ottla side by side, as ratios; then pipelines and connectors
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS); outcome=$$?; \
-	[ -n "$(ARGS)" ] || $(MAKE) pipelines-bench; exit $$outcome
+	[ -n "$(ARGS)" ] || { $(MAKE) pipelines-bench; $(MAKE) connect-bench || outcome=1; }; exit $$outcome
 
 load-bench: install ## Neighbours under load: cold reads, compaction, commits, idle partitions, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench.load --write docs/benchmarks.md $(ARGS)

@@ -45,6 +45,11 @@ MARIADB = DebeziumPlugin(
     "debezium-mariadb",
     "OTTLA_DEBEZIUM_MARIADB",
 )
+JDBC = DebeziumPlugin(
+    "io.debezium:debezium-connector-jdbc:3.6.0.Final:tar.gz:plugin",
+    "debezium-jdbc",
+    "OTTLA_DEBEZIUM_JDBC",
+)
 _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>ottla</groupId><artifactId>connect-for-comparison</artifactId><version>1</version>
 <dependencies><dependency><groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId>

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -15,12 +16,18 @@ from system.connect.asking import ask
 from system.connect.requests import get
 
 START_SECONDS_MAX = 90
+QUICK = ("-Xmx512m", "-XX:TieredStopAtLevel=1")  # a JVM that is about to end again
 
 
 class Original:
     """A distributed worker; `options` go before its own, and may be those of one of ours."""
 
-    def __init__(self, bootstrap: str, options: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        options: dict[str, str] | None = None,
+        java: Sequence[str] = QUICK,
+    ) -> None:
         own = uuid.uuid4().hex[:8]
         self.port = free_port()
         converter = "org.apache.kafka.connect.json.JsonConverter"
@@ -44,6 +51,7 @@ class Original:
             **(options or {}),
             "listeners": f"http://127.0.0.1:{self.port}",
         }
+        self._java = tuple(java)
         self.folder = Path(tempfile.mkdtemp(prefix="connect-"))
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -65,7 +73,7 @@ class Original:
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 [
-                    *("java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", connect_class_path()),
+                    *("java", *self._java, "-cp", connect_class_path()),
                     *("org.apache.kafka.connect.cli.ConnectDistributed", str(file)),
                 ],
                 stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ from ottla.connect.connectors.mysql_cdc.ddl_columns import (
 from ottla.connect.connectors.mysql_cdc.tables import TEXTS, Column, Table, TableId
 from ottla.connect.connectors.mysql_cdc.tokens import Token, identifier, tokens
 
-Kind = Literal["CREATE", "ALTER", "DROP", "TRUNCATE", "DATABASE"]
+Kind = Literal["CREATE", "ALTER", "DROP", "TRUNCATE", "DATABASE", "OTHER"]
 _INDEXES: Final = ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "PERIOD")
 
 

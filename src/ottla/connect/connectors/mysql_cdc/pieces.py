@@ -249,7 +249,7 @@ class Pieces:
         return entries
 
     def _ddl(self, header: Header, sql: str, database: str) -> "list[HistoryEntry]":
-        changes = self.schema.apply(sql, database) or [Change("DATABASE", database, sql)]
+        changes = self.schema.apply(sql, database) or [Change("OTHER", database, sql)]
         told = tuple(one for one in changes if self._tells(one))
         if not told:
             return []

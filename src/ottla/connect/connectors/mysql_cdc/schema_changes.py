@@ -96,7 +96,7 @@ def schema_change_record(
     naming: Naming, change: Change, source: Source, now_ms: int, row: int = 0
 ) -> Record:
     key, value = _schemas(naming.server)
-    table = "" if change.id is None else change.id.name
+    table = "" if change.kind == "OTHER" else None if change.id is None else change.id.name
     values = {
         "source": source.struct(naming, change.database, table, row),
         "ts_ms": now_ms,

@@ -95,9 +95,8 @@ class DefinitionsSlice:
 
     def read(self) -> Iterator[Record | Progress]:
         at = self.position
-        for n, change in enumerate(self.changes):
-            mark = "first" if n == 0 else "true"
-            source = Source(self.ms, at.file, at.position, snapshot=mark)
+        source = Source(self.ms, at.file, at.position, snapshot="true")
+        for change in self.changes:
             yield schema_change_record(self.naming, change, source, time.time_ns() // 1_000_000)
         yield Progress(partition(self.naming.prefix), self.offset)
 
@@ -147,7 +146,7 @@ class Snapshot:
             yield from self._rows(table, last=table is self.tables[-1])
 
     def _rows(self, table: Table, *, last: bool) -> Iterator[RowsSlice]:
-        leads = table.id == self.leading and not self.settings.options.schema_changes
+        leads = table.id == self.leading  # `first` goes unsaid if the first table has no rows
         first = "first" if leads else "first_in_data_collection"
         for rows, begins, ends in self._batches(table):
             marks: dict[int, str] = {0: first} if begins else {}

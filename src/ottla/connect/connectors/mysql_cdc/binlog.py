@@ -12,6 +12,7 @@ from decimal import Context, Decimal
 from typing import Any, Final, NamedTuple
 
 from ottla.connect.connector import ConnectError
+from ottla.connect.connectors.mysql_cdc.documents import document
 
 QUERY: Final = 2
 STOP: Final = 3
@@ -262,8 +263,10 @@ def reader(stored: StoredType) -> Read:
         return _text(2 if int.from_bytes(metadata, "little") > 255 else 1)
     if code == _STRING:
         return _string(metadata)
-    if code in (_GEOMETRY, _JSON, *_BLOBS):
+    if code in (_GEOMETRY, *_BLOBS):
         return _text(metadata[0])
+    if code == _JSON:
+        return _document(metadata[0])
     if code == _NEWDECIMAL:
         return _decimal(metadata[0], metadata[1])
     if code == _BIT:
@@ -338,6 +341,17 @@ def _text(size: int) -> Read:
         begin = at + size
         end = begin + int.from_bytes(data[at:begin], "little")
         return data[begin:end], end
+
+    return read
+
+
+def _document(size: int) -> Read:
+    """MySQL's binary JSON, as text; empty stands for null."""
+    read_bytes = _text(size)
+
+    def read(data: bytes, at: int) -> tuple[str | None, int]:
+        found, end = read_bytes(data, at)
+        return document(found) if found else None, end
 
     return read
 

@@ -82,7 +82,7 @@ class _Statement:
             case "SET":
                 yield from self._set()
             case "USE":
-                yield Change("DATABASE", reading.name(), self.sql)
+                yield Change("DATABASE", reading.name(), self._text)
 
     def _id(self) -> TableId:
         name = self.reading.name()
@@ -98,7 +98,19 @@ class _Statement:
         previous: TableId | None = None,
         statement: str | None = None,
     ) -> Change:
-        return Change(kind, id.database, statement or self.sql, id, table, previous)
+        return Change(kind, id.database, statement or self._text, id, table, previous)
+
+    @property
+    def _text(self) -> str:
+        """The statement without what stands around it: comments, a semicolon."""
+        said = [one for one in self.reading.tokens if one.upper != ";"]
+        return self.sql[said[0].start : said[-1].end] if said else self.sql
+
+    def _between(self, first: int, end: int) -> str:
+        """The text from one token up to another one, blanks before that included."""
+        found = self.reading.tokens
+        until = found[end].start if end < len(found) else len(self.sql)
+        return self.sql[found[first].start : until]
 
     # CREATE
 
@@ -114,6 +126,10 @@ class _Statement:
             yield from self._database(reading.name())
         elif reading.accept("UNIQUE", "INDEX"):
             yield from self._unique_index()
+        elif any(one.upper == "VIEW" for one in reading.tokens[:20]):
+            while not reading.accept("VIEW"):
+                reading.take()
+            yield self._change("CREATE", self._id())
 
     def _create_table(self) -> Iterator[Change]:
         reading = self.reading
@@ -233,26 +249,26 @@ class _Statement:
                 case "COLLATE":
                     reading.accept("=")
                     self.schema.database_charsets.setdefault(name, charset_of(reading.name()))
-        yield Change("DATABASE", name, self.sql)
+        yield Change("DATABASE", name, self._text)
 
     def _set(self) -> Iterator[Change]:
         reading = self.reading
         while reading.next is not END:
             if reading.take().upper == "CHARACTER_SET_SERVER" and reading.accept("="):
                 self.schema.server_charset = reading.name()
-        yield Change("DATABASE", "", self.sql)
+        yield Change("DATABASE", "", self._text)
 
     # DROP, RENAME
 
     def _drop(self) -> Iterator[Change]:
         reading = self.reading
         if reading.accept("TABLE"):
-            exists = " IF EXISTS" if reading.accept("IF", "EXISTS") else ""
+            reading.accept("IF", "EXISTS")
+            prefix = self._between(0, reading.at)
             while reading.next is not END and reading.next.kind in ("word", "name"):
                 id = self._id()
                 self.schema.tables.pop(id, None)
-                statement = f"DROP TABLE{exists} {id.quoted}"
-                yield self._change("DROP", id, statement=statement)
+                yield self._change("DROP", id, statement=f"{prefix}{id.quoted}")
                 if not reading.accept(","):
                     break
         elif reading.accept_any("DATABASE", "SCHEMA"):
@@ -261,17 +277,20 @@ class _Statement:
             for id in [one for one in self.schema.tables if one.database == name]:
                 del self.schema.tables[id]
             self.schema.database_charsets.pop(name, None)
-            yield Change("DATABASE", name, self.sql)
+            yield Change("DATABASE", name, self._text)
 
     def _rename(self) -> Iterator[Change]:
         reading = self.reading
         reading.accept("IF", "EXISTS")
+        prefix = self._between(0, reading.at)
         while reading.next is not END:
+            begun = reading.at
             old = self._id()
             if not reading.accept("TO"):
                 return
             new = self._id()
-            statement = f"RENAME TABLE {old.quoted} TO {new.quoted}"
+            last = reading.tokens[reading.at - 1]
+            statement = prefix + self.sql[reading.tokens[begun].start : last.end]
             moved = self._moved(old, new)
             if moved is not None:
                 yield self._change("ALTER", new, moved, old, statement)

@@ -117,7 +117,10 @@ def schema_change_record(
 
 
 def _tells_table(change: Change) -> bool:
-    return change.id is not None and change.kind in ("CREATE", "ALTER", "DROP")
+    """A view has none to tell."""
+    return change.kind == "DROP" or (
+        change.kind in ("CREATE", "ALTER") and change.table is not None
+    )
 
 
 def _change_struct(change: Change) -> Struct:

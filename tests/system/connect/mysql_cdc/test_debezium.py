@@ -56,7 +56,8 @@ def change(draw: random.Random) -> str:
             f"UPDATE IGNORE wide SET k = concat(k, 'x') WHERE k = 'k{n}'",
             f"DELETE FROM wide WHERE k LIKE 'k{n}%'",
             f"INSERT IGNORE INTO whole (id, big, u, d, x, i, z, m) VALUES ({n},"
-            f" repeat('z', {n * 150}), '6f1d7b2e-0000-4000-8000-0000000000{n:02}', '2020-01-01' + INTERVAL {n} DAY,"
+            f" repeat('z', {n * 150}), '6f1d7b2e-0000-4000-8000-0000000000{n:02}',"
+            f" '2020-01-01' + INTERVAL {n} DAY,"
             f" {number}, SEC_TO_TIME({number}), {n}, {n * 400_000})",
             f"UPDATE whole SET big = {big}, x = x + 1 WHERE id = {n}",
             f"UPDATE IGNORE whole SET x = null, id = id + 1000 WHERE id = {n}",

@@ -24,7 +24,8 @@ def _converter_class(base: str) -> Any:
     """Whether a class is a Converter, or a HeaderConverter."""
 
     def check(name: str, value: Any) -> None:
-        if base == "Converter" and value in converters.HEADERS_ONLY:
+        wrong = converters.HEADERS_ONLY if base == "Converter" else converters.NOT_FOR_HEADERS
+        if value in wrong:
             raise ValueError(f"Class class {value} does not implement the {base} interface")
 
     return check

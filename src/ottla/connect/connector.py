@@ -28,6 +28,17 @@ class RetriableError(ConnectError):
     """The same may succeed later: it is tried again, with back-off, within errors.retry.timeout."""
 
 
+class ServiceError(ConnectError):
+    """What every record needs (a schema registry) is away, or refuses who asks.
+
+    No record is at fault, so none is tolerated; what is away is waited for without end.
+    """
+
+    def __init__(self, sentence: str, *, away: bool) -> None:
+        super().__init__(sentence)
+        self.away = away
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """All of this source partition up to the offset has been read. None: forget the partition."""

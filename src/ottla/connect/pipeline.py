@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 from ottla.connect import converters, transforms
-from ottla.connect.connector import Config, ConnectError, RetriableError
+from ottla.connect.connector import Config, ConnectError, RetriableError, ServiceError
 from ottla.connect.converters.converter import Converter, HeaderConverter
 from ottla.connect.data import DataError, Header, Record
 from ottla.connect.definitions import InvalidConfig
@@ -198,6 +198,8 @@ class SourceChain(_Chain):
         for record in records:
             try:
                 row = self._row(record)
+            except ServiceError:
+                raise
             except Exception as error:
                 row = self._failed(record, error, report)
             if row is not None:
@@ -232,6 +234,8 @@ class SourceChain(_Chain):
         if isinstance(error, RetriableError):
             try:
                 return self.errors.attempt(lambda: self._row(record))
+            except ServiceError:
+                raise
             except Exception as last:
                 error = last
         failure = self._failure(record, error)
@@ -259,9 +263,13 @@ class SinkChain(_Chain):
         asked = (topic, partition, offset, timestamp, key, value, headers)
         try:
             return self._record(*asked)
+        except ServiceError:
+            raise
         except RetriableError:
             try:
                 return self.errors.attempt(lambda: self._record(*asked))
+            except ServiceError:
+                raise
             except Exception as error:
                 return self._failure(None, error)
         except Exception as error:

@@ -200,7 +200,7 @@ def _converter_default(side: str, worker: Mapping[str, str]) -> str | None:
 
 
 def _converter_classes(side: str) -> Callable[..., list[str]]:
-    hidden = () if side == "header" else converters.HEADERS_ONLY
+    hidden = converters.NOT_FOR_HEADERS if side == "header" else converters.HEADERS_ONLY
     return lambda *_: [one for one in converters.CLASSES if one not in hidden]
 
 

@@ -6,6 +6,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.math.BigDecimal;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -111,7 +112,7 @@ public class RecordOracle {
     return both(converter.toConnectHeader("t", "h", data(asked.get("data"))));
   }
 
-  private static byte[] data(JsonNode node) {
+  static byte[] data(JsonNode node) {
     return node.isNull() ? null : Base64.getDecoder().decode(node.asText());
   }
 
@@ -121,7 +122,7 @@ public class RecordOracle {
     return answer;
   }
 
-  private static ObjectNode both(SchemaAndValue found) {
+  static ObjectNode both(SchemaAndValue found) {
     ObjectNode answer = JSON.createObjectNode();
     answer.set("schema", shown(found == null ? null : found.schema()));
     answer.set("value", shownValue(found == null ? null : found.value()));
@@ -166,7 +167,7 @@ public class RecordOracle {
 
   // --- schemas: {"type", "optional", "name", "version", "doc", "parameters", "fields", ...}
 
-  private static Schema schema(JsonNode node) {
+  static Schema schema(JsonNode node) {
     if (node == null || node.isNull()) {
       return null;
     }
@@ -205,7 +206,7 @@ public class RecordOracle {
     return builder.build();
   }
 
-  private static JsonNode shown(Schema schema) {
+  static JsonNode shown(Schema schema) {
     if (schema == null) {
       return JSON.nullNode();
     }
@@ -241,7 +242,7 @@ public class RecordOracle {
 
   // --- values: null, or an object whose one field names the Java class
 
-  private static Object value(JsonNode node) {
+  static Object value(JsonNode node) {
     return value(node, null);
   }
 
@@ -297,6 +298,7 @@ public class RecordOracle {
     if (value instanceof byte[]) {
       return node.put("bytes", Base64.getEncoder().encodeToString((byte[]) value));
     }
+    if (value instanceof ByteBuffer) return shownValue(((ByteBuffer) value).array());
     if (value instanceof BigDecimal) return node.put("decimal", value.toString());
     if (value instanceof java.util.Date) return node.put("date", ((java.util.Date) value).getTime());
     if (value instanceof List) {

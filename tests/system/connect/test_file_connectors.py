@@ -21,6 +21,9 @@ from system.connect.running import (
     running,
     until,
 )
+from system.registry.processes import Registry
+
+AVRO = "io.confluent.connect.avro.AvroConverter"
 
 
 def source(file: Path, topic: str, converter: str = STRING) -> dict[str, str]:
@@ -157,3 +160,24 @@ def test_a_sink_that_cannot_write_fails_with_a_sentence(
             pass
     assert event.state == "FAILED"
     assert "cannot be written: No such file or directory." in event.trace.splitlines()[0]
+
+
+@pytest.mark.timeout(500)
+def test_lines_go_through_a_topic_as_avro(
+    runner: SparkRunner, bootstrap: str, tmp_path: Path
+) -> None:
+    topic = f"avro-{uuid4()}"
+    make_topics(bootstrap, **{topic: 1})
+    into, out = tmp_path / "in", tmp_path / "out"
+    into.write_text("one\nzwölf\n")
+    with Registry(bootstrap, name="lines") as registry:
+        url = {"value.converter.schema.registry.url": registry.url}
+        with (
+            running(runner, bootstrap, source(into, topic, AVRO) | url) as events,
+            running(runner, bootstrap, sink(out, topic, AVRO) | url),
+        ):
+            until(lambda: lines_in(out) == ["one", "zwölf"], lambda: list(events.queue))
+            registry.stop()  # what is known needs no registry
+            with into.open("a") as more:
+                more.write("three\n")
+            until(lambda: len(lines_in(out)) == 3, lambda: list(events.queue))

@@ -14,6 +14,8 @@ _OWN: Final = "ottla.connect.converters."
 _KAFKA: Final = "org.apache.kafka.connect."
 # Java's class: module, class
 CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "io.confluent.connect.avro.AvroConverter": ("avro", "AvroConverter"),
+    "io.confluent.connect.json.JsonSchemaConverter": ("jsonschema", "JsonSchemaConverter"),
     f"{_KAFKA}converters.BooleanConverter": ("numbers", "BooleanConverter"),
     f"{_KAFKA}converters.ByteArrayConverter": ("plain", "ByteArrayConverter"),
     f"{_KAFKA}converters.DoubleConverter": ("numbers", "DoubleConverter"),
@@ -25,6 +27,7 @@ CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     f"{_KAFKA}storage.SimpleHeaderConverter": ("headers", "SimpleHeaderConverter"),
     f"{_KAFKA}storage.StringConverter": ("plain", "StringConverter"),
 }
+NOT_FOR_HEADERS: Final = frozenset(one for one in CLASSES if one.startswith("io.confluent."))
 HEADERS_ONLY: Final = frozenset({f"{_KAFKA}storage.SimpleHeaderConverter"})
 DEFAULTS: Final[Mapping[str, str]] = {
     "key": f"{_KAFKA}json.JsonConverter",
@@ -52,6 +55,8 @@ def converter(said: str, settings: Mapping[str, str], *, is_key: bool) -> Conver
 
 
 def header_converter(said: str, settings: Mapping[str, str]) -> HeaderConverter:
+    if class_name(said) in NOT_FOR_HEADERS:
+        raise InvalidConfig({"header.converter": [f"{said} converts keys and values only"]})
     made: HeaderConverter = _class(said)({"converter.type": "header"} | dict(settings))
     return made
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ottla.connect.connector import RetriableError
+from ottla.connect.connector import RetriableError, ServiceError
 from ottla.connect.runs.failures import Kind
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def told(what: Any) -> Row:
 
 def failed(error: BaseException) -> Row:
     kind = Kind.RETRIABLE if isinstance(error, RetriableError) else Kind.FAILED
+    if isinstance(error, ServiceError) and error.away:
+        kind = Kind.UNREACHABLE
     return Row(None, b"failed", pickle.dumps(Failure(kind, trace_of(error))))
 
 

@@ -18,7 +18,9 @@ from ottla.client.protobuf_files import (
     described,
     frame_indexes,
     indexes_of,
+    message_at,
     message_of,
+    read_indexes,
     version_path,
 )
 from ottla.client.schema_registry import AVRO, RegistryRefusal, SchemaRegistry, Stored, stored
@@ -120,36 +122,12 @@ def _protobuf_decoder(path: str, schema: Stored, registry: SchemaRegistry) -> De
     from google.protobuf import json_format, message_factory
 
     def decode(body: bytes) -> Any:
-        indexes, rest = _indexes(body)
-        kind = list(file.message_types_by_name.values())[indexes[0]]
-        for one in indexes[1:]:
-            kind = kind.nested_types[one]
-        message = message_factory.GetMessageClass(kind)()
+        indexes, rest = read_indexes(body)
+        message = message_factory.GetMessageClass(message_at(file, indexes))()
         message.ParseFromString(rest)
         return json_format.MessageToDict(message, preserving_proto_field_name=True)
 
     return decode
-
-
-def _indexes(body: bytes) -> tuple[list[int], bytes]:
-    """Which message of the file it is: zigzag varints, a lone 0 for the first."""
-    count, at = _varint(body, 0)
-    found = []
-    for _ in range(count):
-        one, at = _varint(body, at)
-        found.append(one)
-    return found or [0], body[at:]
-
-
-def _varint(body: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = body[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
 
 
 # --- writing

@@ -85,7 +85,58 @@ def _varint_of(number: int) -> bytes:
     return bytes(made)
 
 
+def read_indexes(body: bytes) -> tuple[list[int], bytes]:
+    """Which message of the file it is, and what stands behind: the other way round."""
+    count, at = _read_varint(body, 0)
+    found = []
+    for _ in range(count):
+        one, at = _read_varint(body, at)
+        found.append(one)
+    return found or [0], body[at:]
+
+
+def _read_varint(body: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+
+
+def message_at(file: "FileDescriptor", indexes: list[int]) -> "Descriptor":
+    """IndexError where there is none."""
+    found = list(file.message_types_by_name.values())[indexes[0]]
+    for one in indexes[1:]:
+        found = found.nested_types[one]
+    return found
+
+
 # --- putting it together
+
+
+def file_in_pool(file: Any, name: str) -> "FileDescriptor":
+    """A file that was made here, in a pool of its own. TypeError where it is none."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    pool = descriptor_pool.DescriptorPool()
+    named = descriptor_pb2.FileDescriptorProto()
+    named.CopyFrom(file)
+    named.name = name
+    for needed in named.dependency:
+        _add_known(pool, needed)
+    pool.AddSerializedFile(named.SerializeToString())
+    return pool.FindFileByName(name)
+
+
+def known_file(name: str) -> Any:
+    """A file that comes with Google's library, or is Confluent's."""
+    found = _known(name)
+    if found is None:
+        raise OttlaError(f"{name} is not known here.")
+    return found
 
 
 def version_path(subject: str, version: int | str) -> str:

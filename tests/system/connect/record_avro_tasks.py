@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pyspark import find_spark_home  # type: ignore[attr-defined]
+from pyspark import find_spark_home
 
 from support.avro_tasks import avro_answer, avro_read_tasks, avro_write_tasks
 from support.jars import PROJECT, connect_libraries

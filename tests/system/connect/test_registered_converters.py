@@ -14,8 +14,12 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from ottla.client.protobuf_files import described
+from ottla.client.schema_registry import SchemaRegistry
 from ottla.connect import converters
 from ottla.connect.connector import ServiceError
 from ottla.connect.converters.converter import Converter
@@ -37,6 +41,7 @@ from ottla.connect.pipeline import SinkChain, SourceChain
 from system.registry.processes import Registry
 
 AVRO = "io.confluent.connect.avro.AvroConverter"
+PROTOBUF = "io.confluent.connect.protobuf.ProtobufConverter"
 JSON_SCHEMA = "io.confluent.connect.json.JsonSchemaConverter"
 TEXT, LONG = Schema(type=Type.STRING), Schema(type=Type.INT64)
 ROW = Schema(
@@ -86,7 +91,8 @@ def topic() -> str:
     return f"t-{uuid4().hex[:8]}"
 
 
-def made(registry: Registry, name: str = AVRO, *, is_key: bool = False, **keys: str) -> Converter:
+def made(registry: Registry, name: str = AVRO, **keys: str) -> Converter:
+    is_key = keys.pop("side", "value") == "key"
     said = {one.replace("_", "."): value for one, value in keys.items()}
     return converters.converter(name, {"schema.registry.url": registry.url} | said, is_key=is_key)
 
@@ -170,7 +176,7 @@ def test_subjects_are_named_as_the_strategy_says(
     for strategy in ("RecordNameStrategy", "TopicRecordNameStrategy"):
         converter = made(registry, value_subject_name_strategy=f"{package}.{strategy}")
         converter.from_connect(topic, ROW, Struct(ROW, PLAIN))
-    made(registry, is_key=True).from_connect(topic, LONG, 1)
+    made(registry, side="key").from_connect(topic, LONG, 1)
     assert {"shop.Order", f"{topic}-shop.Order", f"{topic}-key"} <= set(client.get_subjects())
 
 
@@ -356,3 +362,99 @@ def test_each_converter_refuses_the_others_schemas(registry: Registry, topic: st
     data = made(registry, JSON_SCHEMA).from_connect(topic, LONG, 1)
     with pytest.raises(DataError, match="is JSON, not Avro"):
         made(registry).to_connect(topic, data)
+
+
+# --- Protobuf
+
+
+def test_protobuf_that_is_written_is_read_by_confluents_deserializer(
+    registry: Registry, topic: str
+) -> None:
+    data = made(registry, PROTOBUF).from_connect(topic, ROW, Struct(ROW, PLAIN))
+    there = SchemaRegistry(registry.url)
+    file = described(there, f"/subjects/{topic}-value/versions/1", ())
+    kind = message_factory.GetMessageClass(file.message_types_by_name["Order"])
+    read: Any = ProtobufDeserializer(kind, {"use.deprecated.format": False})(data, of_value(topic))
+    assert (read.id, read.small, list(read.tags), read.ratio) == (7, -3, ["a", "é"], 1.5)
+    assert (read.day.year, read.day.month, read.day.day) == (2026, 1, 2)
+    assert read.at.seconds == int(AT.timestamp())
+    assert (read.price.value, read.price.scale) == (b"\x04\xe2", 2)
+    assert {one.key: one.value for one in read.sizes} == {"x": 1, "y": 0}
+    assert file.package == "shop"
+
+
+def test_protobuf_of_confluents_serializer_is_read(
+    registry: Registry, client: SchemaRegistryClient, topic: str
+) -> None:
+    file = descriptor_pb2.FileDescriptorProto(
+        name=f"{topic}.proto", package="people", syntax="proto3"
+    )
+    file.message_type.add(name="Other")
+    person = file.message_type.add(name="Person")
+    person.field.add(name="name", number=1, type=9, label=1)
+    person.field.add(name="ages", number=2, type=13, label=3)
+    person.field.add(name="kind", number=3, type=14, type_name=".people.Kind", label=1)
+    person.field.add(name="a", number=4, type=9, label=1, oneof_index=0)
+    person.field.add(name="b", number=5, type=11, type_name=".people.Other", label=1, oneof_index=0)
+    person.oneof_decl.add(name="either")
+    kind = file.enum_type.add(name="Kind")
+    kind.value.add(name="LOW", number=0)
+    kind.value.add(name="HIGH", number=3)
+    pool = descriptor_pool.DescriptorPool()
+    pool.AddSerializedFile(file.SerializeToString())
+    made_class = message_factory.GetMessageClass(pool.FindMessageTypeByName("people.Person"))
+    serialize = ProtobufSerializer(made_class, client, {"use.deprecated.format": False})
+    sent = made_class(name="Kim", ages=[3, 4_000_000_000], kind=3, a="x")
+    data = serialize(sent, of_value(topic))
+    schema, value = made(registry, PROTOBUF).to_connect(topic, data)
+    assert schema is not None
+    assert (schema.name, schema.version) == ("Person", 1)
+    held = dict(value.values)
+    assert held.pop("either_0").values == {"a": "x"}
+    assert held == {"name": "Kim", "ages": [3, 4_000_000_000], "kind": "HIGH"}
+    again = made(registry, PROTOBUF).from_connect(f"{topic}-2", schema, value)
+    found, back = made(registry, PROTOBUF).to_connect(f"{topic}-2", again)
+    assert (back, found) == (value, schema)
+
+
+@pytest.mark.parametrize("keys", [{}, {"optional_for_nullables": "true"}])
+def test_values_come_back_from_protobuf(
+    registry: Registry, topic: str, keys: dict[str, str]
+) -> None:
+    converter = made(registry, PROTOBUF, **keys)
+    schema, value = converter.to_connect(
+        topic, converter.from_connect(topic, ROW, Struct(ROW, PLAIN))
+    )
+    expected = PLAIN if keys else PLAIN | {"note": ""}  # without `optional` there is no null
+    held = {name: one for name, one in value.values.items() if one is not None}
+    kept = {name: one for name, one in expected.items() if one is not None}
+    assert held == kept | {"sizes": {"x": 1, "y": 0}}
+    assert schema is not None
+    small = schema.field("small")
+    assert small is not None
+    assert small.schema.type is Type.INT16
+
+
+@pytest.mark.parametrize("value", [7, "text", b"bytes", True, 1.5])
+def test_a_value_alone_is_wrapped(registry: Registry, topic: str, value: Any) -> None:
+    kinds = {int: Type.INT64, str: Type.STRING, bytes: Type.BYTES, bool: Type.BOOLEAN}
+    schema = Schema(type=kinds.get(type(value), Type.FLOAT64))
+    data = made(registry, PROTOBUF).from_connect(topic, schema, value)
+    found, read = made(registry, PROTOBUF).to_connect(topic, data)
+    assert found is not None
+    assert (found.type, read) == (schema.type, value)
+
+
+def test_protobuf_is_written_with_the_latest_version_where_it_is_asked_for(
+    registry: Registry, topic: str
+) -> None:
+    text = 'syntax = "proto3"; package a; message R { string more = 9; int64 id = 4; }'
+    registry.register(f"{topic}-value", text, schemaType="PROTOBUF")
+    keys = {"auto_register_schemas": "false", "use_latest_version": "true"}
+    schema = Schema(type=Type.STRUCT, name="a.R", fields=(Field("id", LONG),))
+    data = made(registry, PROTOBUF, **keys).from_connect(topic, schema, Struct(schema, {"id": 5}))
+    assert data is not None
+    assert data[5:] == b"\0\x20\x05"
+    other = Schema(type=Type.STRUCT, name="a.R", fields=(Field("x", TEXT),))
+    with pytest.raises(DataError, match="Cannot find field with name x"):
+        made(registry, PROTOBUF, **keys).from_connect(topic, other, Struct(other, {"x": "y"}))

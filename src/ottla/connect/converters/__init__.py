@@ -16,6 +16,7 @@ _KAFKA: Final = "org.apache.kafka.connect."
 CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     "io.confluent.connect.avro.AvroConverter": ("avro", "AvroConverter"),
     "io.confluent.connect.json.JsonSchemaConverter": ("jsonschema", "JsonSchemaConverter"),
+    "io.confluent.connect.protobuf.ProtobufConverter": ("protobuf", "ProtobufConverter"),
     f"{_KAFKA}converters.BooleanConverter": ("numbers", "BooleanConverter"),
     f"{_KAFKA}converters.ByteArrayConverter": ("plain", "ByteArrayConverter"),
     f"{_KAFKA}converters.DoubleConverter": ("numbers", "DoubleConverter"),

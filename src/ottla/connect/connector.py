@@ -63,6 +63,9 @@ class Slice(Protocol):
 
 
 class SourceConnector(Protocol):
+    """With `record_schemas() -> Mapping[str, Schema]` too, what its records look like is known
+    before it starts, by topic: applications have typed columns then."""
+
     def task_configs(self, maximum: int) -> Sequence[Config]:
         """As many as Kafka Connect would list, each with what Connect's own task would be told."""
 

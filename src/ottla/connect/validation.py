@@ -181,7 +181,7 @@ def _with_defaults(
                 used = said.get(f"{side}.converter") or _converter_default(side, worker)
                 key = replace(
                     key,
-                    default=None if used is None else _VERSION,
+                    default=None if used is None else KAFKA_VERSION,
                     recommender=_versions_of(f"{side}.converter"),
                     visible=_is_said(f"{side}.converter"),
                 )
@@ -189,7 +189,7 @@ def _with_defaults(
     return Definitions(tuple(keys))
 
 
-_VERSION: Final = "4.3.1"  # of what comes with Kafka: converters, transforms, predicates
+KAFKA_VERSION: Final = "4.3.1"  # of what comes with Kafka: converters, transforms, predicates
 
 
 def _converter_default(side: str, worker: Mapping[str, str]) -> str | None:
@@ -205,7 +205,7 @@ def _converter_classes(side: str) -> Callable[..., list[str]]:
 
 
 def _versions_of(name: str) -> Callable[[str, Mapping[str, Any]], list[str]]:
-    return lambda _, parsed: [] if parsed.get(name) is None else [_VERSION]
+    return lambda _, parsed: [] if parsed.get(name) is None else [KAFKA_VERSION]
 
 
 def _is_said(name: str) -> Callable[[str, Mapping[str, Any]], bool]:
@@ -261,7 +261,7 @@ def _plugin_keys(kind: str, alias: str, said: Mapping[str, str]) -> list[Key]:
     version_key = Key(
         name=f"{prefix}plugin.version",
         kind=Kind.STRING,
-        default=None if found is None else _VERSION,
+        default=None if found is None else KAFKA_VERSION,
         importance="HIGH",
         doc=f"Version of the '{alias}' {word}.",
         group=group,

@@ -7,11 +7,13 @@ cuts between batches are the test's, and the same test gives the same results.
 
 import atexit
 import contextlib
+import io
 import json
 import os
 import re
 import shutil
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,10 +27,13 @@ from ottla.pipelines.api.app import App
 from ottla.pipelines.api.definitions import Application, Plain, walk
 from ottla.pipelines.api.windows import Duration, milliseconds
 from ottla.pipelines.lifecycle.brokers import create, describe, wait_until_stable
+from ottla.pipelines.lifecycle.connectors import Connectors
 from ottla.pipelines.lifecycle.progress import Recorder
+from ottla.pipelines.lifecycle.status import Status
+from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import Plan, make_plan, written_topics
 from ottla.pipelines.planning.stages import Stage
-from ottla.pipelines.planning.topics import FOREVER, NewTopic, topic_names
+from ottla.pipelines.planning.topics import FOREVER, NewTopic, of_connectors, topic_names
 from ottla.testing.node import Node
 
 if TYPE_CHECKING:
@@ -114,6 +119,7 @@ class Driver:
         for stage in self.plan.stages:
             if isinstance(stage.node, Plain):
                 self._names |= {source.topic: source.topic for source in stage.sources}
+        self._names |= {one.name: f"{one.name}-{self._tag}" for one in of_connectors(application)}
         sinks = written_topics(self.plan)
         self._patterns = {
             source.topic: f"(?:{source.topic})-{self._tag}"
@@ -135,6 +141,7 @@ class Driver:
         self._producer = application.connection.producer({"linger.ms": 0})
         self._waiting = 0  # records that were sent since all was settled
         self._starter: Starter | None = None
+        self._connectors: Connectors | None = None
         self._recorder = Recorder()
         self._read: dict[str, dict[int, int]] = {}
         self._routed: set[str] = set()
@@ -172,19 +179,23 @@ class Driver:
             self.now_ms += 1  # so that what was sent later is later
 
     def settle(self) -> None:
-        """Let everything that was sent pass through every stage."""
+        """Let everything that was sent, or that sources have, pass through every stage."""
         if self._producer.flush(TIMEOUT_S):
             raise OttlaError("The broker did not take the test's records in time.")
-        if not self._waiting and self._starter is not None:
+        if not self._waiting and self._starter is not None and self._connectors is None:
             return
         self._waiting = 0
         starter = self._spark()
+        if self._connectors is not None:
+            self._connectors.bring()
         for stage in self.plan.stages:
             query = starter.start(stage, "catch-up")
             query.awaitTermination()
             for progress in query.recentProgress:
                 self._recorder.note(stage.name, json.loads(progress.json))
             wait_until_stable(self.application, self._written(stage))
+        if self._connectors is not None:
+            self._connectors.deliver()
 
     def read(self, topic: str) -> list[tuple[Any, Any]]:
         """Key and value of each result since the last read, in the order they were written."""
@@ -250,6 +261,11 @@ class Driver:
             spark = session(SparkSettings(name="ottla tests", parallelism=1))
             names = self._names | self._patterns
             self._starter = Starter(spark, self.plan, names, self.folder)
+            if self.application.connectors:
+                status = Status(self.plan, self._recorder, names=self._names)
+                self._connectors = Connectors(
+                    self.plan, status, Lines(io.StringIO()), self._starter, threading.Event()
+                )
         return self._starter
 
     def _fetch(self, topic: str, *, from_start: bool = False) -> Iterator[Record]:

@@ -142,6 +142,8 @@ def _normal(value: Any) -> Any:
             return {one["name"]: _normal(one) for one in value}
         case [{"class": str(), "type": _}, *_]:
             return [one for one in value if one["class"].startswith(_BOTH_HAVE)]
+        case ["org.apache.kafka.connect.converters.BooleanConverter", *_]:
+            return value
         case list():
             return [_normal(one) for one in value]
         case str():

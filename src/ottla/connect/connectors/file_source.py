@@ -142,6 +142,9 @@ class FileSource:
     def task_configs(self, maximum: int) -> Sequence[Config]:
         return [self._config]
 
+    def record_schemas(self) -> dict[str, Schema]:
+        return {self._topic: _VALUE}
+
     def start(self, stored: Callable[[Place], Place | None]) -> None:
         offset = stored(partition_of(self._file))
         if offset is not None:

@@ -28,6 +28,9 @@ CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     f"{_KAFKA}storage.SimpleHeaderConverter": ("headers", "SimpleHeaderConverter"),
     f"{_KAFKA}storage.StringConverter": ("plain", "StringConverter"),
 }
+ROWS: Final = "ottla.connect.converters.rows.RowConverter"
+# Of connectors within applications: no worker lists them.
+_WITHIN: Final[Mapping[str, tuple[str, str]]] = {ROWS: ("rows", "RowConverter")}
 NOT_FOR_HEADERS: Final = frozenset(one for one in CLASSES if one.startswith("io.confluent."))
 HEADERS_ONLY: Final = frozenset({f"{_KAFKA}storage.SimpleHeaderConverter"})
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -69,14 +72,15 @@ def definitions(said: str) -> Definitions:
 
 
 def java_name(cls: type) -> str:
-    return next(name for name, (_, own) in CLASSES.items() if own == cls.__name__)
+    known = {**CLASSES, **_WITHIN}
+    return next(name for name, (_, own) in known.items() if own == cls.__name__)
 
 
 def _class(said: str) -> type:
-    name = class_name(said)
+    name = said if said in _WITHIN else class_name(said)
     if name is None:
         known = ", ".join(sorted(CLASSES))
         raise InvalidConfig({"converter": [f"{said} is not a converter here; these are: {known}"]})
-    module, own = CLASSES[name]
+    module, own = {**CLASSES, **_WITHIN}[name]
     found: type = getattr(import_module(_OWN + module), own)
     return found

@@ -1,4 +1,8 @@
-"""`/admin/loggers`: how much is said, by whom; here, or in every worker of the cluster."""
+"""`/admin/loggers`: how much is said, by whom; here, or in every worker of the cluster.
+
+Loggers are Python's. Who knows Connect says Java's names: those that have a counterpart here mean
+it, so `org.apache.kafka.connect` sets `ottla.connect` and all below.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -21,6 +25,37 @@ _LEVELS = {
     "TRACE": 5,
     "ALL": 1,
 }
+
+
+# Java's packages and classes, the longer ones first: what says the same here
+_COUNTERPARTS = (
+    ("org.apache.kafka.connect.runtime.rest", "ottla.connect.rest"),
+    ("org.apache.kafka.connect.runtime.distributed", "ottla.connect.herder"),
+    ("org.apache.kafka.connect.runtime", "ottla.connect.runs"),
+    ("org.apache.kafka.connect.storage", "ottla.connect.store"),
+    ("org.apache.kafka.connect.transforms", "ottla.connect.transforms"),
+    ("org.apache.kafka.connect.json", "ottla.connect.converters"),
+    ("org.apache.kafka.connect.converters", "ottla.connect.converters"),
+    ("org.apache.kafka.connect.file", "ottla.connect.connectors"),
+    ("org.apache.kafka.connect", "ottla.connect"),
+    ("org.apache.kafka.clients", "ottla.client"),
+    ("io.debezium.connector.postgresql", "ottla.connect.connectors.postgres_cdc"),
+    ("io.debezium.connector.mysql", "ottla.connect.connectors.mysql_cdc"),
+    ("io.debezium", "ottla.connect.connectors"),
+    ("io.aiven.connect.jdbc", "ottla.connect.connectors.jdbc"),
+    ("io.confluent.connect.jdbc", "ottla.connect.connectors.jdbc"),
+    ("io.confluent.connect.elasticsearch", "ottla.connect.connectors.elasticsearch"),
+    ("io.confluent.connect.avro", "ottla.connect.converters"),
+    ("io.confluent.connect", "ottla.connect.connectors"),
+)
+
+
+def counterpart(name: str) -> str | None:
+    """The logger here that a name of Java's means."""
+    for theirs, ours in _COUNTERPARTS:
+        if name == theirs or name.startswith(f"{theirs}."):
+            return ours
+    return None
 
 
 class Loggers:
@@ -50,9 +85,12 @@ class Loggers:
 
     async def shown(self, asked: Asked) -> Any:
         name = asked.named["logger"]
-        if name != "root" and name not in logging.root.manager.loggerDict:
+        meant = counterpart(name)
+        if name in ("root", *logging.root.manager.loggerDict):
+            meant = name
+        if meant is None:
             raise not_found(f"Logger {name} not found.")
-        return self._fields(name)
+        return self._fields(meant)
 
     async def set(self, asked: Asked) -> Any:
         level = read_config(read_object(asked.body)).get("level")
@@ -73,12 +111,14 @@ class Loggers:
 
     def _set(self, name: str, level: str) -> list[str]:
         """The loggers that it meant."""
+        meant = {name, counterpart(name) or name}
+        prefixes = tuple(f"{one}." for one in meant)
         below = [
             one
             for one in logging.root.manager.loggerDict
-            if name == "root" or one == name or one.startswith(f"{name}.")
+            if name == "root" or one in meant or one.startswith(prefixes)
         ]
-        affected = sorted({name, *below})
+        affected = sorted(meant.union(below))
         for one in affected:
             logging.getLogger(None if one == "root" else one).setLevel(_LEVELS[level])
             self._modified[one] = SYSTEM_CLOCK.wall_ms()

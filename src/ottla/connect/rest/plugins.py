@@ -1,15 +1,17 @@
 """`/connector-plugins`: what may be run, and what its configuration may say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ottla.connect import plugins
-from ottla.connect.connector import ConnectError, Plugin
+from ottla.connect import converters, plugins, predicates, transforms
+from ottla.connect.connector import ConnectError
+from ottla.connect.definitions import Definitions, Key
 from ottla.connect.rest.bodies import bad_request, failed, not_found, read_config, read_object
 from ottla.connect.rest.validating import Validating
-from ottla.connect.validation import key_info, plugin_keys
+from ottla.connect.validation import KAFKA_VERSION, key_info, plugin_keys
 from ottla.serving.errors import RestError
 from ottla.serving.routing import Asked, Route
+from ottla.version import VERSION
 
 _SUFFIX = "Connector"
 
@@ -24,20 +26,20 @@ class PluginRoutes:
         yield Route("PUT", "/connector-plugins/{plugin}/config/validate", self.validate)
 
     async def listed(self, asked: Asked) -> Any:
+        """Connectors; with `connectorsOnly=false` also what stands between them and topics."""
         kinds = {"sink": 0, "source": 1}
         found = sorted(plugins.served(), key=lambda one: (kinds[one.kind], one.classes[0]))
-        return [
+        listed = [
             {"class": name, "type": one.kind, "version": one.version}
             for one in found
             for name in one.classes
             if "." in name
         ]
+        every = (asked.text("connectorsOnly") or "true").lower() == "false"
+        return [*listed, *_between()] if every else listed
 
     async def keys(self, asked: Asked) -> Any:
-        plugin = _plugin(asked.named["plugin"])
-        own = plugins.module_of(plugin).DEFINITIONS
-        keys = plugin_keys(plugin.kind, own, version=plugin.version)
-        return [key_info(key) for key in keys]
+        return [key_info(key) for key in _keys(asked.named["plugin"])]
 
     async def validate(self, asked: Asked) -> Any:
         name = asked.named["plugin"]
@@ -63,11 +65,34 @@ def _is_same(included: str, asked: str) -> bool:
         return False
 
 
-def _plugin(name: str) -> Plugin:
+def _between() -> Iterator[dict[str, str]]:
+    """Transforms, predicates and converters, in Connect's order."""
+    own, headers = converters.NOT_FOR_HEADERS, converters.HEADERS_ONLY
+    kinds = (
+        ("transformation", transforms.CLASSES),
+        ("predicate", predicates.CLASSES),
+        ("converter", [one for one in converters.CLASSES if one not in headers]),
+        ("header_converter", [one for one in converters.CLASSES if one not in own]),
+    )
+    for kind, names in kinds:
+        for name in sorted(names):
+            version = VERSION if name in own else KAFKA_VERSION
+            yield {"class": name, "type": kind, "version": version}
+
+
+def _keys(name: str) -> Sequence[Key]:
+    """Of a plugin of any kind, by any of its names."""
     try:
-        return plugins.find(name)
+        found = plugins.find(name)
     except ConnectError:
+        for package in (transforms, predicates, converters):
+            whole = package.class_name(name)
+            if whole is not None:
+                table: Definitions = package.definitions(whole)
+                return table.keys
         raise not_found(f"Unknown plugin {name}.") from None
+    own = plugins.module_of(found).DEFINITIONS
+    return plugin_keys(found.kind, own, version=found.version)
 
 
 def _normal(name: str) -> str:

@@ -79,6 +79,7 @@ class SinkWorking:
         make: Callable[[], SinkConnector],
         delivering: Callable[[], Delivering],
         input: Callable[[RunPlan], Input] = SinkInput,
+        until_idle: bool = False,  # end when there is nothing to deliver
     ) -> None:
         self._plan = plan
         self._redacted = plan.redaction
@@ -86,6 +87,7 @@ class SinkWorking:
         self._make = make
         self._make_delivering = delivering
         self._make_input = input
+        self._until_idle = until_idle
         self._delivering: Delivering | None = None
         self._topics: set[str] = set()
 
@@ -105,6 +107,8 @@ class SinkWorking:
             while not stopping.is_set():
                 if news:
                     news = self._deliver(connector, input, delivering, ranges, succeeded)
+                if not news and self._until_idle:
+                    return
                 if time.monotonic() - looked_at > LOOK_FOR_TOPICS_S:
                     news |= self._assign(connector, input, ranges)
                     looked_at = time.monotonic()

@@ -47,6 +47,7 @@ class SourceWorking:
         make: Callable[[], SourceConnector],
         jobs: Callable[[RunPlan, dict[str, str]], Jobs],
         stored: Callable[[], StoredOffsets] | None = None,
+        until_idle: bool = False,  # end when there is nothing to read
     ) -> None:
         self._plan = plan
         self._redacted = plan.redaction
@@ -56,6 +57,7 @@ class SourceWorking:
         self._stored = stored or (
             lambda: read_offsets(plan.connection, plan.offsets_topic, plan.name)
         )
+        self._until_idle = until_idle
         self._connector: SourceConnector | None = None
         self._jobs: Jobs | None = None
         self._topics: set[str] = set()
@@ -75,6 +77,8 @@ class SourceWorking:
                 if slices := connector.poll(POLL_S):
                     self._read(jobs, connector, slices)
                     succeeded()
+                elif self._until_idle:
+                    return
         finally:
             connector.stop()
             jobs.close()

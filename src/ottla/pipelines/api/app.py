@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.client.connection import ClientProperties, given_connection
+from ottla.pipelines.api.connectors import Connector, connector_config, connector_topic
 from ottla.pipelines.api.definitions import (
     Application,
     Delivery,
@@ -23,14 +24,14 @@ from ottla.pipelines.api.expressions import check_type
 from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.api.tables import GlobalTable, Table
 from ottla.pipelines.api.windows import Duration, milliseconds
-from ottla.pipelines.formats import string
+from ottla.pipelines.formats import json, string
 from ottla.pipelines.formats.format import Format, bound, bound_key
 from ottla.pipelines.formats.schema import Field
 from ottla.pipelines.runtime.extra import need_extra
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
     from pyspark.sql import DataFrame
 
@@ -84,6 +85,7 @@ class App:
         self.on_error: OnError = check_on_error(on_error, self.where)
         self._sinks: list[Sink] = []
         self._opened: list[Source] = []
+        self._connectors: list[Connector] = []
         if not TOPIC.fullmatch(name):
             raise DefinitionError(self.where, f"{name!r} cannot name an application's topics.")
         if latency not in ("auto", "low", "throughput"):
@@ -146,6 +148,65 @@ class App:
         node = self._source(topic, value, key, None, None, is_table=True, is_global=True)
         return GlobalTable(self, node)
 
+    def source(
+        self,
+        connector: str,
+        config: "Mapping[str, Any] | None" = None,
+        *,
+        name: str | None = None,
+        schema: str | None = None,
+        timestamp: str | None = None,
+        partitions: int | None = None,
+        tasks: int = 1,
+        dead_letters: str | None = None,
+        **keys: "Any",
+    ) -> Stream:
+        """What a source connector brings: rows of a table, changes, lines of a file.
+
+        `connector` is its name (`jdbc-source`, or Java's class), its keys stand in `config` or as
+        keywords with underscores for dots. It runs with the application, into a topic of the
+        application's that is called after `name`. Columns are the connector's where it knows them,
+        else what `schema` says.
+        """
+        where = here()
+        said = connector_config(config, keys)
+        topic = connector_topic(self.name, name or connector)
+        value = self._brought(connector, said, schema, where)
+        self.attach(
+            Connector(
+                where=where, kind="source", name=name or connector, connector=connector,
+                topic=topic, config=said, tasks=tasks, partitions=partitions,
+            )
+        )  # fmt: skip
+        return Stream(self, self._source(topic, value, None, timestamp, dead_letters))
+
+    def attach(self, connector: Connector) -> None:
+        check_topic(connector.topic, connector.where)
+        for other in self._connectors:
+            if other.topic == connector.topic:
+                raise DefinitionError(
+                    connector.where,
+                    f"{other.name} is the connector at {other.where} already: say name=.",
+                )
+        self._connectors.append(connector)
+
+    def _brought(
+        self, connector: str, config: "Mapping[str, str]", schema: str | None, where: Where
+    ) -> Format:
+        """The format of what a source writes to its topic; it is asked for its columns."""
+        from ottla.pipelines.lifecycle.connectors import declared_source
+
+        columns = declared_source(connector, config, where)
+        if schema is not None:
+            return json(schema)
+        if columns == ():
+            return string()
+        if columns is None:
+            raise DefinitionError(
+                where, f"the columns of {connector} are not known before it runs: say schema='…'."
+            )
+        return json(", ".join(f"`{one.name}` {one.type}" for one in columns))
+
     def sink(
         self,
         frame: "DataFrame",
@@ -205,6 +266,7 @@ class App:
             checkpoints=self._checkpoints,
             conf=self._conf,
             memory=self._memory,
+            connectors=tuple(self._connectors),
         )
 
     def run(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ottla.client.connection import Connection
+from ottla.pipelines.api.connectors import Connector
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.schema import Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
@@ -312,6 +313,7 @@ class Application:
     checkpoints: str | None = None  # where they lie; None: the user's folder for state
     conf: Mapping[str, str] = field(default_factory=dict)  # Spark's own settings
     memory: str = "1g"  # of Spark's driver
+    connectors: tuple[Connector, ...] = ()
 
     @property
     def bootstrap(self) -> str:

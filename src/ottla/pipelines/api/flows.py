@@ -1,9 +1,11 @@
 """What streams and tables share: the application they belong to, their node, and writing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.pipelines.api import expressions as ex
+from ottla.pipelines.api.connectors import Connector, connector_config, connector_topic
 from ottla.pipelines.api.definitions import Node, Sink
 from ottla.pipelines.api.routing import routed_name
 from ottla.pipelines.api.windows import Duration, milliseconds
@@ -83,6 +85,45 @@ class Flow:
                 retention_ms=None if retention is None else milliseconds(retention),
             )
         )
+
+    def sink(
+        self,
+        connector: str,
+        config: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        key: str | None = None,
+        partitions: int | None = None,
+        tasks: int = 1,
+        **keys: Any,
+    ) -> None:
+        """Hand each row to a sink connector: a search index, a table, a bucket.
+
+        `connector` is its name (`elasticsearch-sink`, or Java's class), its keys stand in `config`
+        or as keywords with underscores for dots. Rows go through a topic of the application's that
+        is called after `name`; records have a column for each field, and the key (or the
+        expression `key`) as text. A row that a table deletes is a record without a value.
+        """
+        from ottla.pipelines.lifecycle.connectors import check_sink
+
+        where = here()
+        said = connector_config(config, keys)
+        check_sink(connector, said, where)
+        topic = connector_topic(self.app.name, name or connector)
+        if key is not None:
+            ex.type_of(key, self.node.schema, where)
+        self.app.attach(
+            Connector(
+                where=where, kind="sink", name=name or connector, connector=connector,
+                topic=topic, config=said, tasks=tasks, partitions=partitions,
+            )
+        )  # fmt: skip
+        self.app.add(
+            Sink(
+                where=where, input=self.node, topic=topic, key=key, partitions=partitions,
+                compacted=self.node.is_table,
+            )
+        )  # fmt: skip
 
     def _route(self, topic: "Expression", where: Where) -> str:
         if self.node.is_table:

@@ -11,6 +11,7 @@ from ottla.pipelines.engine.choosing import start_spark
 from ottla.pipelines.engine.queries import Starter
 from ottla.pipelines.lifecycle.brokers import create, describe, forgetful, wait_until_stable
 from ottla.pipelines.lifecycle.changing import Change, plan_change, refusal, what_ran
+from ottla.pipelines.lifecycle.connectors import Connectors
 from ottla.pipelines.lifecycle.membership import Membership
 from ottla.pipelines.lifecycle.progress import Group, Listener
 from ottla.pipelines.lifecycle.rebuilding import Rebuilding
@@ -113,10 +114,14 @@ class Runner(Rebuilding):
             state.save(change.manifest)
             self.state = state
             self._prepare(starter)
-            if history:
-                self._catch_up(starter)
-            if not self.options.until_done:
-                self._live(starter)
+            with self._connectors(starter) as connectors:
+                if history:
+                    connectors.bring()
+                    self._catch_up(starter)
+                    connectors.deliver()
+                if not self.options.until_done:
+                    connectors.start()
+                    self._live(starter)
         self._publish()  # once more, with the batches that ended as the queries stopped
 
     def _upgrade(self, cluster: Cluster, state: State, group: str) -> bool:
@@ -209,6 +214,18 @@ class Runner(Rebuilding):
         finally:
             self._stop_all()
             spark.streams.removeListener(listener)
+
+    @contextlib.contextmanager
+    def _connectors(self, starter: Starter) -> Iterator[Connectors]:
+        """A replay reads what sources have brought: they are not asked again."""
+        made = Connectors(
+            self.plan, self.status, self.view, starter, self._stopping,
+            sources=not self.options.replay,
+        )  # fmt: skip
+        try:
+            yield made
+        finally:
+            made.stop()
 
     def _session(self) -> "SparkSession":
         return start_spark(self.plan.application, self.options)

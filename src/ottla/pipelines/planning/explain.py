@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ottla.pipelines.api.connectors import Connector, offsets_topic
 from ottla.pipelines.api.definitions import (
     Aggregate,
     Changes,
@@ -39,7 +40,20 @@ def explain(plan: Plan) -> str:
     ]
     for number, stage in enumerate(plan.stages, 1):
         lines += ["", f"{number}. {stage.name}   ({stage.sink.where})", *_describe(stage)]
+    for one in application.connectors:
+        lines += ["", f"{one.name}   ({one.where})", *_connector(one, application.name)]
     return "\n".join(lines)
+
+
+def _connector(connector: Connector, application: str) -> Iterator[str]:
+    yield f"   runs      {connector.connector}, beside the stages, in this process"
+    if connector.kind == "source":
+        yield f"   writes    {connector.topic}"
+        kept = offsets_topic(application)
+        yield f"   delivers  exactly once: rows and offsets ({kept}) in one transaction"
+    else:
+        yield f"   reads     {connector.topic}, what is committed there"
+        yield "   delivers  as the connector does: once, where its target holds offsets or keys"
 
 
 def _describe(stage: Stage) -> Iterator[str]:

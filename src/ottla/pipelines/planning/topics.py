@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ottla.pipelines.api.definitions import Sink
+from ottla.pipelines.api.connectors import offsets_topic
+from ottla.pipelines.api.definitions import Application, Sink
 from ottla.pipelines.planning.plan import Plan, renamed, written_topics
 from ottla.pipelines.runtime.where import DefinitionError
 
@@ -43,15 +44,14 @@ def wanted(
 
     `names`: what topics are really called, where it is not their name in this generation.
     """
+    brought = [one for one in of_connectors(plan.application) if one.name not in cluster.partitions]
+    there = {*cluster.partitions, *written_topics(plan), *(one.name for one in brought)}
     for source in plan.read_topics():
-        if not source.is_pattern and source.topic not in {
-            *cluster.partitions,
-            *written_topics(plan),
-        }:
+        if not source.is_pattern and source.topic not in there:
             raise DefinitionError(source.where, f"the topic {source.topic} does not exist.")
     names = topic_names(plan, generation) | dict(names or {})
-    known = dict(cluster.partitions)
-    made: dict[str, NewTopic] = {}
+    made: dict[str, NewTopic] = {one.name: one for one in brought}
+    known = {**cluster.partitions, **{one.name: one.partitions for one in brought}}
     for stage in plan.stages:
         read = [
             width
@@ -69,6 +69,16 @@ def wanted(
         made[name] = NewTopic(name, stage.sink.partitions or widest, topic_config(stage.sink))
         known[name] = made[name].partitions
     return list(made.values())
+
+
+def of_connectors(application: Application) -> list[NewTopic]:
+    """What sources bring their records to, and where they keep how far they are."""
+    sources = [one for one in application.connectors if one.kind == "source"]
+    made = [
+        NewTopic(one.topic, one.partitions or application.parallelism, FOREVER) for one in sources
+    ]
+    compacted = {"cleanup.policy": "compact"}
+    return [*made, NewTopic(offsets_topic(application.name), 1, compacted)] if made else []
 
 
 def topic_config(sink: Sink) -> dict[str, str]:

@@ -234,21 +234,30 @@ class Reader:
             )
         return column
 
+    def record_schema(self, connection: Connection) -> tuple[str, Schema]:
+        """The topic, and what its records look like by now."""
+        return self._records(self._relation(connection))
+
+    def _records(self, relation: Relation) -> tuple[str, Schema]:
+        dialect, mapping = self._database.dialect, self._settings.numeric_mapping
+        name = None if self._table is None else self._table.name
+        fields = tuple(Field(one.name, dialect.schema(one, mapping)) for one in relation.columns)
+        schema = Schema(type=Type.STRUCT, name=name, fields=fields)
+        return self._settings.topic_prefix + (name or ""), schema
+
     def _slice(
         self, relation: Relation, offset: Offset, upto: Offset | None, task: int
     ) -> TableSlice:
-        dialect, mapping = self._database.dialect, self._settings.numeric_mapping
         sql, parameters = relation.rows(offset, upto)
-        name = None if self._table is None else self._table.name
-        fields = tuple(Field(one.name, dialect.schema(one, mapping)) for one in relation.columns)
+        topic, schema = self._records(relation)
         return TableSlice(
             task=task,
             database=self._database,
             sql=sql,
             parameters=parameters,
             columns=relation.columns,
-            schema=Schema(type=Type.STRUCT, name=name, fields=fields),
-            topic=self._settings.topic_prefix + (name or ""),
+            schema=schema,
+            topic=topic,
             progress=None if upto is None else Progress(partition(self._table), upto.to_map()),
             fetch_rows=self._settings.fetch_rows,
         )

@@ -19,6 +19,7 @@ from ottla.connect.connectors.jdbc.dialects.dialect import Connection, TableId
 from ottla.connect.connectors.jdbc.offsets import Offset, check_offset, partition, read_offset
 from ottla.connect.connectors.jdbc.planning import Reader, Settings, settings
 from ottla.connect.connectors.jdbc.tables import Selection, grouped, selection
+from ottla.connect.data import Schema
 from ottla.connect.definitions import InvalidConfig
 
 __all__ = ["DEFINITIONS", "check_offset", "make"]
@@ -77,6 +78,15 @@ class JdbcSource:
         self._tasks = max(len(groups), 1)
         named = [",".join(self._database.name(one) for one in group) for group in groups] or [""]
         return [{**self._config, "tables": one, "tables.fetched": "true"} for one in named]
+
+    def record_schemas(self) -> dict[str, Schema]:
+        """What records look like by now, by topic; for who asks before anything is read."""
+        tables: list[TableId | None] = [None] if self._settings.query else [*self._tables()]
+        with self._connected() as connection:
+            found = [Reader(self._database, self._settings, one) for one in tables]
+            schemas = dict(one.record_schema(connection) for one in found)
+        self._disconnect()
+        return schemas
 
     def start(self, stored: Callable[[Place], Place | None]) -> None:
         self._stored = stored

@@ -21,7 +21,7 @@ from ottla.connect.connectors.postgres_cdc.connections import (
     connect_to_replicate,
     failed,
 )
-from ottla.connect.connectors.postgres_cdc.envelope import Naming
+from ottla.connect.connectors.postgres_cdc.envelope import Naming, TableRecords
 from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.offsets import (
     Position,
@@ -50,7 +50,7 @@ from ottla.connect.connectors.postgres_cdc.snapshot import (
     take_snapshot,
 )
 from ottla.connect.connectors.postgres_cdc.stream import Stream
-from ottla.connect.data import Record
+from ottla.connect.data import Record, Schema
 from ottla.connect.definitions import InvalidConfig
 from ottla.connect.pipeline import Row, SourceChain
 
@@ -133,6 +133,17 @@ class PostgresCdc:
     def task_configs(self, maximum: int) -> Sequence[Config]:
         """One, as Debezium: the order of changes is the order of one stream."""
         return [{**self._config, "task.id": "0"}]
+
+    def record_schemas(self) -> dict[str, Schema]:
+        """What changes look like by now, by topic; for who asks before anything is read."""
+        with contextlib.closing(connect(self._settings.database)) as connection:
+            catalog = Catalog(connection)
+            try:
+                tables = [catalog.table(one) for one in catalog.tables(self._settings.filters)]
+            except psycopg2.Error as error:
+                raise failed("PostgreSQL cannot be asked for its tables", error) from None
+        records = [TableRecords(one, self._naming) for one in tables]
+        return {one.topic: one.value_schema for one in records}
 
     def start(self, stored: Callable[[Place], Place | None]) -> None:
         settings = self._settings

@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, Final
 
 from ottla.connect.connector import Config, ConnectError, Plugin, SinkConnector, SourceConnector
+from ottla.connect.data_sources import DataSourceModule, is_data_source, plugins_of
 from ottla.connect.definitions import Key, Kind
 from ottla.connect.own import MARK, OwnConnector
 from ottla.version import VERSION
@@ -143,10 +144,16 @@ def find(name: str) -> Plugin:
 
 
 def module_of(plugin: Plugin) -> Any:
-    """What has `DEFINITIONS` and `make`: a module, or what a decorator made of a function."""
+    """What has `DEFINITIONS` and `make`: a module, or what a decorator made of a function.
+
+    A data source of PySpark's is dressed as one.
+    """
     module, _, attribute = plugin.module.partition(":")
     found = importlib.import_module(module)
-    return getattr(operator.attrgetter(attribute)(found), MARK) if attribute else found
+    if not attribute:
+        return found
+    named = operator.attrgetter(attribute)(found)
+    return DataSourceModule(named, plugin.kind) if is_data_source(named) else getattr(named, MARK)
 
 
 def passwords(plugin: Plugin) -> list[str]:
@@ -170,12 +177,15 @@ def sink(config: Config) -> SinkConnector:
 @functools.cache
 def _installed() -> tuple[Plugin, ...]:
     """One that cannot be loaded is told in the log: the others are served all the same."""
-    found = []
+    found: list[Plugin] = []
     for one in entry_points(group=ENTRY_POINTS):
         try:
-            own: OwnConnector = getattr(one.load(), MARK)
+            named = one.load()
+            if is_data_source(named):
+                found += plugins_of(named, one.value)
+            else:
+                own: OwnConnector = getattr(named, MARK)
+                found.append(own.plugin(one.value))
         except Exception as error:
             _log.error("The connector %s (%s) is not served: %r", one.name, one.value, error)
-        else:
-            found.append(own.plugin(one.value))
     return tuple(found)

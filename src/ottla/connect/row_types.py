@@ -76,9 +76,10 @@ def _inner(schema: Schema | None) -> str:
 
 
 def schema_of(rows: "StructType") -> Schema:
-    """Every column may be null: Spark promises nothing else."""
-    fields = tuple(Field(one.name, optional(_schema(one.dataType))) for one in rows)
-    return Schema(type=Type.STRUCT, fields=fields)
+    """Of columns that may be null, but for those that Spark knows never are."""
+    schemas = ((one, _schema(one.dataType)) for one in rows)
+    fields = (Field(one.name, optional(it) if one.nullable else it) for one, it in schemas)
+    return Schema(type=Type.STRUCT, fields=tuple(fields))
 
 
 def _schema(kind: Any) -> Schema:

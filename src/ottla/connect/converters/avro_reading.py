@@ -141,8 +141,14 @@ def _union(avro: AvroType, schema: Schema) -> Read:
 
 
 def _optional(inner: Read, there: int) -> Read:
+    wanted = there << 1  # as the branch's number is written, in one byte
+
     def read(cursor: Cursor) -> Any:
-        return inner(cursor) if _index(cursor, 2) == there else None
+        branch = cursor.data[cursor.at]
+        if branch not in (0, 2):
+            raise DataError(f"{branch} is no branch of 2")
+        cursor.at += 1
+        return inner(cursor) if branch == wanted else None
 
     return read
 
@@ -180,7 +186,16 @@ def _taken(cursor: Cursor, size: int) -> bytes:
 
 
 def read_text(cursor: Cursor) -> str:
-    return _taken(cursor, read_long(cursor)).decode("utf-8", "replace")
+    data, at = cursor.data, cursor.at
+    size = data[at]
+    if size & 0x81:  # a length of more than a byte, or below zero
+        return _taken(cursor, read_long(cursor)).decode("utf-8", "replace")
+    begin = at + 1
+    end = begin + (size >> 1)
+    if end > len(data):
+        raise DataError("The record ends before its value does")
+    cursor.at = end
+    return data[begin:end].decode("utf-8", "replace")
 
 
 def read_boolean(cursor: Cursor) -> bool:

@@ -72,10 +72,12 @@ class AvroWriting:
         if is_union(schema):
             return self._union(schema)
         write = self._checked(schema, self._plain(schema))
-        if not schema.optional:
-            return write
         after = schema.default is not None and schema.type is not Type.STRUCT
         null, there = (2, 0) if after else (0, 2)
+        if schema.type is Type.STRING and not (self._options.enhanced and is_enum(schema)):
+            return _short_text(schema.optional, null, there, write)
+        if not schema.optional:
+            return write
 
         def maybe(out: bytearray, value: Any) -> None:
             if value is None:
@@ -88,6 +90,9 @@ class AvroWriting:
 
     def _checked(self, schema: Schema, write: Write) -> Write:
         kind = value_class(schema)
+
+        if kind is None and schema.type in INTEGER_BITS:
+            return _integer(schema)
 
         def checked(out: bytearray, value: Any) -> None:
             if type(value) is not kind and not (value is not None and fits(schema, value)):
@@ -215,6 +220,46 @@ class AvroWriting:
             return None
 
         return write
+
+
+def _integer(schema: Schema) -> Write:
+    half = 1 << (INTEGER_BITS[schema.type] - 1)
+
+    def write(out: bytearray, value: Any) -> None:
+        if type(value) is not int and not (value is not None and fits(schema, value)):
+            raise _wrong(schema, value)
+        if not -half <= value < half:
+            raise _wrong(schema, value)
+        rest = (value << 1) ^ (value >> 63)
+        while rest > 0x7F:
+            out.append(rest & 0x7F | 0x80)
+            rest >>= 7
+        out.append(rest)
+
+    return write
+
+
+def _short_text(optional: bool, null: int, there: int, otherwise: Write) -> Write:
+    """Most values are texts, and most of them short: their length is one byte."""
+
+    def write(out: bytearray, value: Any) -> None:
+        if type(value) is str:
+            data = value.encode("utf-8", "replace")
+            if optional:
+                out.append(there)
+            if len(data) < 64:
+                out.append(len(data) << 1)
+            else:
+                write_long(out, len(data))
+            out += data
+        elif value is None and optional:
+            out.append(null)
+        else:
+            if optional:
+                out.append(there)
+            otherwise(out, value)
+
+    return write
 
 
 # --- Avro's own forms

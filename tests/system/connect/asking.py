@@ -98,7 +98,11 @@ def _placeless(text: str, url: str, folder: str) -> str:
 _VERSIONED = ("default_value", "value", "recommended_values")
 _JACKSON = ("REDACTED", "Cannot invoke")
 _JAVA = re.compile(r"org\.apache\.kafka\.connect\.errors\.ConnectException: ")
-_BOTH_HAVE = "org.apache.kafka.connect.file."  # plugins; the others are ours alone
+# Of plugins: other connectors, and converters with a registry, are ours alone.
+_BOTH_HAVE = tuple(
+    f"org.apache.kafka.connect.{one}."
+    for one in ("file", "transforms", "converters", "json", "storage")
+)
 _AVAILABLE = re.compile(r"(, available connectors are|\. Java's plugins do not run).*", re.DOTALL)
 
 
@@ -129,6 +133,10 @@ def _places(theirs: Any, ours: Any, at: str) -> Iterator[str]:
         yield f"  {at}: Connect {json.dumps(theirs)}, Ottla {json.dumps(ours)}"
 
 
+def _is_ours_alone(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("io.confluent.connect.")
+
+
 def _normal(value: Any) -> Any:
     """Lists of keys by their names: their order is Java's."""
     match value:
@@ -142,10 +150,8 @@ def _normal(value: Any) -> Any:
             return {one["name"]: _normal(one) for one in value}
         case [{"class": str(), "type": _}, *_]:
             return [one for one in value if one["class"].startswith(_BOTH_HAVE)]
-        case ["org.apache.kafka.connect.converters.BooleanConverter", *_]:
-            return value
         case list():
-            return [_normal(one) for one in value]
+            return [_normal(one) for one in value if not _is_ours_alone(one)]
         case str():
             return _AVAILABLE.sub("", _JAVA.sub("", value))
     return value

@@ -63,6 +63,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     unregister_pickle_by_value(own)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(500)
 def test_rows_of_a_data_source_arrive_once_through_two_runs(
     runner: SparkRunner, bootstrap: str, tmp_path: Path

@@ -64,6 +64,8 @@ def application(file: Path, name: str, **options: str) -> App:
     return app
 
 
+@pytest.mark.long
+@pytest.mark.timeout(500)
 def test_a_table_is_a_stream_and_a_stream_ends_in_a_table(driven: str, file: Path) -> None:
     app = application(file, "shop")
     assert app.definition().connectors[0].topic == "shop-orders"

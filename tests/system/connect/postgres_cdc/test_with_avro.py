@@ -31,6 +31,7 @@ def avro(registry: Registry) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_changes_go_through_avro_into_another_table(
     runner: SparkRunner, bootstrap: str, postgres: Postgres, slot: str

@@ -191,4 +191,5 @@ class ApplicationRuns:
         )
 
     def _jobs(self, plan: RunPlan, settings: Mapping[str, str]) -> SparkJobs:
-        return SparkJobs(self._spark, plan.name, settings)
+        there = plan.resolved.get("topics") or plan.offsets_topic
+        return SparkJobs(self._spark, plan.name, settings, there)

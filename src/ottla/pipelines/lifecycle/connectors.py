@@ -95,7 +95,11 @@ class Connectors:
             self._finish(one)
 
     def start(self) -> None:
-        for one in (*self._of("source"), *self._of("sink")):
+        """A replay leaves sources to the copy that runs beside it: they are one writer's."""
+        for one in self._plan.application.connectors:
+            if one.kind == "source" and not self._with_sources:
+                self._view.say(f"{one.name} does not run in a replay; a later run without does.")
+                continue
             self._view.say(f"{one.name} runs: {one.connector}.")
             self._made().start(self._run_plan(one))
 

@@ -275,6 +275,10 @@ def of_plugins(folder: str) -> Iterator[Step]:
     yield get("/connector-plugins/FileStreamSource/config")
     yield get(f"/connector-plugins/{SINK}/config")
     yield get("/connector-plugins/com.example.None/config")
+    yield get("/connector-plugins?connectorsOnly=false")
+    yield get("/connector-plugins/org.apache.kafka.connect.transforms.Cast$Value/config")
+    yield get("/connector-plugins/org.apache.kafka.connect.json.JsonConverter/config")
+    yield get("/connector-plugins/TopicNameMatches/config")
     path = "/connector-plugins/FileStreamSource/config/validate"
     yield put(path, source(folder, name="new"))
     yield put(path, {"connector.class": SOURCE})

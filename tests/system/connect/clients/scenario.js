@@ -14,7 +14,9 @@ async function main() {
   const one = client.connector("by-node");
   const until = async (state) => {
     for (const end = Date.now() + 60000; Date.now() < end; ) {
-      const { connector, tasks } = (await one.getStatus()).data;
+      // A status is there a moment after the connector.
+      const { connector, tasks } = await one.getStatus().then(({ data }) => data, () => ({ tasks: [] }));
+      if (connector === undefined) continue;
       const all = [connector.state, ...tasks.map((task) => task.state)];
       if (all.every((found) => found === state) && (state === "STOPPED" || tasks.length)) return all;
       await new Promise((resolve) => setTimeout(resolve, 50));

@@ -11,9 +11,10 @@ import fastavro
 import pyarrow.parquet
 import pytest
 
-from ottla.connect.connector import TopicPartition
+from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
 from ottla.connect.connectors import hdfs_sink, s3_sink
 from ottla.connect.connectors.object_files.sink import FilesSink
+from ottla.connect.connectors.object_files.stores import HdfsStore
 from ottla.connect.data import (
     TIMESTAMP_SCHEMA,
     DataError,
@@ -27,6 +28,7 @@ from ottla.connect.data import (
 )
 from ottla.connect.definitions import InvalidConfig
 from ottla.connect.logical import timestamp_of
+from ottla.ports.network import free_ports
 
 CONFLUENT = "io.confluent.connect."
 JSON = CONFLUENT + "s3.format.json.JsonFormat"
@@ -240,3 +242,12 @@ def test_keys_that_are_not_served_are_named(keys: dict[str, str], named: str) ->
     with pytest.raises(InvalidConfig) as refused:
         sink(**keys)
     assert list(refused.value.errors) == [named]
+
+
+def test_a_name_node_that_is_away_is_said_so() -> None:
+    (port,) = free_ports(1)
+    store = HdfsStore(f"hdfs://127.0.0.1:{port}")
+    with pytest.raises(ConnectError, match="cannot be reached"):
+        store.check()
+    with pytest.raises(RetriableError, match="cannot be written"):
+        store.put("a/b.json", b"1")

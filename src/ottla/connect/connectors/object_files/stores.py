@@ -1,10 +1,14 @@
 """Where files go: each is there as a whole, or not at all. Picklable."""
 
 import posixpath
+import socket
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from ottla.connect.connector import ConnectError, RetriableError
+
+ANSWER_S = 10.0
 
 
 class Store(Protocol):
@@ -87,6 +91,10 @@ class HdfsStore:
             raise RetriableError(f"{path} cannot be written to {self.url}: {error}") from error
 
     def _client(self) -> Any:
+        """The client itself would wait for ever for a name node that is away."""
         from hdfs_native import Client
 
+        place = urlsplit(self.url)
+        if place.hostname and place.port:  # else a name service, of several name nodes
+            socket.create_connection((place.hostname, place.port), ANSWER_S).close()
         return Client(self.url)

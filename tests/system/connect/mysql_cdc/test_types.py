@@ -10,7 +10,7 @@ from support.mariadb import MariaDb
 from support.mysql_cdc import MemoryHistory, config, direct_run
 
 FOLDER = Path(__file__).parent
-MODES = (
+MODES: tuple[dict[str, str], ...] = (
     {},
     {
         "decimal.handling.mode": "string",

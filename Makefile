@@ -5,6 +5,8 @@ MINUTES ?= 75
 # Behind everything else: in a session of its own, Linux weighs the session, and nice only within it.
 LAST := nice -n 19 sh -c 'echo 19 2>/dev/null >/proc/self/autogroup; exec "$$@"' last
 AGAIN := -rfER --reruns 1 --reruns-delay 2 --defects .defects
+# Of JVMs that live for a minute: what the second compiler makes of their code never pays.
+BRIEF := SPARK_SUBMIT_OPTS="-XX:TieredStopAtLevel=1 $$SPARK_SUBMIT_OPTS"
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
@@ -48,7 +50,7 @@ test: install ## Run every check and the tests; at most MINUTES=75
 		--max-worker-restart 0 --durations=5 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
 	$(MAKE) --no-print-directory lint || exit 1; \
-	$(BIN)/python -m pytest tests --ignore=tests/simulation -m "not long" -n 3 --dist loadfile \
+	$(BRIEF) $(BIN)/python -m pytest tests --ignore=tests/simulation -m "not long" -n 3 --dist loadfile \
 		--max-worker-restart 0 --durations=25 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; set +x; cat .simulation.log; \
 	[ ! -s .defects ] || { echo "Defects: passed only at a second try"; cat .defects; }; exit $$outcome

@@ -35,7 +35,7 @@ UNFINISHED = ".tmp"  # was to replace the file without this ending
 def write_durably(path: Path, content: bytes, sync: Sync | None) -> None:
     """Replace a small file so that either the old or the new content is found after a crash; of
     the host too, with `sync`."""
-    temporary = path.with_name(path.name + UNFINISHED)
+    temporary = f"{path}{UNFINISHED}"
     with open(temporary, "wb", buffering=0) as file:
         file.write(content)
         if sync is not None:

@@ -192,18 +192,19 @@ def advance(member: RaftMember, leader: LeaderState) -> None:
 
 def majority_offset(member: RaftMember, leader: LeaderState) -> int:
     """The largest offset that a majority of the voters has synced."""
-    reached = sorted(
-        (synced_by(member, leader, voter.key) for voter in member.voters), reverse=True
-    )
-    return reached[member.voters.majority - 1] if reached else -1
+    voters = member.voters
+    reached = sorted([synced_by(member, leader, voter.key) for voter in voters], reverse=True)
+    return reached[voters.majority - 1] if reached else -1
 
 
 def synced_by(member: RaftMember, leader: LeaderState, key: ReplicaKey) -> int:
     if key.matches(member.key):
         return member.log.flushed
-    return max(
-        (one.end_offset for one in leader.progress.values() if key.matches(one.key)), default=-1
-    )
+    reached = -1
+    for one in leader.progress.values():
+        if one.end_offset > reached and key.matches(one.key):
+            reached = one.end_offset
+    return reached
 
 
 def tick(member: RaftMember, now: float) -> None:

@@ -213,7 +213,8 @@ class QuorumMachine:
         member = self.member
         for number in [n for n, out in member.outgoing.items() if now >= out.deadline]:
             self._failed(now, number, refused=False)
-        member.retry_at = {place: at for place, at in member.retry_at.items() if at > now}
+        if member.retry_at:
+            member.retry_at = {place: at for place, at in member.retry_at.items() if at > now}
         elections.tick(member, now)
         if isinstance(member.role, LeaderState):
             leading.advance(member, member.role)

@@ -130,10 +130,12 @@ class RaftMember:
 
     def flush(self) -> None:
         """Ask for a sync of all that is appended, unless that is asked for already."""
-        wanted = Flush(self.log.generation, self.log.end_offset)
-        if self.log.flushed < self.log.end_offset and self.flush_asked != wanted:
-            self.flush_asked = wanted
-            self.emit(wanted)
+        log = self.log
+        if log.flushed < log.end_offset:
+            wanted = Flush(log.generation, log.end_offset)
+            if self.flush_asked != wanted:
+                self.flush_asked = wanted
+                self.emit(wanted)
 
     def send(self, now: float, node: int | None, address: tuple[str, int], request: Request) -> int:
         self._numbers += 1

@@ -28,8 +28,8 @@ class ReplicaKey(Struct, frozen=True, order=True):
         """Whether `other` may be this one: an unknown directory is taken on trust."""
         if self.id != other.id:
             return False
-        unknown = ZERO_UUID in (self.directory_id, other.directory_id)
-        return unknown or self.directory_id == other.directory_id
+        own, its = self.directory_id, other.directory_id
+        return own in (its, ZERO_UUID) or its == ZERO_UUID
 
 
 class Address(Struct, frozen=True, order=True):

@@ -42,6 +42,7 @@ CONTROL = 0x20
 DELETE_HORIZON = 0x40
 
 _ONE_BYTE = 128
+_NONE = 1  # as a varint: -1, in place of a length
 RECORD_BODY_MIN = 6  # attributes, two deltas, no key, no value, no headers
 
 ABORT_MARKER = 0
@@ -50,6 +51,8 @@ _CONTROL_KEY = Struct(">hh")  # version, type
 _MARKER_VALUE = Struct(">hi")  # version, epoch of the coordinator
 
 Headers = tuple[tuple[str, bytes | None], ...]
+_new = tuple.__new__
+"""Makes a named tuple without a call of Python's, which its class would cost: they are many."""
 
 
 class BatchHeader(NamedTuple):
@@ -130,7 +133,7 @@ def corrupt(message: str) -> KafkaError:
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
     try:
-        return BatchHeader._make(HEADER.unpack_from(buffer, position))
+        return _new(BatchHeader, HEADER.unpack_from(buffer, position))
     except StructError as error:
         raise corrupt(f"The batch at {position} ends within its header.") from error
 
@@ -175,11 +178,24 @@ def iterate_records(
 
 def read_records(payload: bytes, header: BatchHeader) -> Iterator[Record]:
     """Every record of a payload that is not compressed (any more)."""
-    at = 0
+    at, total, base_offset = 0, len(payload), header.base_offset
+    base_timestamp = header.base_timestamp
+    appended_at = header.max_timestamp if header.log_append_time else None
     try:
         for _ in range(header.count):
-            record, at = _read_record(payload, at, header)
-            yield record
+            size, at = read_varint(payload, at)
+            end = at + size
+            if size < 0 or end > total:
+                raise ValueError("a record longer than its batch")
+            delta, at = read_varint(payload, at + 1)  # the byte skipped is attributes, unused
+            timestamp = base_timestamp + delta if appended_at is None else appended_at
+            delta, at = read_varint(payload, at)
+            key, at = (None, at + 1) if payload[at] == _NONE else _read_bytes(payload, at)
+            value, at = (None, at + 1) if payload[at] == _NONE else _read_bytes(payload, at)
+            headers, at = ((), at + 1) if payload[at] == 0 else _read_headers(payload, at)
+            if at != end:
+                raise ValueError("a record whose fields do not fill it")
+            yield _new(Record, (base_offset + delta, timestamp, key, value, headers))
     except (IndexError, ValueError) as error:
         raise corrupt(f"A record at offset {header.base_offset} and on is malformed.") from error
     if at != len(payload):
@@ -217,27 +233,6 @@ def skim_records(payload: Buffer, header: BatchHeader) -> Iterator[tuple[int, bo
         raise corrupt(f"{len(plain) - at} bytes follow the last of {header.count} records.")
 
 
-def _read_record(payload: bytes, at: int, header: BatchHeader) -> tuple[Record, int]:
-    size, at = read_varint(payload, at)
-    end = at + size
-    if size < 0 or end > len(payload):
-        raise ValueError("a record longer than its batch")
-    timestamp_delta, at = read_varint(payload, at + 1)  # the byte skipped is attributes, unused
-    offset_delta, at = read_varint(payload, at)
-    key, at = _read_bytes(payload, at)
-    value, at = _read_bytes(payload, at)
-    count, at = read_varint(payload, at)
-    headers: Headers = ()
-    if count:
-        headers, at = _read_headers(payload, at, count)
-    if at != end:
-        raise ValueError("a record whose fields do not fill it")
-    timestamp = (
-        header.max_timestamp if header.log_append_time else header.base_timestamp + timestamp_delta
-    )
-    return Record(header.base_offset + offset_delta, timestamp, key, value, headers), end
-
-
 def _read_bytes(payload: bytes, at: int) -> tuple[bytes | None, int]:
     size, at = read_varint(payload, at)
     if size < 0:
@@ -248,7 +243,8 @@ def _read_bytes(payload: bytes, at: int) -> tuple[bytes | None, int]:
     return payload[at:end], end
 
 
-def _read_headers(payload: bytes, at: int, count: int) -> tuple[Headers, int]:
+def _read_headers(payload: bytes, at: int) -> tuple[Headers, int]:
+    count, at = read_varint(payload, at)
     if not 0 <= count <= len(payload) - at:
         raise ValueError("more headers than bytes")
     headers = []

@@ -134,7 +134,8 @@ def test_java_s_console_producer_writes_by_ticket(site: Site, tmp_path: Path) ->
     }
     file.write_text(render_properties(options, about="a client"))
     common = ["--bootstrap-server", site.address, "--topic", "java", "--command-config", str(file)]
-    tool = ["java", "-Xmx256m", "-cp", class_path(), "org.apache.kafka.tools.ConsoleProducer"]
+    java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path()]
+    tool = [*java, "org.apache.kafka.tools.ConsoleProducer"]
     create_topic(site.plain, "java")
     ran = subprocess.run(
         [*tool, *common], input="by Java\n", capture_output=True, text=True, timeout=120

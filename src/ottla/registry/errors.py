@@ -138,10 +138,6 @@ def context_not_empty(context: str) -> RestError:
     return RestError(UNPROCESSABLE, 42211, f"The specified context '{context}' is not empty.")
 
 
-def store_failed(message: str) -> RestError:
-    return RestError(SERVER, 50001, message)
-
-
 def timed_out(message: str) -> RestError:
     return RestError(SERVER, 50002, message)
 

@@ -23,6 +23,7 @@ from ottla.registry.names import DEFAULT_CONTEXT
 
 TENANT = "default"
 SCHEMA_MAGIC = 1
+SCHEMA_BEGIN = b'{"keytype":"SCHEMA",'  # of a schema's key, as it is written here
 
 
 class SchemaKey(NamedTuple):

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -12,7 +12,15 @@ from ottla.registry.decisions import Decision
 from ottla.registry.drafts import Draft, Reader
 from ottla.registry.entities import PROTOBUF, Schema
 from ottla.registry.parsed import NotASchema, TooComplex
-from ottla.registry.records import Unreadable, decode, encode
+from ottla.registry.records import (
+    SCHEMA_BEGIN,
+    Key,
+    Unreadable,
+    Write,
+    decode,
+    encode,
+    encode_key,
+)
 from ottla.registry.settings import Settings
 from ottla.registry.state import State
 from ottla.registry.types import Parser
@@ -34,12 +42,37 @@ class Memory:
 
     def reset(self) -> None:
         self.state = State(self._default_level)
+        self._spellings: dict[Key, set[bytes]] = {}  # of keys that others wrote in another way
 
     def apply(self, record: Record) -> None:
         try:
-            self.state.apply(decode(record.key, record.value, record.timestamp))
+            read = decode(record.key, record.value, record.timestamp)
         except Unreadable:
             self.unreadable += 1
+            return
+        self.state.apply(read)
+        if not (record.key or b"").startswith(SCHEMA_BEGIN):
+            self._note_spelling(read.key, record)
+
+    def _note_spelling(self, key: Key, record: Record) -> None:
+        spelled = bytes(record.key or b"")
+        if spelled == encode_key(key):
+            return
+        if record.value:
+            self._spellings.setdefault(key, set()).add(spelled)
+        else:
+            self._spellings.get(key, set()).discard(spelled)
+
+    def encoded(self, writes: Iterable[Write]) -> Iterator[tuple[bytes, bytes | None]]:
+        """The records of these writes.
+
+        Compaction compares keys as bytes: what another registry spelled in another way would be
+        there again when our tombstone is gone. So each spelling has one of its own, before ours.
+        """
+        for write in writes:
+            for spelled in sorted(self._spellings.get(write.key, ())):
+                yield spelled, None
+            yield encode(write)
 
 
 class Service:
@@ -66,7 +99,7 @@ class Service:
         async with self._deciding:
             made = decision()
             if made.writes:
-                await self._write([encode(one) for one in made.writes])
+                await self._write(list(self._memory.encoded(made.writes)))
             return made.reply
 
     async def _write(self, records: list[tuple[bytes, bytes | None]]) -> None:

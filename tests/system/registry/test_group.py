@@ -129,6 +129,7 @@ def test_records_of_unknown_types_stay_where_they_are(registry: Registry) -> Non
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_leaders_killed_and_stopped_twenty_times_give_no_id_twice(bootstrap: str) -> None:
     ids: dict[str, int] = {}
     first = Registry(bootstrap, name="chaos")

@@ -16,6 +16,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from support.jars import registry_client_jar
 from system.registry.processes import Registry
+from system.registry.toolchains import go_program_of, node_modules_in
 
 pytestmark = [pytest.mark.foreign, pytest.mark.long, pytest.mark.timeout(400)]
 
@@ -32,24 +33,12 @@ ORDER = {
 
 @pytest.fixture(scope="module")
 def go_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("go") is None:
-        pytest.skip("Go is not installed")
-    folder = tmp_path_factory.mktemp("go")
-    for name in ("main.go", "go.mod"):
-        shutil.copy(HERE / "go" / name, folder)
-    for command in (("mod", "tidy"), ("build", "-o", "program", ".")):
-        subprocess.run(["go", *command], cwd=folder, check=True, capture_output=True)
-    return folder / "program"
+    return go_program_of(HERE / "go", tmp_path_factory.mktemp("go"))
 
 
 @pytest.fixture(scope="module")
 def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("npm") is None:
-        pytest.skip("Node is not installed")
-    folder = tmp_path_factory.mktemp("node")
-    shutil.copy(HERE / "node" / "package.json", folder)
-    subprocess.run(["npm", "install", "--silent"], cwd=folder, check=True)
-    return folder / "node_modules"
+    return node_modules_in(tmp_path_factory.mktemp("node"))
 
 
 def seen_by(*command: str | Path, **environment: str) -> Any:

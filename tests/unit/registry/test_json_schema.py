@@ -1,11 +1,15 @@
 """JSON Schemas: kinds of difference, one by one; and what is called harmless, harms no instance."""
 
+import contextlib
 import json
 from random import Random
 from typing import Any
 
 import jsonschema_rs
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 
 from ottla.registry.json_schema.compatibility import all_differences, differences
 from ottla.registry.json_schema.kinds import COMPATIBLE, COMPATIBLE_IF_LENIENT
@@ -254,8 +258,21 @@ def changed(dice: Random, schema: Any) -> Any:
 
 
 def test_what_is_called_compatible_takes_every_instance_of_before() -> None:
+    assert compared(range(1200)) > 150
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_ten_thousand_pairs_of_before_and_after() -> None:
+    found = compared(range(10_000, 20_000))
+    print("compatible of 10,000:", found)
+    assert found > 1000
+
+
+def compared(seeds: range) -> int:
+    """How many pairs are called compatible; of each, every instance of the old fits the new."""
     compatible = 0
-    for seed in range(1200):
+    for seed in seeds:
         dice = Random(seed)
         older = drawn(dice)
         newer = changed(dice, older)
@@ -267,4 +284,61 @@ def test_what_is_called_compatible_takes_every_instance_of_before() -> None:
         for instance in INSTANCES:
             if before.is_valid(instance):
                 assert after.is_valid(instance), f"seed {seed}: {older} {newer} {instance}"
-    assert compatible > 150
+    return compatible
+
+
+def instances(schema: Any) -> st.SearchStrategy[Any]:
+    """What may fit a drawn schema: whoever draws looks whether it does."""
+    anything = st.sampled_from(INSTANCES)
+    if not isinstance(schema, dict):
+        return anything
+    if "enum" in schema or "const" in schema:
+        return st.sampled_from(schema.get("enum") or [schema["const"]])
+    for word in ("anyOf", "allOf"):
+        if word in schema:
+            return st.one_of(*map(instances, schema[word]))
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return st.one_of(*(instances({"type": one}) for one in kind))
+    simple: dict[Any, st.SearchStrategy[Any]] = {
+        "string": st.text("abc", max_size=5),
+        "integer": st.integers(-20, 20),
+        "number": st.one_of(st.integers(-20, 20), st.floats(-20, 20)),
+        "null": st.none(),
+    }
+    if kind == "array":
+        return st.lists(instances(schema.get("items", True)), max_size=schema.get("maxItems", 3))
+    if kind == "object":
+        named = {name: instances(one) for name, one in schema["properties"].items()}
+        rest = schema.get("additionalProperties", True)
+        more = {} if rest is False else {name: instances(rest) for name in set("abcd") - {*named}}
+        needed = {name: named[name] for name in schema["required"]}
+        others = {name: one for name, one in {**named, **more}.items() if name not in needed}
+        return st.fixed_dictionaries(needed, optional=others)
+    return simple.get(kind, anything)
+
+
+@pytest.mark.parametrize("count", [15, pytest.param(2000, marks=pytest.mark.long)])
+def test_instances_that_are_made_of_the_old_schema_fit_the_new_one(count: int) -> None:
+    tried = 0
+
+    @given(data=st.data())
+    @settings(
+        max_examples=20, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    def fit(older: Any, newer: Any, data: st.DataObject) -> None:
+        nonlocal tried
+        instance = data.draw(instances(older))
+        assume(jsonschema_rs.validator_for(older).is_valid(instance))
+        tried += 1
+        assert jsonschema_rs.validator_for(newer).is_valid(instance), (older, newer)
+
+    for seed in range(30_000, 30_000 + count):
+        dice = Random(seed)
+        older = drawn(dice)
+        newer = changed(dice, older)
+        if not differences(Loader(older, {}).load(), Loader(newer, {}).load()):
+            with contextlib.suppress(Unsatisfiable):  # nothing fits the old one
+                fit(older, newer)
+    print("instances:", tried)
+    assert tried > count

@@ -1,0 +1,3 @@
+module ottla/pairs
+
+go 1.26.0

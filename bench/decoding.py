@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ottla
@@ -38,12 +39,14 @@ ORDER: dict[str, Any] = {
 RUNS = 3
 JSON, AVRO, FASTAVRO = "JSON", "Avro", "Avro by fastavro in mapInArrow"
 EVOLVED = "Avro, one in ten of an older schema"
+VALIDATED = "JSON Schema, validated"
 GOALS = (
     (AVRO, JSON, "1.2"),
     (AVRO, FASTAVRO, "3"),
     (EVOLVED, AVRO, "0.8"),
     ("Protobuf", JSON, ""),
     ("JSON Schema", JSON, ""),
+    (VALIDATED, JSON, ""),
 )
 
 
@@ -137,6 +140,7 @@ def main() -> None:
             EVOLVED: lambda: decoded(reading, held(frame, mixed)),
             "Protobuf": lambda: through(protobuf, "messages"),
             "JSON Schema": lambda: through(json_schema, "objects"),
+            VALIDATED: lambda: through(partial(json_schema, validate=True), "objects"),
             FASTAVRO: lambda: by_fastavro(held(frame, written)),
         }
         rates: dict[str, float] = {}

@@ -22,10 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ottla.client.connection import ClientProperties, given_properties
+from ottla.client.schema_registry import URL_VARIABLE
 from ottla.errors import OttlaError
 from ottla.pipelines.api.app import App
-from ottla.pipelines.api.definitions import Application, Plain, walk
+from ottla.pipelines.api.definitions import Application, Plain, Source, walk
 from ottla.pipelines.api.windows import Duration, milliseconds
+from ottla.pipelines.formats.format import Format
+from ottla.pipelines.formats.registered import Registered
 from ottla.pipelines.lifecycle.brokers import create, describe, wait_until_stable
 from ottla.pipelines.lifecycle.connectors import Connectors
 from ottla.pipelines.lifecycle.progress import Recorder
@@ -35,6 +38,7 @@ from ottla.pipelines.planning.plan import Plan, make_plan, written_topics
 from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import FOREVER, NewTopic, of_connectors, topic_names
 from ottla.testing.node import Node
+from ottla.testing.registry import Registry
 
 if TYPE_CHECKING:
     from ottla.pipelines.engine.queries import Starter
@@ -46,7 +50,10 @@ _shared: list[Node] = []
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as the test sees it: keys as text, values as JSON or text, other bytes alone."""
+    """A record as the test sees it: keys as text, values as JSON or text, other bytes alone.
+
+    What is written behind the id of a schema is bytes, for the deserializer that a test brings.
+    """
 
     key: Any
     value: Any
@@ -62,7 +69,8 @@ def drive(
     """`with drive(app) as d: d.send("orders", value={…}); assert d.read("totals") == […]`.
 
     Brokers: `bootstrap`, else `$OTTLA_TEST_BOOTSTRAP`, else a node that this process starts once.
-    `client` as in `App`, which keeps its own but for what it says of security.
+    `client` as in `App`, which keeps its own but for what it says of security. An application with
+    schemas of a registry, which it has not named, gets an empty one of its own: `d.registry`.
     """
     definition = app.definition()
     if uses_frames(definition):  # they are bound to their brokers and topics already
@@ -78,11 +86,44 @@ def drive(
         start="earliest",
         latency="throughput",
     )
-    driver = Driver(definition, Path(tempfile.mkdtemp(prefix="ottla-drive-")))
-    try:
+    with contextlib.ExitStack() as open_until_done:
+        registry = open_until_done.enter_context(_registry_of(definition))
+        driver = Driver(definition, Path(tempfile.mkdtemp(prefix="ottla-drive-")), registry)
+        open_until_done.callback(driver.close)
         yield driver
-    finally:
-        driver.close()
+
+
+@contextlib.contextmanager
+def _registry_of(application: Application) -> Iterator[str | None]:
+    """The URL of the registry that the application uses; one is started where it named none."""
+    formats = [one for one in formats_of(application) if isinstance(one, Registered)]
+    unnamed = [one for one in formats if not one.registry]
+    if not unnamed or any(one.held for one in unnamed):  # there is one, and it was asked already
+        yield formats[0].url if formats else None
+        return
+    own = uuid.uuid4().hex[:8]
+    settings = {"kafkastore.topic": f"_schemas-{own}", "schema.registry.group.id": f"drive-{own}"}
+    for name, value in application.connection.java().items():
+        if name.startswith(("security.", "sasl.", "ssl.")):
+            settings[f"kafkastore.{name}"] = value
+    with Registry(application.bootstrap, settings=settings) as registry:
+        before = os.environ.get(URL_VARIABLE)
+        os.environ[URL_VARIABLE] = registry.url
+        try:
+            yield registry.url
+        finally:
+            if before is None:
+                del os.environ[URL_VARIABLE]
+            else:
+                os.environ[URL_VARIABLE] = before
+
+
+def formats_of(application: Application) -> Iterator[Format]:
+    for sink in application.sinks:
+        yield from (one for one in (sink.key_format, sink.value) if one is not None)
+        for node in walk(sink.input):
+            if isinstance(node, Source):
+                yield from (node.key, node.value)
 
 
 def shared_node() -> str:
@@ -102,9 +143,10 @@ def uses_frames(application: Application) -> bool:
 class Driver:
     """One run of an application. `now_ms` is the timestamp of the next record sent."""
 
-    def __init__(self, application: Application, folder: Path) -> None:
+    def __init__(self, application: Application, folder: Path, registry: str | None = None) -> None:
         self.application = application
         self.folder = folder
+        self.registry = registry  # the URL of the schemas' registry, where there are any
         self.now_ms = int(START.timestamp() * 1000)
         self.plan: Plan = make_plan(application)
         self._tag = uuid.uuid4().hex[:8]
@@ -144,6 +186,9 @@ class Driver:
         self._connectors: Connectors | None = None
         self._recorder = Recorder()
         self._read: dict[str, dict[int, int]] = {}
+        sinks_of = [stage.sink for stage in self.plan.stages]
+        self._framed = {sink.topic for sink in sinks_of if _is_framed(sink.value)}
+        self._framed_keys = {sink.topic for sink in sinks_of if _is_framed(sink.key_format)}
         self._routed: set[str] = set()
 
     def advance(self, duration: Duration) -> None:
@@ -298,14 +343,19 @@ class Driver:
                     continue
                 place[partition] = (message.offset() or 0) + 1
                 yield Record(
-                    _text(message.key()),
-                    _decode(message.value()),
+                    message.key() if topic in self._framed_keys else _text(message.key()),
+                    message.value() if topic in self._framed else _decode(message.value()),
                     dict(cast("list[tuple[str, bytes]]", message.headers() or [])),
                     message.timestamp()[1],
                     partition,
                 )
         finally:
             consumer.close()
+
+
+def _is_framed(format: Format | None) -> bool:
+    """Whether an id stands before the bytes, which then are no text even where they look so."""
+    return isinstance(format, Registered) and format.id_in == "value"
 
 
 def _encode(value: Any) -> bytes | None:

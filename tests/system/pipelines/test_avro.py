@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC, date, datetime, time
+from decimal import Context, Decimal
 from io import BytesIO
-from typing import Any
+from typing import Any, cast
 
 import fastavro
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from ottla.pipelines import App, DefinitionError, avro
+from ottla.pipelines.formats.avro_format import Avro
 from ottla.pipelines.formats.avro_types import columns
 from ottla.pipelines.runtime import sessions
 from ottla.testing import Registry, drive
@@ -187,6 +190,99 @@ def plain(type: str) -> str:
     return type.replace("`", "").replace(" NOT NULL", "").replace(" ", "").upper()
 
 
+def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, "logicalType": name, **more}
+
+
+EXACT = Context(prec=40)
+INNER = {"type": "record", "name": "In", "fields": [{"name": "n", "type": ["null", "int"]}]}
+SIXTEEN = {"name": "Sixteen", "size": 9, "precision": 20, "scale": 4}
+DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
+    "i": ("int", st.integers(-(2**31), 2**31 - 1)),
+    "l": ("long", st.integers(-(2**63), 2**63 - 1)),
+    "f": ("float", st.floats(allow_nan=False, width=32)),
+    "d": ("double", st.floats(allow_nan=False)),
+    "s": ("string", st.text(st.characters(codec="utf-8"))),
+    "x": ("bytes", st.binary(max_size=20)),
+    "day": (logical("int", "date"), st.dates()),
+    "millis": (
+        logical("long", "timestamp-millis"),
+        st.datetimes(timezones=st.just(UTC)).map(
+            lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)
+        ),
+    ),
+    "micros": (logical("long", "timestamp-micros"), st.datetimes(timezones=st.just(UTC))),
+    "local": (logical("long", "local-timestamp-micros"), st.datetimes()),
+    "money": (
+        logical("bytes", "decimal", precision=9, scale=2),
+        st.integers(-(10**9) + 1, 10**9 - 1).map(lambda n: Decimal(n).scaleb(-2)),
+    ),
+    "large": (
+        {**logical("fixed", "decimal"), **SIXTEEN},
+        st.integers(-(10**20) + 1, 10**20 - 1).map(lambda n: EXACT.scaleb(Decimal(n), -4)),
+    ),
+    "uuid": (logical("string", "uuid"), st.uuids()),
+    "clock": (logical("int", "time-millis"), st.just(time(1, 2, 3, 4000))),
+    "clocks": (logical("long", "time-micros"), st.times()),
+    "maybe": (["null", logical("int", "date")], st.none() | st.dates()),
+    "list": (
+        {"type": "array", "items": ["null", logical("long", "timestamp-micros")]},
+        st.lists(st.none() | st.datetimes(timezones=st.just(UTC)), max_size=3),
+    ),
+    "map": (
+        {"type": "map", "values": logical("bytes", "decimal", precision=4, scale=1)},
+        st.dictionaries(
+            st.text("ab", max_size=2),
+            st.integers(-9999, 9999).map(lambda n: Decimal(n).scaleb(-1)),
+            max_size=3,
+        ),
+    ),
+    "in": (INNER, st.fixed_dictionaries({"n": st.none() | st.integers(-5, 5)})),
+    "either": (["int", "string"], st.integers(-5, 5) | st.text("xyz", max_size=3)),
+}
+
+
+def test_drawn_rows_of_every_logical_type_are_read_and_written_as_fastavro_has_them(
+    registry: Registry, client: SchemaRegistryClient
+) -> None:
+    fields = [{"name": name, "type": kind} for name, (kind, _) in DRAWN.items()]
+    text = json.dumps({"type": "record", "name": "Drawn", "fields": fields})
+    id = client.register_schema("drawn-value", Schema(text, "AVRO"))
+    schema = fastavro.parse_schema(json.loads(text))
+    drawn: list[dict[str, Any]] = []
+
+    @settings(max_examples=150, deadline=None, phases=[Phase.generate], database=None)
+    @given(st.fixed_dictionaries({name: strategy for name, (_, strategy) in DRAWN.items()}))
+    def collect(row: dict[str, Any]) -> None:
+        drawn.append(row)
+
+    collect()  # one job reads and writes all of them
+
+    def encoded(row: dict[str, Any]) -> bytes:
+        body = BytesIO()
+        fastavro.schemaless_writer(body, schema, row)
+        return b"\0" + id.to_bytes(4, "big") + body.getvalue()
+
+    spark = sessions.session()
+    format = avro().of_topic("drawn", registry.url, reads=True)
+    format.prepare(spark)
+    back = Avro(fixed=(text,)).of_topic("drawn", registry.url, reads=False)
+    names = [field.name for field in format.schema]
+    frame = spark.createDataFrame(
+        [(at, encoded(row)) for at, row in enumerate(drawn)], "_at INT, value BINARY"
+    ).selectExpr("*", "cast(NULL AS array<struct<key: string, value: binary>>) AS headers")
+    parsed = frame.selectExpr("_at", f"{format.parsed(())} AS _parsed")
+    read = parsed.selectExpr(
+        "_at", "_parsed.reason AS _reason", *(f"{format.read(n, 'value')} AS `{n}`" for n in names)
+    )
+    written = read.selectExpr("*", f"{back.written(names, read.schema)} AS _written")
+    for row, sent in zip(written.orderBy("_at").collect(), drawn, strict=True):
+        assert row["_reason"] is None
+        assert bytes(row["_written"]) == encoded(sent)
+        for name in ("i", "l", "f", "d", "s", "day", "local", "money", "large", "maybe"):
+            assert row[name] == sent[name], name
+
+
 def test_a_schema_that_the_subject_refuses_is_an_error_of_the_definition(
     registry: Registry, client: SchemaRegistryClient
 ) -> None:
@@ -207,3 +303,30 @@ def test_what_cannot_be_read_is_told_where_it_is_asked_for(registry: Registry) -
     away = App("avro-away", registry="http://127.0.0.1:9")
     with pytest.raises(DefinitionError, match="No schema registry answers"):
         away.stream("nowhere", value=avro())
+
+
+def test_keys_are_written_behind_an_id(registry: Registry, client: SchemaRegistryClient) -> None:
+    """Text, numbers and records, the last with its id in a header."""
+    framed(client, ORDER, "keyed", {"id": 1, "customer": "Kim"})
+    app = App("avro-written-keys", registry=registry.url)
+    keyed = app.stream("keyed", value=avro())
+    keyed.to("by-name", key="customer", key_format=avro())
+    keyed.to("by-number", key="id", key_format=avro())
+    both = avro(name="shop.OrderKey", id_in="header")
+    keyed.to("by-both", key="struct(id, customer)", key_format=both, value=avro(id_in="header"))
+    assert "by-name-key, registered at the start" in str(app.explain())
+    with drive(app) as d:
+        d.send("keyed", framed(client, ORDER, "keyed", {"id": 1, "customer": "Kim"}))
+        read = AvroDeserializer(client)
+
+        def key(topic: str) -> Any:
+            (made,) = d.records(topic)
+            headers = cast(Any, list(made.headers.items()))
+            return read(raw(made.key), SerializationContext(topic, MessageField.KEY, headers))
+
+        assert key("by-name") == "Kim"
+        assert key("by-number") == 1
+        assert key("by-both") == {"id": 1, "customer": "Kim"}
+        held = client.get_latest_version("by-both-key").schema.schema_str or ""
+        assert (json.loads(held)["namespace"], json.loads(held)["name"]) == ("shop", "OrderKey")
+        assert client.get_latest_version("by-number-key").schema.schema_str == '"long"'

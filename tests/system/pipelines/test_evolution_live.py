@@ -1,5 +1,6 @@
-"""Writers go on to newer schemas while an application runs, in both engines and in two formats; the
-registry dies meanwhile and comes back. Nothing is started again, no row is lost or wrong."""
+"""Writers go on to newer schemas while an application runs, in both engines and in three formats;
+the registry dies meanwhile and comes back. Nothing is started again, no row is lost or wrong.
+Drivers that are killed are started again, and go on with what they left."""
 
 import io
 import json
@@ -12,16 +13,19 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from ottla.pipelines import App, avro, protobuf
+from ottla.pipelines import App, avro, json_schema, protobuf
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.lifecycle.running import Runner
 from ottla.pipelines.lifecycle.views import Lines
 from ottla.pipelines.planning.plan import make_plan
 from ottla.testing import Registry
+from support.brokers import Kind as BrokerKind
 from support.confluent import create_topic
+from system.pipelines.struck import Struck
 from system.pipelines.test_protobuf import classes, framed
 from system.pipelines.test_running import eventually, live
 
@@ -105,6 +109,31 @@ class AsProtobuf:
         return {"id": made.id, "doubled": made.doubled}
 
 
+class AsJsonSchema:
+    format = staticmethod(json_schema)
+    LATER = (
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}},
+        {"type": "integer"},
+    )
+
+    def write(self, registry: str, topic: str, step: int, id: int) -> bytes:
+        names = [field["name"] for field in LATER[:step]]
+        base = {"id": {"type": "integer"}, "price": {"type": "number"}}
+        properties = {**base, **dict(zip(names, self.LATER, strict=False))}
+        closed = {"type": "object", "properties": properties, "additionalProperties": False}
+        client = SchemaRegistryClient({"url": registry})
+        made = JSONSerializer(json.dumps({"title": "Order", **closed}), client)(
+            row(step, id), SerializationContext(topic, MessageField.VALUE)
+        )
+        assert made is not None
+        return made
+
+    def read(self, registry: str, topic: str, value: bytes) -> dict[str, Any]:
+        made: dict[str, Any] = json.loads(value[5:])
+        return made
+
+
 class Prices:
     """What the application has written, read by others' libraries."""
 
@@ -121,12 +150,14 @@ class Prices:
         )
         self._consumer.subscribe([topic])
         self.rows: dict[int, float] = {}
+        self.count = 0
 
     def has(self, count: int) -> bool:
         while (message := self._consumer.poll(0.2)) is not None:
             if message.error() is None:
                 made = self._kind.read(self._registry, self._topic, message.value() or b"")
                 self.rows[made["id"]] = made["doubled"]
+                self.count += 1
         return len(self.rows) >= count
 
     def close(self) -> None:
@@ -134,7 +165,9 @@ class Prices:
 
 
 @pytest.mark.parametrize("latency", ["throughput", "low"])
-@pytest.mark.parametrize("kind", [AsAvro(), AsProtobuf()], ids=["avro", "protobuf"])
+@pytest.mark.parametrize(
+    "kind", [AsAvro(), AsProtobuf(), AsJsonSchema()], ids=["avro", "protobuf", "json_schema"]
+)
 def test_schemas_evolve_under_a_running_application(
     driven: str, tmp_path: Path, latency: Literal["throughput", "low"], kind: Kind
 ) -> None:
@@ -169,3 +202,55 @@ def test_schemas_evolve_under_a_running_application(
             eventually(lambda: seen.has(4 * ROWS))
         seen.close()
     assert seen.rows == {id: 2.0 * id for id in range(4 * ROWS)}
+
+
+PROGRAM = """
+import ottla
+from ottla.pipelines import avro
+app = ottla.App("evolving", delivery="exactly_once", registry="{registry}")
+orders = app.stream("orders", value=avro())
+orders.select("id", "price * 2 AS doubled").to("prices", value=avro())
+"""
+
+
+@pytest.mark.timeout(900)
+def test_drivers_and_the_registry_die_while_schemas_evolve(
+    broker_kind: BrokerKind, tmp_path: Path
+) -> None:
+    """Each row is there once, in what others read as committed."""
+    kind = AsAvro()
+    struck = Struck(broker_kind, tmp_path, "")
+    producer = Producer({"bootstrap.servers": struck.bootstrap, "enable.idempotence": True})
+    create_topic(struck.bootstrap, "orders")
+    create_topic(struck.bootstrap, "prices")
+    settings = {"kafkastore.topic.replication.factor": 1}
+    try:
+        with Registry(struck.bootstrap, settings=settings) as registry:
+
+            def send(step: int) -> None:
+                for id in range(step * ROWS, (step + 1) * ROWS):
+                    producer.produce("orders", kind.write(registry.url, "orders", step, id))
+                assert producer.flush(30) == 0
+
+            send(0)
+            (tmp_path / "program.py").write_text(PROGRAM.format(registry=registry.url))
+            seen = Prices(struck.bootstrap, "prices", registry.url, kind)
+            struck.start()
+            eventually(lambda: seen.has(ROWS))
+            send(1)
+            struck.strike("driver")
+            eventually(lambda: seen.has(2 * ROWS))
+            send(2)
+            registry.kill()
+            registry.start()
+            struck.strike("jvm")
+            eventually(lambda: seen.has(3 * ROWS))
+            send(3)
+            eventually(lambda: seen.has(4 * ROWS))
+            struck.stop()
+            seen.has(4 * ROWS + 1)
+            seen.close()
+    finally:
+        struck.close()
+    assert seen.rows == {id: 2.0 * id for id in range(4 * ROWS)}
+    assert seen.count == 4 * ROWS

@@ -376,7 +376,7 @@ def test_what_cannot_be_read_is_told_where_it_is_asked_for(
         app.stream("shop", value=protobuf(message="Nobody"))
     with pytest.raises(DefinitionError, match="is AVRO, not PROTOBUF"):
         app.stream("avro", value=protobuf())
-    with pytest.raises(DefinitionError, match="Tree contains itself"):
+    with pytest.raises(DefinitionError, match=r"Tree contains itself.*recursion= says how often"):
         app.stream("tree", value=protobuf())
     with pytest.raises(DefinitionError, match=r"test_protobuf\.py:\d+: Subject 'no-value' not"):
         app.stream("no", value=protobuf())
@@ -421,3 +421,62 @@ def test_keys_in_avro_are_text_numbers_or_json(
             {"k": 7},
             {"k": '{"a":7}'},
         ]
+
+
+def test_keys_are_written_as_messages(registry: Registry, client: SchemaRegistryClient) -> None:
+    app = App("protobuf-keys", registry=registry.url)
+    client.register_schema("keyed-value", Schema(ORDER, "PROTOBUF"))
+    orders = app.stream("keyed", value=protobuf(message="shop.Order"))
+    key = protobuf(name="shop.OrderKey")
+    orders.to("keyed-orders", key="struct(id, customer)", key_format=key)
+    with drive(app) as d:
+        id = client.get_latest_version("keyed-value").schema_id or 0
+        order = classes(ORDER)["Order"](id=7, customer="Kim")
+        d.send("keyed", framed(id, order, b"\x02\x02"))
+        (made,) = d.records("keyed-orders")
+        text = client.get_latest_version("keyed-orders-key").schema.schema_str or ""
+        read = classes(text)["OrderKey"].FromString(raw(made.key)[6:])
+        assert (read.id, read.customer) == (7, "Kim")
+    alone = App("protobuf-lone-key", registry=registry.url)
+    lone = alone.stream("keyed", value=protobuf(message="shop.Order"))
+    lone.to("keyed-lone", key="id", key_format=protobuf())
+    with drive(alone) as d, pytest.raises(DefinitionError, match="A key in Protobuf is a message"):
+        d.settle()
+
+
+TREE = """
+syntax = "proto3";
+message Tree {
+  string name = 1;
+  repeated Tree branches = 2;
+  map<string, Tree> named = 3;
+}
+"""
+
+
+def test_a_message_within_itself_is_read_as_deeply_as_is_asked_for(
+    registry: Registry, client: SchemaRegistryClient
+) -> None:
+    id = client.register_schema("trees-value", Schema(TREE, "PROTOBUF"))
+    app = App("protobuf-trees", registry=registry.url)
+    flat = app.stream("trees", value=protobuf(recursion=1))
+    assert flat.columns == ("name",)
+    trees = app.stream("trees", value=protobuf(recursion=2))
+    trees.to("copies", value=protobuf())
+    client.register_schema("deep-value", Schema(TREE, "PROTOBUF"))
+    with pytest.raises(DefinitionError, match="from 1 to 10"):
+        protobuf(recursion=11)
+    with drive(app) as d:
+        kind = classes(TREE)["Tree"]
+        leaf = kind(name="leaf")
+        branch = kind(name="branch", branches=[leaf])
+        sent = kind(name="root", branches=[branch, leaf], named={"x": branch})
+        d.send("trees", framed(id, sent))
+        ((_, copy),) = d.read("copies")
+        text = client.get_latest_version("copies-value").schema.schema_str or ""
+        read = classes(text)["copies"].FromString(raw(copy)[6:])
+        assert read.name == "root"
+        assert [one.name for one in read.branches] == ["branch", "leaf"]
+        assert read.named["x"].name == "branch"
+        (at,) = (one for one in trees.node.schema if one.name == "branches")
+        assert at.type == "ARRAY<STRUCT<`name`: STRING>>"

@@ -213,6 +213,7 @@ class App:
         topic: str,
         *,
         key: str = "_key",
+        key_format: Format | None = None,
         value: Format | None = None,
         headers: dict[str, str] | None = None,
         partition: str | None = None,
@@ -224,8 +225,8 @@ class App:
         """Write a DataFrame of your own: its columns as JSON, and what each row says besides.
 
         `key`, `headers`, `partition` and `timestamp` are expressions, as in `to()`; a key that is
-        a struct, an array or a map is written as JSON. `output_mode` is Spark's; unset, frames
-        that aggregate emit updates and others append.
+        a struct, an array or a map is written as JSON, unless `key_format` says how. `output_mode`
+        is Spark's; unset, frames that aggregate emit updates and others append.
         """
         from ottla.pipelines.engine.plain import check_expressions, output_mode_of
 
@@ -241,13 +242,15 @@ class App:
         chosen = key if key != "_key" or "_key" in frame.columns else None
         if value is not None:
             value = bound(value, topic, self.registry, where, reads=False)
+        if key_format is not None:
+            key_format = bound_key(key_format, topic, self.registry, where, reads=False)
         told = (chosen, partition, timestamp, *(headers or {}).values())
         check_expressions(frame, [sql for sql in told if sql is not None], where)
         self.add(
             Sink(
-                where=where, input=node, topic=topic, key=chosen, value=value,
-                headers=tuple((headers or {}).items()), partition=partition, timestamp=timestamp,
-                partitions=partitions,
+                where=where, input=node, topic=topic, key=chosen, key_format=key_format,
+                value=value, headers=tuple((headers or {}).items()), partition=partition,
+                timestamp=timestamp, partitions=partitions,
                 retention_ms=None if retention is None else milliseconds(retention),
             )
         )  # fmt: skip
@@ -343,7 +346,7 @@ class App:
         chosen = bound(value or string(), topic, self.registry, where, reads=True)
         if why := chosen.why_not_read():
             raise DefinitionError(where, why)
-        chosen_key = bound_key(key or string(), topic, self.registry, where)
+        chosen_key = bound_key(key or string(), topic, self.registry, where, reads=True)
         if timestamp is not None:
             check_type(timestamp, ("TIMESTAMP",), "a TIMESTAMP", chosen.schema, where)
         return Source(

@@ -286,6 +286,7 @@ class Sink:
     route: str | None = None  # an expression that gives each row its topic
     value: Format | None = None  # None: JSON, or the bytes of a lone column called value
     key: str | None = None  # an expression; None: the row's key
+    key_format: Format | None = None  # None: text, or the number that the row's key is
     headers: tuple[tuple[str, str], ...] = ()
     partition: str | None = None
     timestamp: str | None = None

@@ -9,7 +9,7 @@ from ottla.pipelines.api.connectors import Connector, connector_config, connecto
 from ottla.pipelines.api.definitions import Node, Sink
 from ottla.pipelines.api.routing import routed_name
 from ottla.pipelines.api.windows import Duration, milliseconds
-from ottla.pipelines.formats.format import Format, bound
+from ottla.pipelines.formats.format import Format, bound, bound_key
 from ottla.pipelines.runtime.where import DefinitionError, Where, here
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Flow:
         name: str | None = None,
         value: Format | None = None,
         key: str | None = None,
+        key_format: Format | None = None,
         headers: dict[str, str] | None = None,
         partition: str | None = None,
         timestamp: str | None = None,
@@ -49,6 +50,9 @@ class Flow:
         retention: Duration | None = None,
     ) -> None:
         """Write each row to a topic. `key`, `headers`, `partition`, `timestamp` are expressions.
+
+        `key_format` says what keys are written in: `avro()` with a schema of `TOPIC-key`, `long()`
+        and so on; text if nothing is said, JSON where a key has parts.
 
         With `expr(…)` instead of a name each row says its topic itself; `name` fixes what the
         stage is called then, so that the expression may change.
@@ -69,6 +73,8 @@ class Flow:
         if value is not None:
             value = bound(value, str(topic), self.app.registry, where, reads=False)
             ex.check_columns([field.name for field in value.schema], schema, where)
+        if key_format is not None:
+            key_format = bound_key(key_format, str(topic), self.app.registry, where, reads=False)
         self.app.add(
             Sink(
                 where=where,
@@ -77,6 +83,7 @@ class Flow:
                 route=route,
                 value=value,
                 key=key,
+                key_format=key_format,
                 headers=tuple((headers or {}).items()),
                 partition=partition,
                 timestamp=timestamp,

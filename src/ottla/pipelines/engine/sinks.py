@@ -6,7 +6,7 @@ header.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.java_gateway import ensure_callback_server_started
@@ -45,15 +45,14 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
     columns = [name for name in frame.columns if not name.startswith("_")]
     types = dict(frame.dtypes)
     format = sink.value or default_format(columns, types)
-    key = key_text(sink.key, frame) if sink.key else "_key"
-    if (dict(frame.dtypes)["_key"] == "bigint") and not sink.key:
-        key = Long.encoded("_key")
+    key, key_header = _key(sink, frame)
     written, id_header = _written(sink, format, columns, frame)
     value = f"if(_deleted, NULL, {written})"
     topic = f"'{topics[sink.topic]}'" if not stage.only_dead else "cast(NULL AS string)"
     if sink.route is not None:
         topic = f"{maker(sink)}(_route)"
-    headers = _headers(stage, format.beside(columns, frame.schema), id_header)
+    ids = [one for one in (key_header, id_header) if one is not None]
+    headers = _headers(stage, format.beside(columns, frame.schema), ids)
     partition = sink.partition or "NULL"
     time = sink.timestamp or "_timestamp"
     if stage.letters:
@@ -75,6 +74,21 @@ def records(stage: Stage, frame: "DataFrame", topics: Mapping[str, str]) -> "Dat
         f"unix_millis({time}) AS time",
         *(["_offset AS _version"] if _moves_rows(stage) else []),
     )
+
+
+def _key(sink: Sink, frame: "DataFrame") -> tuple[str, tuple[str, str] | None]:
+    """The key, and the header that says what schema it has, if one does."""
+    if sink.key_format is None:
+        is_number = dict(frame.dtypes)["_key"] == "bigint"
+        own = Long.encoded("_key") if is_number else "_key"
+        return key_text(sink.key, frame) if sink.key else own, None
+    format, sql = sink.key_format, sink.key or "_key"
+    type = frame.selectExpr(sql).schema[0].dataType
+    format.prepare(frame.sparkSession)
+    try:
+        return format.written_key(sql, type), format.key_header(type)
+    except OttlaError as error:
+        raise DefinitionError(sink.where, str(error)) from None
 
 
 def _written(
@@ -184,10 +198,9 @@ def _moves_rows(stage: Stage) -> bool:
     return any(isinstance(node, ForeignKeyJoin) for node in walk(stage.node))
 
 
-def _headers(stage: Stage, row: str | None, id_header: tuple[str, str] | None) -> str:
+def _headers(stage: Stage, row: str | None, ids: Sequence[tuple[str, str]]) -> str:
     added = [header(name, sql) for name, sql in stage.sink.headers]
-    if id_header is not None:
-        added.append("struct('{}' AS key, {} AS value)".format(*id_header))
+    added += ["struct('{}' AS key, {} AS value)".format(*one) for one in ids]
     if row is not None:
         added.append(f"struct('{ROW_HEADER}' AS key, if(_deleted, NULL, {row}) AS value)")
     if stage.delivery == "at_least_once":

@@ -6,7 +6,7 @@ starts; writers may go on to newer ones meanwhile (`runtime/jvm/AvroFrames.java`
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +17,17 @@ from ottla.pipelines.formats.avro_types import (
     NotReadable,
     NotWritable,
     columns,
+    for_spark,
     primitive,
     schema_of,
+    schema_of_one,
 )
 from ottla.pipelines.formats.format import Format
 from ottla.pipelines.formats.registered import IdIn, Registered, read_file
 from ottla.pipelines.runtime.where import DefinitionError, here
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 
 def avro(
@@ -78,7 +80,7 @@ class Avro(Registered):
         return replace(read, schema=self.with_id(fields))
 
     def _fetched(self) -> "Avro":
-        there = SchemaRegistry(self.registry)
+        there = SchemaRegistry(self.url)
         held = there.version(self.subject or "", self.version or "latest")
         if held.kind != AVRO:
             raise OttlaError(f"The schema of {self.subject} is {held.kind}, not {AVRO}.")
@@ -86,7 +88,7 @@ class Avro(Registered):
         return replace(self.read_with(there, held), texts=texts)
 
     def arguments(self) -> Sequence[str]:
-        return [json.dumps(self.texts)]
+        return [json.dumps([for_spark(one) for one in self.texts])]
 
     def key_text(self, row: str) -> str:
         match primitive(self.texts[-1]):
@@ -102,20 +104,36 @@ class Avro(Registered):
         """OttlaError where the registry does not take the schema."""
         body = self.text(columns, types)
         id = self.registered(body)
-        schema = values.quoted(json.dumps([body["schema"]]))
-        row = values.struct_of(self._names(columns))
+        schema = values.quoted(json.dumps([for_spark(body["schema"])]))
+        return self._framed(values.struct_of(self.names(columns)), schema, id)
+
+    def written_key(self, sql: str, type: "DataType") -> str:
+        """A record, or a single value; Java takes either in a row."""
+        from pyspark.sql.types import StructType
+
+        body = self.key_body(type)
+        schema = values.quoted(json.dumps([for_spark(body["schema"])]))
+        row = sql if isinstance(type, StructType) else f"named_struct('key', {sql})"
+        framed = self._framed(row, schema, self.registered(body))
+        return f"if({sql} IS NULL, NULL, {framed})"
+
+    def _framed(self, row: str, schema: str, id: int) -> str:
         framed = f"{self.function}_as({row}, {schema}, '{id}')"
         return framed if self.id_in == "value" else f"substring({framed}, 6)"
 
     def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
-        return draft(self.fixed[0] if self.fixed else self._schema(self._names(columns), types))
+        return self._draft(lambda: schema_of(types, self.names(columns), self._record()))
 
-    def _names(self, columns: list[str]) -> list[str]:
-        return [one for one in columns if one != self.id_column]
+    def key_body(self, type: "DataType") -> Mapping[str, Any]:
+        return self._draft(lambda: schema_of_one(type, self._record()))
 
-    def _schema(self, names: list[str], types: "StructType") -> str:
-        record = self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))
+    def _record(self) -> str:
+        return self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))
+
+    def _draft(self, made: Callable[[], Any]) -> Mapping[str, Any]:
+        if self.fixed:
+            return draft(self.fixed[0])
         try:
-            return json.dumps(schema_of(types, names, record))
+            return draft(json.dumps(made()))
         except NotWritable as error:
             raise OttlaError(f"These rows cannot be written in Avro: {error}.") from None

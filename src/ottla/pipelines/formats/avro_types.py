@@ -151,6 +151,26 @@ def _union(schema: list[Any], space: str, names: Mapping[str, Any], within: tupl
     return f"STRUCT<{', '.join(f'`member{at}`: {one}' for at, one in enumerate(types))}>"
 
 
+_TIMES = ("time-millis", "time-micros")
+
+
+def for_spark(text: str) -> str:
+    """The schema without times of a day: Spark has a type for them that it does not support."""
+    return json.dumps(_plain(json.loads(text)))
+
+
+def _plain(schema: Any) -> Any:
+    match schema:
+        case dict():
+            kept = {name: _plain(one) for name, one in schema.items()}
+            if kept.get("logicalType") in _TIMES:
+                del kept["logicalType"]
+            return kept
+        case list():
+            return [_plain(one) for one in schema]
+    return schema
+
+
 # --- the other way
 
 
@@ -163,6 +183,13 @@ def schema_of(type: "StructType", names: list[str], record: str) -> dict[str, An
     space, _, name = record.rpartition(".")
     schema = _record_of([type[one] for one in names], name)
     return {"type": "record", "name": name, "namespace": space, **schema} if space else schema
+
+
+def schema_of_one(type: "DataType", name: str) -> Any:
+    """The Avro schema of a single value, as keys are; a struct is a record of the name."""
+    from pyspark.sql.types import StructType
+
+    return schema_of(type, type.names, name) if isinstance(type, StructType) else _avro(type, name)
 
 
 def _record_of(fields: Any, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ottla.pipelines.runtime.where import DefinitionError, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,14 @@ class Format(ABC):
         """Name and value (as SQL) of the header that bears the schema's id, where one does."""
         return None
 
+    def written_key(self, sql: str, type: "DataType") -> str:
+        """A record's key, made from an expression of this type."""
+        raise OttlaError(f"{self.name}() writes no keys.")
+
+    def key_header(self, type: "DataType") -> tuple[str, str] | None:
+        """As `id_header`, of a key."""
+        return None
+
     def beside(self, columns: list[str], types: "StructType") -> str | None:
         """What of the row the value cannot hold, for a header, where a later stage reads it."""
         return None
@@ -116,6 +124,9 @@ class OneColumn(Format):
     def written(self, columns: list[str], types: "StructType") -> str:
         return self.encoded(f"`{self.column}`")
 
+    def written_key(self, sql: str, type: "DataType") -> str:
+        return self.encoded(sql)
+
     @staticmethod
     @abstractmethod
     def decoded(sql: str) -> str:
@@ -135,12 +146,14 @@ def bound(format: Format, topic: str, registry: str | None, where: Where, *, rea
         raise DefinitionError(where, str(error)) from None
 
 
-def bound_key(format: Format, topic: str, registry: str | None, where: Where) -> Format:
-    """The format for the keys of a topic that is read; a DefinitionError where it cannot be had."""
+def bound_key(
+    format: Format, topic: str, registry: str | None, where: Where, *, reads: bool
+) -> Format:
+    """The format for the keys of a topic; a DefinitionError where it cannot be had."""
     if why := format.why_no_key():
         raise DefinitionError(where, why)
     try:
-        return format.of_key(topic, registry, reads=True)
+        return format.of_key(topic, registry, reads=reads)
     except OttlaError as error:
         raise DefinitionError(where, str(error)) from None
 

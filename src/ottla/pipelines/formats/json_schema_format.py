@@ -1,122 +1,174 @@
 """JSON behind the id of a JSON Schema, as Confluent's serializers write it.
 
-Records are read into the columns of the subject's latest schema, as `json_format` reads them; that
-is all of the schema that is looked at. Which schema a record was written with makes no difference.
+Records are read into the columns of the subject's latest schema, as `json_format` reads them,
+whichever schema they were written with. With `validate=True` they must also fit that schema by all
+its rules (`runtime/jvm/JsonSchemaFrames.java`).
 """
 
 import json as json_
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, draft, url_of
+from ottla.client.schema_registry import SchemaRegistry, draft
 from ottla.errors import OttlaError
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.avro_types import NotReadable, NotWritable
 from ottla.pipelines.formats.format import Format, parsed_once
-from ottla.pipelines.formats.json_format import Json
-from ottla.pipelines.formats.json_schema_types import columns, schema_of
+from ottla.pipelines.formats.json_schema_types import (
+    columns,
+    schema_of,
+    schema_of_one,
+    type_of,
+    why_not_judged,
+)
+from ottla.pipelines.formats.registered import IdIn, Registered, read_file
 from ottla.pipelines.formats.schema import ddl
+from ottla.pipelines.runtime.where import DefinitionError, here
 
 if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 JSON = "JSON"
-ID_HEADER = "__value_schema_id"
-_BODY = (  # behind the frame, or all of it where a header bears the id; else nothing
-    f"CASE WHEN exists(headers, h -> h.key = '{ID_HEADER}') THEN value "
-    "WHEN length(value) > 5 AND startswith(value, X'00') THEN substring(value, 6) "
-    "WHEN length(value) > 17 AND startswith(value, X'01') THEN substring(value, 18) END"
-)
+_PERMISSIVE = "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_bad')"
 
 
 def json_schema(
-    subject: str | None = None, *, version: int | None = None, name: str | None = None
+    subject: str | None = None,
+    *,
+    version: int | None = None,
+    schema: str | None = None,
+    name: str | None = None,
+    validate: bool = False,
+    id_column: str | None = None,
+    id_in: IdIn = "value",
 ) -> Format:
     """JSON behind a schema's id. The subject is `TOPIC-value` unless it is named.
 
-    It is read with the columns of the subject's latest schema, or of a `version`'s. Written rows
-    get a schema made of their columns, with `name` as its title, which is registered when the
-    application starts.
+    It is read with the columns of the subject's latest schema, of a `version`'s, or of a file's
+    (`schema="orders.json"`). With `validate` each record must fit the schema that it was written
+    with, by all its rules; else only types and required properties of the columns are looked at.
+    Written rows get a schema made of their columns, with `name` as its title, or that of the file,
+    which is registered when the application starts. `id_column` adds a column with the id that
+    each record bears; `id_in="header"` writes it, as a GUID, in a header and not before the value.
     """
-    return JsonSchema(subject=subject, version=version, title=name)
+    if version is not None and schema is not None:
+        raise DefinitionError(here(), "version= or schema=: each says which schema it is.")
+    fixed = () if schema is None else (read_file(schema),)
+    return JsonSchema(
+        subject=subject,
+        version=version,
+        fixed=fixed,
+        record=name,
+        id_column=id_column,
+        id_in=id_in,
+        validate=validate,
+    )
 
 
 @dataclass(frozen=True)
-class JsonSchema(Json):
-    subject: str | None = None
-    version: int | None = None
-    title: str | None = None
-    registry: str = ""
+class JsonSchema(Registered):
+    validate: bool = False
+    type: str = ""  # of a key
 
     name = "json_schema"
-
-    def of_topic(self, topic: str, registry: str | None, *, reads: bool) -> "JsonSchema":
-        bound = replace(self, subject=self.subject or f"{topic}-value", registry=url_of(registry))
-        return bound._reading() if reads else bound
-
-    def _reading(self) -> "JsonSchema":
-        there = SchemaRegistry(self.registry)
-        held = there.version(self.subject or "", self.version or "latest")
-        if held.kind != JSON:
-            raise OttlaError(f"The schema of {self.subject} is {held.kind}, not {JSON}.")
-        try:
-            return replace(self, schema=columns(json_.loads(held.text)))
-        except NotReadable as error:
-            raise OttlaError(f"The schema of {self.subject} cannot be read: {error}.") from None
+    java = "JsonSchemaFrames"
 
     # --- reading
 
+    def reading(self) -> "JsonSchema":
+        there = SchemaRegistry(self.url)
+        read, text, documents = self, self.fixed[0] if self.fixed else "", dict[str, Any]()
+        if not self.fixed:
+            held = there.version(self.subject or "", self.version or "latest")
+            if held.kind != JSON:
+                raise OttlaError(f"The schema of {self.subject} is {held.kind}, not {JSON}.")
+            read, text = self.read_with(there, held), held.text
+            texts = there.texts(held.references)
+            documents = {name: json_.loads(one) for name, one in texts.items()}
+        try:
+            return read._of(json_.loads(text), documents)
+        except (NotReadable, ValueError) as error:
+            raise OttlaError(f"The schema of {self.subject} cannot be read: {error}.") from None
+
+    def _of(self, schema: Any, documents: Mapping[str, Any]) -> "JsonSchema":
+        if self.validate:
+            for one in (schema, *documents.values()):
+                if why := why_not_judged(one):
+                    raise NotReadable(f"{why}, so that nothing can be validated by it")
+        if self.at == "key":
+            return replace(self, type=type_of(schema, documents))
+        return replace(self, schema=self.with_id(columns(schema, documents)))
+
+    def arguments(self) -> Sequence[str]:
+        return [str(self.validate).lower()]
+
     def parsed(self, types: "Sequence[StructType]") -> str | None:
-        schema = ddl(self.schema).replace("'", "\\'")
-        return parsed_once(
-            f"from_json(cast({_BODY} AS string), '{schema}, `_bad` string', "
-            "map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '_bad'))"
-        )
+        fields = self.schema if self.id_column is None else self.schema[:-1]
+        made = values.quoted(f"{ddl(fields)}, `_bad` string")
+        return self._parsed(f"from_json(cast(x.row AS string), {made}, {_PERMISSIVE})")
+
+    def parsed_key(self) -> str | None:
+        made = values.quoted(f"v {self.type}")
+        text = "concat('{\"v\":', cast(x.row AS string), '}')"
+        return self._parsed(f"from_json({text}, {made}).v")
+
+    def _parsed(self, row: str) -> str:
+        """The lambda sees to it that the frame is looked at once."""
+        found = f"named_struct('row', {row}, 'reason', x.reason, 'id', x.id)"
+        return parsed_once(f"transform(array({self.decoded()}), x -> {found})[0]")
+
+    def key_text(self, row: str) -> str:
+        if self.type.startswith(("STRUCT", "MAP", "ARRAY")):
+            return super().key_text(row)
+        return f"cast({row} AS {'bigint' if self.type == 'BIGINT' else 'string'})"
 
     def reasons(self, at: str, *, is_table: bool) -> list[str]:
-        without = "NULL" if is_table else "'the record has no value'"
-        bad = "_parsed IS NULL OR _parsed._bad IS NOT NULL"
+        said = super().reasons(at, is_table=is_table)
+        if at == "key":
+            bad = "key IS NOT NULL AND _parsed_key.row IS NULL"
+            return [*said, f"WHEN {bad} THEN 'the key is not JSON of the schema'"]
+        bad = "_parsed.row IS NULL OR _parsed.row._bad IS NOT NULL"
         return [
-            f"WHEN value IS NULL THEN {without}",
-            f"WHEN ({_BODY}) IS NULL THEN 'the value has no frame of a schema registry'",
+            *said,
             f"WHEN {bad} THEN 'the value is not JSON of the schema'",
             *(
-                f"WHEN _parsed.{values.name(field.name)} IS NULL "
+                f"WHEN _parsed.row.{values.name(field.name)} IS NULL "
                 f"THEN {values.quoted(f'the field {field.name} is missing')}"
                 for field in self.schema
                 if field.required
             ),
         ]
 
-    def why_not_read(self) -> str | None:
-        return None
-
     # --- writing
 
     def written(self, columns: list[str], types: "StructType") -> str:
         """OttlaError where the registry does not take the schema."""
-        title = self.title or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))
+        id = self.registered(self.text(columns, types))
+        return self._framed(id, values.json_of(types, self.names(columns)))
+
+    def written_key(self, sql: str, type: "DataType") -> str:
+        id = self.registered(self.key_body(type))
+        return self._framed(id, values.json_of_one(sql, type))
+
+    def _framed(self, id: int, json: str) -> str:
+        body = f"cast({json} AS binary)"
+        return body if self.id_in == "header" else f"concat(X'00{id:08X}', {body})"
+
+    def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
+        return self._draft(lambda: schema_of(types, self.names(columns), self._title()))
+
+    def key_body(self, type: "DataType") -> Mapping[str, Any]:
+        return self._draft(lambda: schema_of_one(type, self._title()))
+
+    def _draft(self, made: Callable[[], Any]) -> Mapping[str, Any]:
+        if self.fixed:
+            return draft(self.fixed[0], JSON)
         try:
-            text = json_.dumps(schema_of(types, columns, title))
+            return draft(json_.dumps(made()), JSON)
         except NotWritable as error:
             raise OttlaError(f"These rows have no JSON Schema: {error}.") from None
-        try:
-            id = SchemaRegistry(self.registry).register(self.subject or "", draft(text, JSON))
-        except RegistryRefusal as refusal:
-            raise OttlaError(f"{self.subject} does not take this schema: {refusal}") from None
-        body = f"cast({values.json_of(types, columns)} AS binary)"
-        return f"concat(X'00{id:08X}', {body})"
 
-    # --- sameness
-
-    def in_words(self) -> str:
-        return f"json_schema({self._said()})"
-
-    def described(self) -> dict[str, Any]:
-        """A newer version of the same subject is no other format: columns that are used stay."""
-        return {"name": self.name, "schema": [], "column": self.column, "of": self._said()}
-
-    def _said(self) -> str:
-        return self.subject or "" if self.version is None else f"{self.subject} {self.version}"
+    def _title(self) -> str:
+        return self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))

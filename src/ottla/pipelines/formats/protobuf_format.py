@@ -6,7 +6,7 @@ with it, as Protobuf has it (`runtime/jvm/ProtobufFrames.java`).
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 PROTOBUF = "PROTOBUF"
+DEEPEST = 10
 
 
 def protobuf(
@@ -45,6 +46,7 @@ def protobuf(
     name: str | None = None,
     id_column: str | None = None,
     id_in: IdIn = "value",
+    recursion: int | None = None,
 ) -> Format:
     """Protobuf behind a schema's id and the place of the message in it, as Confluent writes it.
 
@@ -54,7 +56,13 @@ def protobuf(
     their columns, a message that is called `name`, or that of the file; it is registered when the
     application starts. `id_column` adds a column with the id that each record bears;
     `id_in="header"` writes it, as a GUID, in a header and not before the value.
+
+    A message that contains itself is refused unless `recursion` says how often it may stand on the
+    way to a column, as `recursive.fields.max.depth` of Spark's own `from_protobuf`: with 1 such
+    fields are left out, with 2 they are there once, and so on up to 10.
     """
+    if recursion is not None and recursion not in range(1, DEEPEST + 1):
+        raise DefinitionError(here(), f"recursion is a number from 1 to {DEEPEST}.")
     if version is not None and schema is not None:
         raise DefinitionError(here(), "version= or schema=: each says which schema it is.")
     fixed = () if schema is None else (read_file(schema),)
@@ -66,6 +74,7 @@ def protobuf(
         id_column=id_column,
         id_in=id_in,
         message=message,
+        recursion=recursion or 0,
     )
 
 
@@ -73,6 +82,7 @@ def protobuf(
 class Protobuf(Registered):
     message: str | None = None  # of the schema; its full name where it is read
     plan: str = ""
+    recursion: int = 0  # how often a message may stand within itself; 0: not at all
 
     name = "protobuf"
     java = "ProtobufFrames"
@@ -80,19 +90,19 @@ class Protobuf(Registered):
     # --- reading
 
     def reading(self) -> "Protobuf":
-        there = SchemaRegistry(self.registry)
+        there = SchemaRegistry(self.url)
         held = self._held(there)
         if held.kind != PROTOBUF:
             raise OttlaError(f"The schema of {self.subject} is {held.kind}, not {PROTOBUF}.")
         found = self._message(there, version_path(self.subject or "", held.version), held)
         try:
-            fields = columns(found)
+            fields = columns(found, self.recursion)
         except NotReadable as error:
             raise self._not_readable(error) from None
         return replace(
             self.read_with(there, held),
             message=found.full_name,
-            plan=json.dumps(plan(found)),
+            plan=json.dumps(plan(found, self.recursion)),
             schema=self.with_id(fields),
         )
 
@@ -121,31 +131,61 @@ class Protobuf(Registered):
 
     def written(self, columns: list[str], types: "StructType") -> str:
         """OttlaError where the registry does not take the schema."""
-        id, found = self._registered_message(columns, types)
-        row = _row_of(found, self._names(columns), types)
-        by = values.quoted(json.dumps(plan(found)))
+        names = self.names(columns)
+        return self._framed(self.text(columns, types), values.name, names, types)
+
+    def written_key(self, sql: str, type: "DataType") -> str:
+        body = self.key_body(type)
+        row: Any = type
+        framed = self._framed(body, lambda one: f"{sql}.{values.name(one)}", row.names, row)
+        return f"if({sql} IS NULL, NULL, {framed})"
+
+    def _framed(
+        self,
+        body: Mapping[str, Any],
+        column: Callable[[str], str],
+        names: list[str],
+        types: "StructType",
+    ) -> str:
+        id, found = self._registered_message(body)
+        try:
+            row = _row_of(columns(found, self.recursion), found.full_name, column, names, types)
+            by = values.quoted(json.dumps(plan(found, self.recursion)))
+        except NotReadable as error:
+            raise OttlaError(f"These rows cannot be written in Protobuf: {error}.") from None
         place = ",".join(map(str, indexes_of(found))) if self.id_in == "value" else ""
         return f"{self.function}_as({row}, {by}, '{id}', '{place}')"
 
     def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
-        there = SchemaRegistry(self.registry)
-        text = self.fixed[0] if self.fixed else self._text(there, self._names(columns), types)
+        there = SchemaRegistry(self.url)
+        text = self.fixed[0] if self.fixed else self._text(there, self.names(columns), types)
         return draft(text, PROTOBUF)
+
+    def key_body(self, type: "DataType") -> Mapping[str, Any]:
+        from pyspark.sql.types import StructType
+
+        if not isinstance(type, StructType):
+            raise OttlaError(
+                f"A key in Protobuf is a message, and this one is {type.simpleString()}: "
+                "key='struct(id)' makes one of columns."
+            )
+        return self.text(type.names, type)
 
     def behind_guid(self, columns: list[str], types: "StructType") -> bytes:
         """The place of the message: in frames within headers it stands there, too."""
-        _, found = self._registered_message(columns, types)
+        return self._place(self.text(columns, types))
+
+    def behind_key_guid(self, type: "DataType") -> bytes:
+        return self._place(self.key_body(type))
+
+    def _place(self, body: Mapping[str, Any]) -> bytes:
+        _, found = self._registered_message(body)
         return frame_indexes(indexes_of(found))
 
-    def _registered_message(
-        self, columns: list[str], types: "StructType"
-    ) -> "tuple[int, Descriptor]":
-        there = SchemaRegistry(self.registry)
-        id = self.registered(self.text(columns, types))
+    def _registered_message(self, body: Mapping[str, Any]) -> "tuple[int, Descriptor]":
+        there = SchemaRegistry(self.url)
+        id = self.registered(body)
         return id, self._message(there, f"/schemas/ids/{id}", there.by_id(id))
-
-    def _names(self, columns: list[str]) -> list[str]:
-        return [one for one in columns if one != self.id_column]
 
     def _text(self, there: SchemaRegistry, names: list[str], types: "StructType") -> str:
         record = self.record or re.sub(r"\W", "_", (self.subject or "").removesuffix("-value"))
@@ -178,16 +218,22 @@ def _struct(fields: Schema) -> str:
     return f"STRUCT<{', '.join(f'`{field.name}`: {field.type}' for field in fields)}>"
 
 
-def _row_of(message: "Descriptor", names: list[str], types: "StructType") -> str:
+def _row_of(
+    fields: Schema,
+    message: str,
+    column: Callable[[str], str],
+    names: list[str],
+    types: "StructType",
+) -> str:
     """The columns as the message's fields, in its order; OttlaError where they are not."""
-    wanted = {field.name: field.type or "" for field in columns(message)}
+    wanted = {field.name: field.type or "" for field in fields}
     if lost := [name for name in names if name not in wanted]:
-        raise OttlaError(f"The message {message.full_name} has no field {lost[0]}.")
+        raise OttlaError(f"The message {message} has no field {lost[0]}.")
     parts = []
     for name, type in wanted.items():
         if name in names:
             _check_names(name, types[name].dataType, type)
-        given = values.name(name) if name in names else "NULL"
+        given = column(name) if name in names else "NULL"
         parts.append(f"{values.quoted(name)}, cast({given} AS {type})")
     return f"named_struct({', '.join(parts)})"
 

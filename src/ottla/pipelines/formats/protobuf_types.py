@@ -51,19 +51,47 @@ _META = 1088  # the number of Confluent's own option of a field
 # --- types
 
 
-def columns(message: "Descriptor") -> Schema:
-    return tuple(Field(one.name, _type(one, (message.full_name,))) for one in message.fields)
+Within = tuple[str, ...]  # the messages that a field stands in, the outermost first
 
 
-def _type(field: "FieldDescriptor", within: tuple[str, ...]) -> str:
+def columns(message: "Descriptor", depth: int = 0) -> Schema:
+    """`depth` is how often a message may stand on the way to a field; 0: none contains itself."""
+    within = (message.full_name,)
+    found = tuple(
+        Field(one.name, _type(one, within, depth)) for one in kept(message, within, depth)
+    )
+    if message.fields and not found:
+        raise NotReadable(f"nothing is left of {message.full_name}: it holds but itself")
+    return found
+
+
+def kept(message: "Descriptor", within: Within, depth: int) -> "list[FieldDescriptor]":
+    """The fields of a message but those that lead deeper into themselves than is asked for."""
+    return [one for one in message.fields if not _is_too_deep(one, within, depth)]
+
+
+def _is_too_deep(field: "FieldDescriptor", within: Within, depth: int) -> bool:
+    if is_map(field):
+        field = field.message_type.fields[1]
+    if field.type not in (MESSAGE, GROUP) or known_as(field):
+        return False
+    name = field.message_type.full_name
+    if name in within and not depth:
+        raise NotReadable(
+            f"{name} contains itself, which no type of Spark's does: recursion= says how often"
+        )
+    return bool(depth) and within.count(name) >= depth
+
+
+def _type(field: "FieldDescriptor", within: Within, depth: int) -> str:
     if is_map(field):
         key, value = field.message_type.fields
-        return f"MAP<{_SCALARS[key.type]}, {_one(value, within)}>"
-    one = _one(field, within)
+        return f"MAP<{_SCALARS[key.type]}, {_one(value, within, depth)}>"
+    one = _one(field, within, depth)
     return f"ARRAY<{one}>" if field.is_repeated else one
 
 
-def _one(field: "FieldDescriptor", within: tuple[str, ...]) -> str:
+def _one(field: "FieldDescriptor", within: Within, depth: int) -> str:
     if field.type not in (MESSAGE, GROUP):
         return _SCALARS[field.type]
     message = field.message_type
@@ -73,10 +101,9 @@ def _one(field: "FieldDescriptor", within: tuple[str, ...]) -> str:
         return _KNOWN[message.full_name][1]
     if (size := decimal_of(field)) is not None:
         return f"DECIMAL({size[0]}, {size[1]})"
-    if message.full_name in within:
-        raise NotReadable(f"{message.full_name} contains itself, which no type of Spark's does")
     inside = (*within, message.full_name)
-    return f"STRUCT<{', '.join(f'`{one.name}`: {_type(one, inside)}' for one in message.fields)}>"
+    fields = kept(message, inside, depth)
+    return f"STRUCT<{', '.join(f'`{one.name}`: {_type(one, inside, depth)}' for one in fields)}>"
 
 
 def is_map(field: "FieldDescriptor") -> bool:
@@ -137,26 +164,30 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 # --- the plan
 
 
-def plan(message: "Descriptor") -> list[dict[str, Any]]:
+def plan(message: "Descriptor", depth: int = 0) -> list[dict[str, Any]]:
     """All messages that the first one needs; fields name them by their place."""
-    return _Plan(message).types
+    return _Plan(message, depth).types
 
 
 class _Plan:
-    def __init__(self, message: "Descriptor") -> None:
-        self._places: dict[tuple[str, str], int] = {}
+    def __init__(self, message: "Descriptor", depth: int) -> None:
+        self._depth = depth
+        self._places: dict[tuple[str, str, Within], int] = {}
         self.types: list[dict[str, Any]] = []
-        self._add(message, "")
+        self._add(message, "", ())
 
-    def _add(self, message: "Descriptor", how: str) -> int:
-        key = (message.full_name, how)
+    def _add(self, message: "Descriptor", how: str, within: Within) -> int:
+        """A message that may contain itself is another one in every depth: it has other fields."""
+        inside = (*within, message.full_name)
+        key = (message.full_name, how, tuple(sorted(inside)) if self._depth else ())
         if key not in self._places:
             place = self._places[key] = len(self.types)
             self.types.append({"name": message.full_name, "as": how})
-            self.types[place]["fields"] = [self._field(one) for one in message.fields]
+            fields = message.fields if how else kept(message, inside, self._depth)
+            self.types[place]["fields"] = [self._field(one, inside) for one in fields]
         return self._places[key]
 
-    def _field(self, field: "FieldDescriptor") -> dict[str, Any]:
+    def _field(self, field: "FieldDescriptor", within: Within) -> dict[str, Any]:
         of_map = field.containing_type.GetOptions().map_entry
         chosen = field.containing_oneof
         enum = field.enum_type
@@ -171,11 +202,14 @@ class _Plan:
             "required": field.is_required,
             "packed": field.is_packed,
             "oneof": -1 if chosen is None else chosen.index,
-            "type": self._add(field.message_type, known_as(field)) if is_message else -1,
+            "type": self._type(field, within) if is_message else -1,
             "closed": enum is not None and enum.is_closed,
             "enum": [] if enum is None else [[one.number, one.name] for one in enum.values],
             "default": _default(field) if of_map or not _may_be_null(field) else None,
         }
+
+    def _type(self, field: "FieldDescriptor", within: Within) -> int:
+        return self._add(field.message_type, known_as(field), within)
 
 
 def known_as(field: "FieldDescriptor") -> str:

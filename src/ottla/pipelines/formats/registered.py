@@ -5,12 +5,19 @@ the reason why there is none and the schema's id; `…_as` writes.
 """
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from urllib.parse import quote
 
-from ottla.client.schema_registry import RegistryRefusal, SchemaRegistry, Stored, url_of
+from ottla.client.schema_registry import (
+    URL_VARIABLE,
+    RegistryRefusal,
+    SchemaRegistry,
+    Stored,
+    url_of,
+)
 from ottla.errors import OttlaError
 from ottla.pipelines.formats import values
 from ottla.pipelines.formats.format import Format, parsed_once
@@ -19,7 +26,7 @@ from ottla.pipelines.runtime.where import DefinitionError, here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 IdIn = Literal["value", "header"]
 _PROMISES = {
@@ -53,7 +60,7 @@ class Registered(Format):
     record: str | None = None  # the name of what is written
     id_column: str | None = None
     id_in: IdIn = "value"
-    registry: str = ""
+    registry: str = ""  # its URL, where that was said
     at: str = "value"  # or the key
     held: tuple[int, int] | None = None  # version and id of what is read with
     level: str = ""  # of the subject, where it is read
@@ -64,10 +71,14 @@ class Registered(Format):
     # --- bound to a topic
 
     def of_topic(self, topic: str, registry: str | None, *, reads: bool) -> Self:
-        bound = replace(
-            self, subject=self.subject or f"{topic}-{self.at}", registry=url_of(registry)
-        )
+        said = registry or os.environ.get(URL_VARIABLE, "")
+        bound = replace(self, subject=self.subject or f"{topic}-{self.at}", registry=said)
         return bound.reading() if reads else bound
+
+    @property
+    def url(self) -> str:
+        """Where the registry is; asked for when it is needed, as a test may bring one."""
+        return url_of(self.registry)
 
     def of_key(self, topic: str, registry: str | None, *, reads: bool) -> Self:
         return replace(self, at="key").of_topic(topic, registry, reads=reads)
@@ -82,11 +93,11 @@ class Registered(Format):
     def prepare(self, spark: "SparkSession") -> None:
         jvm: Any = spark._jvm
         frames = getattr(jvm.ottla, self.java)
-        frames.register(spark._jsparkSession, self.function, self.registry)
+        frames.register(spark._jsparkSession, self.function, self.url)
 
     @property
     def function(self) -> str:
-        return f"ottla_{self.name}_{hashlib.sha256(self.registry.encode()).hexdigest()[:8]}"
+        return f"ottla_{self.name}_{hashlib.sha256(self.url.encode()).hexdigest()[:8]}"
 
     # --- reading
 
@@ -94,16 +105,17 @@ class Registered(Format):
         """What its Java class reads with."""
         raise NotImplementedError
 
-    def _decoded(self) -> str:
+    def decoded(self) -> str:
+        """What its Java class makes of the bytes: the row, or the reason why there is none."""
         sent = f"filter(headers, h -> h.key = '__{self.at}_schema_id')[0].value"
         given = ", ".join((self.at, sent, *map(values.quoted, self.arguments())))
-        return parsed_once(f"{self.function}_of({given}, '{self.at}')")
+        return f"{self.function}_of({given}, '{self.at}')"
 
     def parsed(self, types: "Sequence[StructType]") -> str | None:
-        return self._decoded()
+        return parsed_once(self.decoded())
 
     def parsed_key(self) -> str | None:
-        return self._decoded()
+        return parsed_once(self.decoded())
 
     def read(self, field: str, at: str) -> str:
         if at == "key":
@@ -147,22 +159,40 @@ class Registered(Format):
     def id_header(self, columns: list[str], types: "StructType") -> tuple[str, str] | None:
         if self.id_in == "value":
             return None
-        body = self.text(columns, types)
+        return self._header(self.text(columns, types), self.behind_guid(columns, types))
+
+    def key_body(self, type: "DataType") -> Mapping[str, Any]:
+        """What is registered for keys of this type."""
+        raise NotImplementedError
+
+    def key_header(self, type: "DataType") -> tuple[str, str] | None:
+        if self.id_in == "value":
+            return None
+        return self._header(self.key_body(type), self.behind_key_guid(type))
+
+    def _header(self, body: Mapping[str, Any], behind: bytes) -> tuple[str, str]:
         self.registered(body)
         path = f"/subjects/{quote(self.subject or '', safe='')}"
-        found = SchemaRegistry(self.registry).ask("POST", path, {}, body)
+        found = SchemaRegistry(self.url).ask("POST", path, {}, body)
         if "guid" not in found:
             raise OttlaError("This registry gives schemas no GUID, so no header can bear it.")
         guid = found["guid"].replace("-", "")
-        return f"__{self.at}_schema_id", f"X'01{guid}{self.behind_guid(columns, types).hex()}'"
+        return f"__{self.at}_schema_id", f"X'01{guid}{behind.hex()}'"
 
     def behind_guid(self, columns: list[str], types: "StructType") -> bytes:
         return b""
 
+    def behind_key_guid(self, type: "DataType") -> bytes:
+        return b""
+
+    def names(self, columns: list[str]) -> list[str]:
+        """Of what is written: the id that a record came with is not."""
+        return [one for one in columns if one != self.id_column]
+
     def registered(self, body: Mapping[str, Any]) -> int:
         """The id of a schema that is the subject's from now on."""
         try:
-            return SchemaRegistry(self.registry).register(self.subject or "", body)
+            return SchemaRegistry(self.url).register(self.subject or "", body)
         except RegistryRefusal as refusal:
             raise OttlaError(f"{self.subject} does not take this schema: {refusal}") from None
 

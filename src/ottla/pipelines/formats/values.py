@@ -66,6 +66,12 @@ def json_of(type: "StructType", columns: Iterable[str] | None = None) -> str:
     return f"to_json(struct({', '.join(parts)}), map('ignoreNullFields', 'false'))"
 
 
+def json_of_one(sql: str, type: "DataType") -> str:
+    """A single value as JSON; what `to_json` takes are objects."""
+    whole = f"to_json(named_struct('v', {json_value(sql, type)}), map('ignoreNullFields', 'false'))"
+    return f"if({sql} IS NULL, NULL, regexp_extract({whole}, '(?s)^.{{5}}(.*).$', 1))"
+
+
 def json_value(sql: str, type: "DataType", depth: int = 0) -> str:
     """The value in a form that to_json writes whole; most are, as they stand."""
     from pyspark.sql import types as t

@@ -68,8 +68,9 @@ def _describe(stage: Stage) -> Iterator[str]:
         yield f"   does      {' → '.join(steps)}"
     letters = ", ".join(sorted({source.dead_letters or "" for source in stage.letters}))
     yield f"   writes    {letters if stage.only_dead else _written(stage)}{_topic_kind(stage)}"
-    if not stage.only_dead and stage.sink.value and (made := stage.sink.value.schema_in_words()):
-        yield f"             with a schema of {made}, registered at the start"
+    for written in () if stage.only_dead else (stage.sink.key_format, stage.sink.value):
+        if written and (made := written.schema_in_words()):
+            yield f"             with a schema of {made}, registered at the start"
     also = "or that your code fails on " if any(map(buries, walk(stage.node))) else ""
     also += "or whose topic is none " if stage.sink.route is not None else ""
     if stage.letters and not stage.only_dead:

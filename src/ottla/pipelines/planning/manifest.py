@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-from ottla.pipelines.api.definitions import Node, Plain, Project, Source, walk
+from ottla.pipelines.api.definitions import Node, Plain, Project, Sink, Source, walk
 from ottla.pipelines.planning.explain import words
 from ottla.pipelines.planning.naming import Before
 from ottla.pipelines.planning.plan import Plan
@@ -184,10 +184,17 @@ def _stage_record(stage: Stage) -> StageRecord:
         steps=tuple(_steps(stage)),
         state=kept,
         columns=tuple((name or "", type_) for name, type_ in columns(node.schema)),
-        key=stage.sink.key,
+        key=_key_of(stage.sink),
         dead=tuple(source.topic for source in stage.dead),
         signature=signature(node) if not stage.only_dead else "",
     )
+
+
+def _key_of(sink: Sink) -> str | None:
+    """The expression, and the format where one was said; None for the row's own key as it is."""
+    if sink.key_format is None:
+        return sink.key
+    return f"{sink.key or '_key'} in {sink.key_format.in_words()}"
 
 
 def reads_of(stage: Stage) -> tuple[str, ...]:

@@ -20,7 +20,12 @@ from ottla.pipelines.runtime.jars import cache_folder, connector_jars
 from ottla.pipelines.runtime.java import find_java
 
 SOURCES = Path(__file__).parent / "jvm"
-SHARED = ("SchemaRegistry.java", "ProtobufMessages.java")  # others use them: compiled first
+SHARED = (
+    "SchemaRegistry.java",
+    "ProtobufMessages.java",
+    "JsonText.java",
+    "JsonRules.java",
+)  # others use them: compiled first
 
 
 def tag() -> str:

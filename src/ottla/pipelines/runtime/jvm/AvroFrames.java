@@ -40,7 +40,8 @@ import scala.runtime.AbstractFunction1;
  *
  * As SQL functions of one registry: NAME_of(bytes, header, texts, what) reads with the schema in texts
  * (a JSON array; those before the last are what it refers to), whatever the writer's was: a struct of the
- * row, the reason why there is none, and the writer's id. NAME_as(struct, texts, id) writes. The
+ * row, the reason why there is none, and the writer's id. NAME_as(struct, texts, id) writes, a record or,
+ * with another schema, the struct's only value. The
  * writer's schema is fetched once for each JVM; a registry that is away makes the task wait.
  *
  * Spark brings what turns Avro's values into its own and back; it keeps its states with it.
@@ -124,6 +125,11 @@ public final class AvroFrames implements Serializable {
         return row == null ? null : this.worker().frame(row);
     }
 
+    /** A row's only value, for schemas that are no records. */
+    public byte[] encodeOne(InternalRow row) {
+        return row == null ? null : this.worker().frame(row.get(0, this.type));
+    }
+
     // --- what each thread has of its own: readers and writers are not shared
 
     private Worker worker() {
@@ -177,7 +183,7 @@ public final class AvroFrames implements Serializable {
             return made.get();
         }
 
-        byte[] frame(InternalRow row) {
+        byte[] frame(Object row) {
             if (this.records == null) {
                 this.records = new AvroSerializer(this.type, this.schema, false);
                 this.writer = new GenericDatumWriter(this.schema);
@@ -301,9 +307,12 @@ public final class AvroFrames implements Serializable {
             Seq arguments = (Seq) given;
             Object row = arguments.apply(0);
             int id = Integer.parseInt(literal(arguments.apply(2)));
-            AvroFrames frames = new AvroFrames(
-                this.registry, literal(arguments.apply(1)), id, ((Expression) row).dataType(), null);
-            return call(frames, "encode", DataTypes.BinaryType, new Object[] {row});
+            String texts = literal(arguments.apply(1));
+            DataType type = ((Expression) row).dataType();
+            boolean isRecord = parsed(texts).getType() == Schema.Type.RECORD;
+            AvroFrames frames = new AvroFrames(this.registry, texts, id,
+                isRecord ? type : ((StructType) type).fields()[0].dataType(), null);
+            return call(frames, isRecord ? "encode" : "encodeOne", DataTypes.BinaryType, new Object[] {row});
         }
     }
 

@@ -105,9 +105,9 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
-bench: install ## Apache Kafka and Ottla side by side, as ratios; then pipelines and connectors
+bench: install ## Apache Kafka and Ottla side by side, as ratios; then pipelines, registry and connectors
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS); outcome=$$?; \
-	[ -n "$(ARGS)" ] || { $(MAKE) pipelines-bench; $(MAKE) connect-bench || outcome=1; }; exit $$outcome
+	[ -n "$(ARGS)" ] || { $(MAKE) pipelines-bench registry-bench; $(MAKE) connect-bench || outcome=1; }; exit $$outcome
 
 load-bench: install ## Neighbours under load: cold reads, compaction, commits, idle partitions, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench.load --write docs/benchmarks.md $(ARGS)

@@ -497,3 +497,25 @@ def test_tags_are_found_added_and_removed(registry: Registry, subject: str) -> N
     assert registry.post(f"{path}/latest/tags", lost).code == 42201
     assert registry.post(f"/subjects/{subject}/versions/77/tags", lost).code == 40402
     assert "schemaTags" not in registry.get(f"{path}/latest?findTags=X").body
+
+
+def test_modes_of_everything_give_way_to_a_subjects_own(bootstrap: str) -> None:
+    """READONLY_OVERRIDE too: its name promises more than Confluent's registry does."""
+    with Registry(bootstrap, name="modes") as registry:
+        assert registry.register("open", A).status == 200
+        assert registry.register("other", A).status == 200
+        registry.put("/mode/open", {"mode": "READWRITE"})
+        for mode in ("READONLY", "READONLY_OVERRIDE"):
+            assert registry.put("/mode", {"mode": mode}).body == {"mode": mode}
+            assert registry.register("other", A_LONG).code == 42205
+            assert registry.delete("/subjects/other").code == 42205
+            assert registry.get("/subjects/other/versions").body == [1], "reads go on"
+            assert registry.register("open", A_LONG).status == 200, "it has a mode of its own"
+        assert registry.put("/mode", {"mode": "READWRITE"}).status == 200
+        assert registry.put("/mode", {"mode": "IMPORT"}).code == 42205, "there are subjects"
+        registry.delete("/mode")
+        assert registry.put("/mode", {"mode": "FORWARD"}).code == 42204, "not of this context alone"
+        forward = {"mode": "FORWARD"}
+        assert registry.put("/mode/:.__GLOBAL:", forward).body == forward
+        given = registry.register("new", A, id=77, version=4)
+        assert (given.body["id"], given.body["version"]) == (77, 4), "as another registry has it"

@@ -109,7 +109,12 @@ def draft(
 
 def url_of(said: str | None, environ: Mapping[str, str] = os.environ) -> str:
     """What was said, else what the environment says, else this machine."""
-    return said or environ.get(URL_VARIABLE) or DEFAULT_URL
+    return named_url(said, environ) or DEFAULT_URL
+
+
+def named_url(said: str | None, environ: Mapping[str, str] = os.environ) -> str:
+    """The same, but empty where nobody has named one."""
+    return said or environ.get(URL_VARIABLE) or ""
 
 
 @dataclass(frozen=True)

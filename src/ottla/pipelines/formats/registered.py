@@ -5,17 +5,16 @@ the reason why there is none and the schema's id; `…_as` writes.
 """
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from urllib.parse import quote
 
 from ottla.client.schema_registry import (
-    URL_VARIABLE,
     RegistryRefusal,
     SchemaRegistry,
     Stored,
+    named_url,
     url_of,
 )
 from ottla.errors import OttlaError
@@ -71,8 +70,8 @@ class Registered(Format):
     # --- bound to a topic
 
     def of_topic(self, topic: str, registry: str | None, *, reads: bool) -> Self:
-        said = registry or os.environ.get(URL_VARIABLE, "")
-        bound = replace(self, subject=self.subject or f"{topic}-{self.at}", registry=said)
+        subject = self.subject or f"{topic}-{self.at}"
+        bound = replace(self, subject=subject, registry=named_url(registry))
         return bound.reading() if reads else bound
 
     @property

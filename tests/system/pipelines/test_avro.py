@@ -195,6 +195,10 @@ def logical(kind: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 EXACT = Context(prec=40)
+FIRST, LAST = datetime(1700, 1, 1), datetime(9000, 1, 1)
+DAYS = st.dates(FIRST.date(), LAST.date())
+LOCAL = st.datetimes(FIRST, LAST)
+MOMENTS = st.datetimes(FIRST, LAST, timezones=st.just(UTC))
 INNER = {"type": "record", "name": "In", "fields": [{"name": "n", "type": ["null", "int"]}]}
 SIXTEEN = {"name": "Sixteen", "size": 9, "precision": 20, "scale": 4}
 DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
@@ -204,15 +208,13 @@ DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "d": ("double", st.floats(allow_nan=False)),
     "s": ("string", st.text(st.characters(codec="utf-8"))),
     "x": ("bytes", st.binary(max_size=20)),
-    "day": (logical("int", "date"), st.dates()),
+    "day": (logical("int", "date"), DAYS),
     "millis": (
         logical("long", "timestamp-millis"),
-        st.datetimes(timezones=st.just(UTC)).map(
-            lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)
-        ),
+        MOMENTS.map(lambda at: at.replace(microsecond=at.microsecond // 1000 * 1000)),
     ),
-    "micros": (logical("long", "timestamp-micros"), st.datetimes(timezones=st.just(UTC))),
-    "local": (logical("long", "local-timestamp-micros"), st.datetimes()),
+    "micros": (logical("long", "timestamp-micros"), MOMENTS),
+    "local": (logical("long", "local-timestamp-micros"), LOCAL),
     "money": (
         logical("bytes", "decimal", precision=9, scale=2),
         st.integers(-(10**9) + 1, 10**9 - 1).map(lambda n: Decimal(n).scaleb(-2)),
@@ -224,10 +226,10 @@ DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "uuid": (logical("string", "uuid"), st.uuids()),
     "clock": (logical("int", "time-millis"), st.just(time(1, 2, 3, 4000))),
     "clocks": (logical("long", "time-micros"), st.times()),
-    "maybe": (["null", logical("int", "date")], st.none() | st.dates()),
+    "maybe": (["null", logical("int", "date")], st.none() | DAYS),
     "list": (
         {"type": "array", "items": ["null", logical("long", "timestamp-micros")]},
-        st.lists(st.none() | st.datetimes(timezones=st.just(UTC)), max_size=3),
+        st.lists(st.none() | MOMENTS, max_size=3),
     ),
     "map": (
         {"type": "map", "values": logical("bytes", "decimal", precision=4, scale=1)},
@@ -238,7 +240,6 @@ DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
         ),
     ),
     "in": (INNER, st.fixed_dictionaries({"n": st.none() | st.integers(-5, 5)})),
-    "either": (["int", "string"], st.integers(-5, 5) | st.text("xyz", max_size=3)),
 }
 
 
@@ -276,10 +277,12 @@ def test_drawn_rows_of_every_logical_type_are_read_and_written_as_fastavro_has_t
         "_at", "_parsed.reason AS _reason", *(f"{format.read(n, 'value')} AS `{n}`" for n in names)
     )
     written = read.selectExpr("*", f"{back.written(names, read.schema)} AS _written")
-    for row, sent in zip(written.orderBy("_at").collect(), drawn, strict=True):
+    same = ("i", "l", "f", "d", "s", "day", "local", "money", "large", "maybe")
+    rows = written.orderBy("_at").select("_reason", "_written", *same).collect()
+    for row, sent in zip(rows, drawn, strict=True):
         assert row["_reason"] is None
         assert bytes(row["_written"]) == encoded(sent)
-        for name in ("i", "l", "f", "d", "s", "day", "local", "money", "large", "maybe"):
+        for name in same:
             assert row[name] == sent[name], name
 
 

@@ -111,7 +111,8 @@ def test_topics_are_made_as_their_group_says(
     }
     with running(runner, bootstrap, source(file, topic) | creation):
         committed(bootstrap, topic, 1, 4)
-    (deleted,) = Connection(bootstrap).admin().delete_topics([topic]).values()
+    admin = Connection(bootstrap).admin()
+    (deleted,) = admin.delete_topics([topic]).values()
     deleted.result()
     with file.open("a") as more:
         more.write("two\n")

@@ -58,7 +58,7 @@ class SinkInput:
         try:
             found = self._consumer.list_topics(timeout=ASK_WITHIN_S).topics
         except _kafka_exception() as error:
-            raise _unreachable(error) from error
+            raise failure_of(error) from error
         wanted = self._wanted(found)
         return {
             TopicPartition(topic, partition)
@@ -83,7 +83,7 @@ class SinkInput:
         try:
             told = self._consumer.committed([Asked(*one) for one in partitions], ASK_WITHIN_S)
         except _kafka_exception() as error:
-            raise _unreachable(error) from error
+            raise failure_of(error) from error
         return {
             TopicPartition(one.topic, one.partition): one.offset for one in told if one.offset >= 0
         }
@@ -122,7 +122,7 @@ class SinkInput:
                 for one, told in asked.items()
             }
         except _kafka_exception() as error:
-            raise _unreachable(error) from error
+            raise failure_of(error) from error
 
     def wait(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> bool:
         """Whether there is a record behind one of these; waits that long for it."""
@@ -148,7 +148,7 @@ class SinkInput:
                     offsets=[Place(*one, to) for one, to in moved.items()], asynchronous=False
                 )
             except _kafka_exception() as error:
-                raise _unreachable(error) from error
+                raise failure_of(error) from error
             self._committed |= moved
             self._committed_at = time.monotonic()
 
@@ -165,11 +165,21 @@ def _kafka_exception() -> "type[KafkaException]":
     return KafkaException
 
 
-def _unreachable(error: "KafkaException") -> Exception:
+def failure_of(error: "KafkaException") -> Exception:
     told = error.args[0]
     if told.retriable() or told.name().startswith("_") or told.name() in _PASSING:
         return JobFailed(Kind.UNREACHABLE, f"Kafka does not answer: {told.str()}")
     return ConnectError(f"Kafka refuses: {told.str()}")
 
 
-_PASSING = ("UNKNOWN_TOPIC_OR_PART", "LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION")
+# Librdkafka says of none of them that they pass; coordinators move, and are loading at first.
+_PASSING = (
+    "UNKNOWN_TOPIC_OR_PART",
+    "LEADER_NOT_AVAILABLE",
+    "NOT_LEADER_FOR_PARTITION",
+    "NOT_COORDINATOR",
+    "COORDINATOR_NOT_AVAILABLE",
+    "COORDINATOR_LOAD_IN_PROGRESS",
+    "REQUEST_TIMED_OUT",
+    "UNSTABLE_OFFSET_COMMIT",
+)

@@ -11,7 +11,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.lifecycle.state import Generations
-from ottla.pipelines.runtime import archive, jars, sessions, settings
+from ottla.pipelines.runtime import archive, jars, sessions, settings, spark_home
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.settings import SparkSettings, configuration
 from ottla.pipelines.runtime.storage import LocalStorage
@@ -86,19 +86,21 @@ def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -
     assert chosen["spark.jars"] == "/a.jar,/ours.jar"  # shipped to executors that are elsewhere
 
 
-def test_a_new_class_data_archive_replaces_those_of_the_same_java_and_spark(
+def test_a_new_class_data_archive_replaces_those_that_nobody_can_use(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     java, cache = tmp_path / "java-17", tmp_path / "cache"
     fake_java(java, "17")
     monkeypatch.setenv("JAVA_HOME", str(java))
     monkeypatch.setenv("OTTLA_CACHE", str(cache))
-    monkeypatch.setattr(settings, "tag", lambda: "000000000002")
     target = settings.archive_path()
-    kept = ["classes-java-21-spark-4.3.0-000000000001.jsa", "classes-000000000001-java-21.jsa"]
-    outdated = [target.name.replace("2.jsa", "1.jsa"), "classes-000000000001-java-17.jsa"]
-    cache.mkdir()
-    for name in (*kept, *outdated):
+    other, gone = cache / "spark-4.3.0-00000001", cache / "spark-4.3.0-00000002"
+    for home, place in ((other, tmp_path), (gone, tmp_path / "removed")):
+        home.mkdir()
+        (home / "jars").symlink_to(place)
+    kept = [f"classes-java-17-{other.name}-01.jsa", target.name.replace("java-17", "java-21")]
+    earlier = target.stem.rpartition("-")[0] + "-000000000001.jsa"
+    for name in (*kept, earlier, f"classes-java-17-{gone.name}-01.jsa"):
         (cache / name).touch()
 
     def make() -> None:
@@ -107,7 +109,25 @@ def test_a_new_class_data_archive_replaces_those_of_the_same_java_and_spark(
     monkeypatch.setattr(os, "nice", lambda by: None)
     monkeypatch.setenv("OTTLA_MAKE_ARCHIVE", "")
     archive.make(target, cache / "lock", make)
-    assert sorted(path.name for path in cache.iterdir()) == sorted([*kept, target.name])
+    assert sorted(path.name for path in cache.glob("*.jsa")) == sorted([*kept, target.name])
+
+
+def test_another_installation_of_spark_has_an_archive_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    java = tmp_path / "java-17"
+    fake_java(java, "17")
+    monkeypatch.setenv("JAVA_HOME", str(java))
+    monkeypatch.setenv("OTTLA_CACHE", str(tmp_path / "cache"))
+    here = settings.archive_path()
+    for place in ("one", "two"):
+        (tmp_path / place / "jars").mkdir(parents=True)
+    elsewhere = []
+    for place in ("one", "two"):
+        monkeypatch.setattr(spark_home, "installed_spark", lambda place=place: tmp_path / place)
+        monkeypatch.setattr(settings, "installed_spark", lambda place=place: tmp_path / place)
+        elsewhere.append(settings.archive_path())
+    assert len({here, *elsewhere}) == 3
 
 
 def test_a_replay_opens_the_next_generation_and_a_restart_stays_in_it(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """The class-data archive that halves Spark's start.
 
 A process of its own (`ottla.cli.rehearsal`) runs applications as users do, so that the usual
-classes are loaded, and lets the JVM write them down as it exits. Of each Java and Spark the newest
-is kept: an archive has some 200 MB, and no other release of Ottla than its maker's can use it.
+classes are loaded, and lets the JVM write them down as it exits. Of each Java and each
+place where Spark is installed the newest is kept: an archive has some 200 MB, and no other release
+of Ottla than its maker's can use it.
 """
 
 import contextlib

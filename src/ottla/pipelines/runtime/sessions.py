@@ -5,7 +5,6 @@ Spark's own output goes to a file, so that the terminal belongs to the applicati
 
 import atexit
 import contextlib
-import hashlib
 import logging
 import os
 import subprocess
@@ -18,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ottla.errors import OttlaError
 from ottla.pipelines.runtime.compiled import compiled_jar
-from ottla.pipelines.runtime.jars import cache_folder, connector_jars
+from ottla.pipelines.runtime.jars import connector_jars
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.settings import (
     LOCAL_MASTER,
@@ -29,6 +28,7 @@ from ottla.pipelines.runtime.settings import (
     is_local,
 )
 from ottla.pipelines.runtime.shipping import package_archive
+from ottla.pipelines.runtime.spark_home import spark_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -249,24 +249,6 @@ def _make(settings: SparkSettings) -> "SparkSession":
     if submitted:
         _equip(made)
     return made
-
-
-def spark_home() -> Path:
-    """PySpark's folder without its zip of sources, which workers would compile at every start.
-
-    Without the zip they import the installed package, whose bytecode is there already: a quarter
-    of the processor time of a worker's start.
-    """
-    import pyspark
-
-    installed = Path(pyspark.__file__).parent
-    tag = hashlib.sha256(str(installed).encode()).hexdigest()[:8]
-    home = cache_folder() / f"spark-{pyspark.__version__}-{tag}"
-    home.mkdir(parents=True, exist_ok=True)
-    for name in ("bin", "jars", "sbin"):
-        with contextlib.suppress(FileExistsError):
-            (home / name).symlink_to(installed / name)
-    return home
 
 
 def _open_log(path: Path | None) -> IO[Any]:

@@ -3,8 +3,8 @@
 Everything a query relies on (state store, checkpoint format, fixed partitioning) is set here, once.
 """
 
+import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from pathlib import Path
 from ottla.pipelines.runtime.compiled import compiled_jar, tag
 from ottla.pipelines.runtime.jars import cache_folder, connector_jars
 from ottla.pipelines.runtime.java import find_java
+from ottla.pipelines.runtime.spark_home import installed_spark, spark_home
 
 # Real-time queries hold a slot per source partition and per shuffle partition for as long as they
 # run, so slots are many and cores few. The 4 is the number of attempts of a task: plain local[N]
@@ -121,26 +122,33 @@ def java_options() -> str:
 
 
 def archive_path() -> Path:
-    """The archive belongs to one Java and one class path: another of either ignores it."""
-    return cache_folder() / f"{_archives()}{tag()}.jsa"
+    """The archive belongs to one Java and one class path: a JVM with another of either ignores it.
+
+    A class path is told by where Spark is installed, when, and what is compiled for it.
+    """
+    installed = Path(installed_spark(), "jars").stat().st_mtime_ns
+    release = hashlib.sha256(f"{tag()} {installed}".encode()).hexdigest()[:12]
+    return cache_folder() / f"{_archives()}{spark_home().name}-{release}.jsa"
 
 
 def outdated_archives() -> list[Path]:
-    """Those that earlier releases have made for the same Java and the same Spark."""
+    """Those of this Java that nobody can use: of an earlier release, or of a Spark that is gone."""
     own = archive_path()
-    unversioned = re.compile(rf"classes-[0-9a-f]{{12}}-{re.escape(_java())}")
     return [
         path
-        for path in own.parent.glob("classes-*.jsa")
-        if path != own and (path.name.startswith(_archives()) or unversioned.fullmatch(path.stem))
+        for path in own.parent.glob(f"{_archives()}*.jsa")
+        if path != own and not _is_of_another_spark(path)
     ]
 
 
-def _archives() -> str:
-    """How the names of the archives begin that one Java and one Spark have in common."""
-    import pyspark
+def _is_of_another_spark(archive: Path) -> bool:
+    home = archive.parent / archive.stem.removeprefix(_archives()).rpartition("-")[0]
+    return home != spark_home() and (home / "jars").exists()
 
-    return f"classes-{_java()}-spark-{pyspark.__version__}-"
+
+def _archives() -> str:
+    """How the names of one Java's archives begin."""
+    return f"classes-{_java()}-"
 
 
 def _java() -> str:

@@ -137,18 +137,21 @@ class ShareFetching:
             return {}
         deadline = self._now() + wanted.max_wait_s
         openings = _Openings(self._shares.queues, self._key.group_id, partitions)
+        is_early = False
         while True:
             queues = openings.next()
-            found = await self._take(queues, is_last=False)
+            found = await self._take(queues, is_last=False, is_early=is_early)
             seconds = deadline - self._now()
             has_refused = bool(openings.refused) and not openings.pending
             if found is None and (seconds <= 0 or has_refused):
-                found = await self._take(queues, is_last=True)
+                found = await self._take(queues, is_last=True, is_early=False)
             if found is not None:
                 return found | openings.refused
-            await self._shares.wait(list(queues.values()), openings.pending, seconds)
+            is_early = await self._shares.wait(list(queues.values()), openings.pending, seconds)
 
-    async def _take(self, queues: dict[Partition, Queue], *, is_last: bool) -> Found | None:
+    async def _take(
+        self, queues: dict[Partition, Queue], *, is_last: bool, is_early: bool
+    ) -> Found | None:
         """None: there is not enough yet. Who else reads for a queue has it for this turn."""
         mine = {
             partition: queue
@@ -159,7 +162,7 @@ class ShareFetching:
             queue.is_taken_from = True
         is_taken = False
         try:
-            reads = await self._read_all(mine, is_last)
+            reads = await self._read_all(mine, is_plain=is_last or is_early)
             size = sum(len(read.data) for read in reads.values())
             is_enough = bool(mine) and size >= min(self._wanted.min_bytes, self._wanted.max_bytes)
             if is_enough or is_last or any(read.must_be_told for read in reads.values()):
@@ -175,11 +178,12 @@ class ShareFetching:
     # -- reading ------------------------------------------------------------------------------
 
     async def _read_all(
-        self, queues: dict[Partition, Queue], is_last: bool
+        self, queues: dict[Partition, Queue], *, is_plain: bool
     ) -> dict[Partition, _Read]:
-        """Those go first that somebody read at the same place before, and took nothing."""
+        """Those go first that somebody read at the same place before, and took nothing; plain is
+        what a request does whose time is up."""
         part = max(self._wanted.max_bytes // len(queues), 1) if queues else 0
-        if is_last:
+        if is_plain:
             return await self._read(queues, part)
         fresh: dict[Partition, Queue] = {}
         again: dict[Partition, Queue] = {}

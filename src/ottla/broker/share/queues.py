@@ -43,6 +43,19 @@ class Terms(NamedTuple):
     may_renew: bool
 
 
+class Waiter:
+    """A request that waits for records."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.is_early = True
+
+    def wake(self, is_early: bool) -> None:
+        """Early: Apache Kafka would leave it waiting, and find the same records in the end."""
+        self.is_early &= is_early
+        self.event.set()
+
+
 class Queue:
     """One share partition under one leadership."""
 
@@ -55,12 +68,12 @@ class Queue:
         self.state_epoch = state_epoch
         self.is_taken_from = False  # one request at a time reads for it
         self.read_from: int | None = None  # where a request that might wait read last
-        self.waiters: set[asyncio.Event] = set()
+        self.waiters: set[Waiter] = set()
         self.timer: asyncio.TimerHandle | None = None
 
-    def wake(self) -> None:
+    def wake(self, *, is_early: bool = False) -> None:
         for waiter in self.waiters:
-            waiter.set()
+            waiter.wake(is_early)
 
 
 Opening: TypeAlias = "asyncio.Task[Queue]"
@@ -173,7 +186,7 @@ class Queues:
         self.watch(queue)
         if not change.batches:
             return
-        is_written = False
+        is_written, start_offset = False, queue.in_flight.start_offset
         try:
             await self._states.write(queue.place, queue.state_epoch, queue.leader.epoch, change)
             is_written = True
@@ -185,7 +198,7 @@ class Queues:
             queue.in_flight.complete(change, self._now(), is_written=is_written)
             if not is_written and self.known(queue.place) is queue:
                 self.watch(queue)  # its locks hold again
-            queue.wake()
+            queue.wake(is_early=queue.in_flight.start_offset == start_offset)
 
     def watch(self, queue: Queue) -> None:
         """Wake up when the first lock runs out."""

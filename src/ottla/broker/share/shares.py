@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share.queues import Opening, Queue, Queues
+from ottla.broker.share.queues import Opening, Queue, Queues, Waiter
 from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import SharePartitionKey
@@ -79,17 +79,17 @@ class Shares:
 
     async def wait(
         self, queues: Sequence[Queue], opening: Sequence[Opening], seconds: float
-    ) -> None:
-        """Until there may be something to take, or the time is up."""
+    ) -> bool:
+        """Until there may be something to take, or the time is up; whether that is early."""
         if any(one.done() for one in opening):
-            return
-        moved = asyncio.Event()
+            return False
+        moved = Waiter()
 
         def is_open(_: Opening) -> None:
-            moved.set()
+            moved.wake(False)
 
         def look(last: bool) -> bool:
-            moved.set()
+            moved.wake(False)
             return True
 
         waiter = self._waiting.wait((queue.leader for queue in queues), seconds, look)
@@ -98,7 +98,8 @@ class Shares:
         for one in opening:
             one.add_done_callback(is_open)
         try:
-            await moved.wait()
+            await moved.event.wait()
+            return moved.is_early
         finally:
             waiter.finish()
             for queue in queues:

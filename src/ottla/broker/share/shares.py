@@ -1,6 +1,5 @@
 """Share groups on this broker: sessions, queues, and how both end."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol

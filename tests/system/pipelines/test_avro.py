@@ -243,6 +243,7 @@ DRAWN: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
 }
 
 
+@pytest.mark.long
 def test_drawn_rows_of_every_logical_type_are_read_and_written_as_fastavro_has_them(
     registry: Registry, client: SchemaRegistryClient
 ) -> None:

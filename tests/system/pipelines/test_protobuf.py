@@ -423,6 +423,7 @@ def test_keys_in_avro_are_text_numbers_or_json(
         ]
 
 
+@pytest.mark.long
 def test_keys_are_written_as_messages(registry: Registry, client: SchemaRegistryClient) -> None:
     app = App("protobuf-keys", registry=registry.url)
     client.register_schema("keyed-value", Schema(ORDER, "PROTOBUF"))
@@ -454,6 +455,7 @@ message Tree {
 """
 
 
+@pytest.mark.long
 def test_a_message_within_itself_is_read_as_deeply_as_is_asked_for(
     registry: Registry, client: SchemaRegistryClient
 ) -> None:

@@ -265,6 +265,10 @@ def test_drawn_rows_of_every_logical_type_are_read_and_written_as_fastavro_has_t
         fastavro.schemaless_writer(body, schema, row)
         return b"\0" + id.to_bytes(4, "big") + body.getvalue()
 
+    def decoded(framed: bytes) -> Any:
+        """A map has no order: its bytes may have another."""
+        return fastavro.schemaless_reader(BytesIO(framed[5:]), schema, None)
+
     spark = sessions.session()
     format = avro().of_topic("drawn", registry.url, reads=True)
     format.prepare(spark)
@@ -282,7 +286,7 @@ def test_drawn_rows_of_every_logical_type_are_read_and_written_as_fastavro_has_t
     rows = written.orderBy("_at").select("_reason", "_written", *same).collect()
     for row, sent in zip(rows, drawn, strict=True):
         assert row["_reason"] is None
-        assert bytes(row["_written"]) == encoded(sent)
+        assert decoded(bytes(row["_written"])) == decoded(encoded(sent))
         for name in same:
             assert row[name] == sent[name], name
 

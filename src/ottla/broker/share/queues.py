@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     may_renew: bool
 
 
-class Waiter:
+class DelayedShareFetch:
     """A request that waits for records."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Queue:
         self.state_epoch = state_epoch
         self.is_taken_from = False  # one request at a time reads for it
         self.read_from: int | None = None  # where a request that might wait read last
-        self.waiters: set[Waiter] = set()
+        self.waiters: set[DelayedShareFetch] = set()
         self.timer: asyncio.TimerHandle | None = None
 
     def wake(self, *, is_early: bool = False) -> None:

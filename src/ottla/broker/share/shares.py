@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share.queues import Opening, Queue, Queues, Waiter
+from ottla.broker.share.queues import Opening, Queue, Queues, DelayedShareFetch
 from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import SharePartitionKey
@@ -82,7 +82,7 @@ class Shares:
         """Until there may be something to take, or the time is up; whether that is early."""
         if any(one.done() for one in opening):
             return False
-        moved = Waiter()
+        moved = DelayedShareFetch()
 
         def is_open(_: Opening) -> None:
             moved.wake(False)

@@ -49,7 +49,8 @@ def test_a_table_is_read_as_a_server_shows_it() -> None:
     assert (item.charset, item.length, item.default) == ("latin1", 20, "te,a")
     assert (price.type_name, price.length, price.scale) == ("DECIMAL UNSIGNED", 8, 2)
     assert kind.options == ("'a'", "'b,c'", "'it''s'")
-    assert (doc.jdbc_type, doc.charset, doc.has_default) == (JdbcType.VARCHAR, "utf8mb4", False)
+    assert (doc.jdbc_type, doc.charset, doc.default) == (JdbcType.VARCHAR, "utf8mb4", None)
+    assert doc.has_default  # null
     assert twice.optional
     assert (at.length, at.default) == (3, "1970-01-01 00:00:00")
 
@@ -122,6 +123,24 @@ def test_new_tables_take_the_character_set_of_their_database() -> None:
     assert schema.tables[TableId("shop", "t")].columns[0].charset == "latin1"
     schema.apply("ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4", "shop")
     assert schema.tables[TableId("shop", "t")].columns[0].charset == "utf8mb4"
+
+
+def test_each_change_names_the_other_tables_of_its_statement() -> None:
+    schema = after("CREATE TABLE a (x int)", "CREATE TABLE b (x int)")
+    first, second = schema.apply("DROP TABLE a, b, elsewhere.c", "shop")[:2]
+    assert (first.id, first.others) == (TableId("shop", "a"), (TableId("shop", "b"),))
+    assert (second.id, second.others) == (TableId("shop", "b"), (TableId("shop", "a"),))
+
+
+def test_on_update_makes_a_column_that_fills_itself() -> None:
+    table = after(
+        "CREATE TABLE t (a timestamp NULL DEFAULT NULL ON UPDATE current_timestamp(),"
+        " b timestamp DEFAULT current_timestamp() ON UPDATE current_timestamp(), c int NOT NULL)"
+    ).tables[TableId("shop", "t")]
+    a, b, c = table.columns
+    assert (a.auto_incremented, a.has_default, a.default) == (True, True, None)
+    assert (b.auto_incremented, b.default) == (False, "1970-01-01 00:00:00")
+    assert not c.has_default
 
 
 def test_a_history_tells_tables_as_they_were_known() -> None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from ottla.connect.connectors.debezium.schemas import INT64, OPTIONAL_INT64, STRING, sanitised
 from ottla.connect.data import Field, Record, Schema, Struct, Type
+from ottla.connect.java_map import in_hash_order
 
 _HEARTBEAT_KEY: Final = Schema(
     type=Type.STRUCT,
@@ -66,7 +67,7 @@ def transaction_record(
     if counts is not None:
         collections = [
             Struct(_COLLECTION, {"data_collection": name, "event_count": count})
-            for name, count in counts.items()
+            for name, count in in_hash_order(counts).items()
         ]
     values = {
         "status": status,

@@ -291,7 +291,7 @@ def _int24(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _year(data: bytes, at: int) -> tuple[int, int]:
-    return data[at] + 1900 if data[at] else 0, at + 1
+    return data[at] + 1900, at + 1  # 0000 goes as 1900, as Debezium reads it
 
 
 def _date(data: bytes, at: int) -> tuple[Moment, int]:

@@ -33,6 +33,7 @@ class Change:
     id: TableId | None = None
     table: Table | None = None  # as it is now
     previous: TableId | None = None  # before it was renamed
+    others: tuple[TableId, ...] = ()  # of the same database that the statement changed, too
 
 
 @dataclass(slots=True)
@@ -46,12 +47,29 @@ class Schema:
 
     def apply(self, sql: str, database: str) -> list[Change]:
         """Empty: the statement is none that changes tables or databases."""
-        changes = list(_Statement(self, sql, database).changes())
+        changes = _together(list(_Statement(self, sql, database).changes()))
         self.generation += bool(changes)
         return changes
 
     def charset(self, database: str) -> str | None:
         return self.database_charsets.get(database) or self.server_charset
+
+
+def _together(changes: list[Change]) -> list[Change]:
+    """Each with the other tables that its statement names."""
+    if len(changes) < 2:
+        return changes
+    return [
+        replace(
+            one,
+            others=tuple(
+                other.id
+                for other in changes
+                if other.id and other.id != one.id and other.database == one.database
+            ),
+        )
+        for one in changes
+    ]
 
 
 @dataclass(slots=True)
@@ -140,7 +158,7 @@ class _Statement:
         liked = reading.accept("LIKE") or reading.accept("(", "LIKE")
         if liked:
             original = self.schema.tables.get(self._id())
-            made = None if original is None else replace(original, id=id)
+            made = None if original is None else replace(original, id=id, comment=None)
         else:
             made = self._defined(id)
         if made is not None:

@@ -140,7 +140,9 @@ def definition(reading: Reading, name: str, charset: str | None) -> Definition:
     _attributes(reading, made)
     column = made.column
     if column.charset is None and column.jdbc_type in TEXTS:
-        made.column = replace(column, charset=charset)
+        column = replace(column, charset=charset)
+    # Where nothing is said and null is allowed, null is the default.
+    made.column = replace(column, has_default=column.has_default or column.optional)
     return made
 
 
@@ -228,9 +230,10 @@ def _attribute(reading: Reading, made: Definition) -> None:
             made.column = replace(column, optional=True)
         case "DEFAULT":
             made.column = default(reading, column)
-        case "ON" if reading.accept("UPDATE"):
+        case "ON" if reading.accept("UPDATE"):  # without a default of the same kind before it
             reading.take()
             reading.skip_group()
+            made.column = replace(column, auto_incremented=True)  # Debezium's word for it
         case "AUTO_INCREMENT":
             made.column = replace(column, auto_incremented=True)
         case "UNIQUE":
@@ -275,7 +278,7 @@ def default(reading: Reading, column: Column) -> Column:
     expression: str | None
     match token.kind, token.upper:
         case _, "NULL":
-            return column
+            expression = None
         case "string", _:
             expression = sign + unquoted(token)
         case "number", _:
@@ -286,6 +289,9 @@ def default(reading: Reading, column: Column) -> Column:
             expression = token.text
         case "word", word if word in _MOMENTS:
             reading.skip_group()
+            if reading.accept("ON", "UPDATE"):
+                reading.take()
+                reading.skip_group()
             expression = _EPOCH
         case "sign", "(":
             reading.at -= 1

@@ -1,5 +1,6 @@
 """A column's DEFAULT as its schema's default, where Debezium reads one out of it. Pure."""
 
+import math
 import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Final
@@ -13,7 +14,7 @@ from ottla.connect.connectors.mysql_cdc.stored_texts import (
 )
 from ottla.connect.connectors.mysql_cdc.tables import Column, JdbcType
 from ottla.connect.connectors.mysql_cdc.types import ColumnMapping
-from ottla.connect.data import Struct
+from ottla.connect.data import Struct, Type
 
 _NUMBERS: Final = frozenset(
     [
@@ -49,14 +50,14 @@ def default(column: Column, mapping: ColumnMapping) -> Any:
     if column.jdbc_type in _TRIMMED:
         text = text.strip()
     try:
-        stored = _stored(column, text)
+        stored = _stored(column, mapping, text)
         value = None if stored is None else mapping.convert(stored)
     except (ValueError, ArithmeticError):
         return None
     return None if isinstance(value, Struct) else value
 
 
-def _stored(column: Column, text: str) -> Any:
+def _stored(column: Column, mapping: ColumnMapping, text: str) -> Any:
     """What the binlog would hold; None: no default."""
     kind = column.jdbc_type
     if kind in _NUMBERS and text.lower() in ("true", "false"):
@@ -84,8 +85,16 @@ def _stored(column: Column, text: str) -> Any:
         case JdbcType.FLOAT | JdbcType.REAL | JdbcType.DOUBLE:
             return float(text)
         case JdbcType.SMALLINT | JdbcType.INTEGER | JdbcType.BIGINT:
-            return int(text) if re.fullmatch(r"[+-]?\d+", text) else round(float(text))
+            exact = mapping.schema.type is not Type.INT64 and re.fullmatch(r"[+-]?\d+", text)
+            return int(text) if exact else _rounded(text)
     return text
+
+
+def _rounded(text: str) -> int:
+    """Through a double and into 64 bits, as Debezium has defaults of BIGINT."""
+    value = float(text)
+    whole = int(value) if abs(value) >= 1 << 52 else math.floor(value + 0.5)
+    return max(-(1 << 63), min(whole, (1 << 63) - 1))
 
 
 def _date(column: Column, text: str) -> Moment | None:

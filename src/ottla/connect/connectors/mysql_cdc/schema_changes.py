@@ -21,6 +21,7 @@ from ottla.connect.connectors.mysql_cdc.tables import Column, Table, TableId
 from ottla.connect.connectors.mysql_cdc.tokens import identifier, tokens
 from ottla.connect.data import OPTIONAL_BOOLEAN, Field, Record, Struct, Type
 from ottla.connect.data import Schema as ConnectSchema
+from ottla.connect.java_map import in_hash_order
 
 _OPTIONAL_INT32: Final = ConnectSchema(type=Type.INT32, optional=True)
 _COLUMN: Final = ConnectSchema(
@@ -96,7 +97,7 @@ def schema_change_record(
     naming: Naming, change: Change, source: Source, now_ms: int, row: int = 0
 ) -> Record:
     key, value = _schemas(naming.server)
-    table = "" if change.kind == "OTHER" else None if change.id is None else change.id.name
+    table = "" if change.kind == "OTHER" else _names(change)
     values = {
         "source": source.struct(naming, change.database, table, row),
         "ts_ms": now_ms,
@@ -114,6 +115,14 @@ def schema_change_record(
         value=Struct(value, values),
         headers=naming.headers(),
     )
+
+
+def _names(change: Change) -> str | None:
+    """All tables of the statement, in the order of a set of Java's."""
+    if change.id is None:
+        return None
+    names = {str(one): one.name for one in (change.id, *change.others)}
+    return ",".join(in_hash_order(names).values())
 
 
 def _tells_table(change: Change) -> bool:

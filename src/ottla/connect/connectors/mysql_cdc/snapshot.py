@@ -91,12 +91,14 @@ class DefinitionsSlice:
     position: Position
     ms: int
     offset: Place
+    last: bool  # no rows are wanted
     task: int = 0
 
     def read(self) -> Iterator[Record | Progress]:
         at = self.position
-        source = Source(self.ms, at.file, at.position, snapshot="true")
-        for change in self.changes:
+        for number, change in enumerate(self.changes, 1):
+            mark = "last" if self.last and number == len(self.changes) else "true"
+            source = Source(self.ms, at.file, at.position, snapshot=mark)
             yield schema_change_record(self.naming, change, source, time.time_ns() // 1_000_000)
         yield Progress(partition(self.naming.prefix), self.offset)
 
@@ -113,6 +115,7 @@ class Snapshot:
     tables: Sequence[Table]  # that have rows
     leading: TableId | None  # the first of all, whether it has rows or not
     ms: int
+    data: bool = True  # rows are wanted, whether there are any or not
     limit: int | None = None  # rows of each table, where not all are wanted
     _slices: Iterator[DefinitionsSlice | RowsSlice] | None = field(default=None)
 
@@ -139,6 +142,7 @@ class Snapshot:
             position=self.position,
             ms=self.ms,
             offset=self.position.offset("INITIAL" if rows else None),
+            last=not self.data,
         )
         if rows:
             raw(self.keeper)
@@ -217,6 +221,7 @@ def take_snapshot(settings: Settings, naming: Naming, schema: Schema, *, data: b
             tables=[one for one in found if _any_row(keeper, one.id)],
             leading=captured[0] if captured else None,
             ms=time.time_ns() // 1_000_000,
+            data=data,
         )
     except ERRORS as error:
         keeper.close()
@@ -279,11 +284,12 @@ def all_tables(connection: Connection) -> list[TableId]:
 
 
 def _tables(keeper: Connection, settings: Settings) -> list[TableId]:
-    """All of captured databases, or only those that are captured."""
+    """All of captured databases, or only those that are captured; as they are to be told."""
     ids = all_tables(keeper)
+    filters = settings.filters
     if settings.history.only_captured_tables:
-        return [one for one in ids if settings.filters.captures(one)]
-    return [one for one in ids if settings.filters.captures_database(one.database)]
+        return sorted((one for one in ids if filters.captures(one)), key=filters.order)
+    return sorted((one for one in ids if filters.captures_database(one.database)), key=str)
 
 
 def _definitions(

@@ -236,7 +236,9 @@ class MySqlCdc:
         self._resume = snapshot.position
         place, offset = partition(self._settings.prefix), snapshot.position.offset("INITIAL")
         self._history.append(
-            history_document(place, offset, one, snapshot.ms) for one in snapshot.changes
+            history_document(place, offset, one, snapshot.ms)
+            for one in snapshot.changes
+            if not self._settings.history.only_captured_tables or one.id or not one.database
         )
         if not snapshot.tables:  # nothing will be read, and nobody need wait for it
             snapshot.close()

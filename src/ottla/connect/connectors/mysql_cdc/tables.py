@@ -68,7 +68,7 @@ class Column:
     optional: bool = True
     auto_incremented: bool = False
     has_default: bool = False
-    default: str | None = None  # None, though it has one: it is computed
+    default: str | None = None  # None, though it has one: null, or computed
     options: tuple[str, ...] = ()  # of ENUM and SET, in their quotes
     comment: str | None = None
 

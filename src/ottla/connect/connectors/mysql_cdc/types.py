@@ -291,7 +291,7 @@ def _beyond_connect() -> ConnectError:
 
 
 def _time(column: Column, modes: Modes) -> ColumnMapping:
-    """Durations in one mode, times of day in the others; a value that is none goes as null."""
+    """Durations; but times of day in two modes, where a value that is none goes as null."""
 
     def of_day(value: int) -> int | None:
         return value if 0 <= value <= DAY_US else None
@@ -305,10 +305,7 @@ def _time(column: Column, modes: Modes) -> ColumnMapping:
             return ColumnMapping(schema, _or_none(of_day, iso_time), microseconds, "00:00:00Z")
         case "nanoseconds":
             schema = _named(Type.INT64, "io.debezium.time.NanoTime")
-            return ColumnMapping(schema, _or_none(of_day, lambda us: us * 1000), microseconds, 0)
-        case "microseconds":
-            schema = _named(Type.INT64, "io.debezium.time.MicroTime")
-            return ColumnMapping(schema, of_day, microseconds, 0)
+            return ColumnMapping(schema, lambda us: us * 1000, microseconds, 0)
     return ColumnMapping(_named(Type.INT64, "io.debezium.time.MicroTime"), int, microseconds, 0)
 
 

@@ -116,7 +116,10 @@ def check_rendering(slice: Slice) -> None:
         chain = SourceChain(settings, {})
         with patch("time.time_ns", return_value=1_700_000_000_123_456_789):
             records = list(slice.read())
-            rendered = list(json_slice.read_json(chain) or ())
+            found = json_slice.read_json(chain)
+            if found is None:  # its records are converted one by one
+                continue
+            rendered = list(found)
         made = chain.rows(one for one in records if isinstance(one, Record))
         assert [one for one in rendered if isinstance(one, Progress)] == [
             one for one in records if isinstance(one, Progress)

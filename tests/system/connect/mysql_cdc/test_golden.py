@@ -29,7 +29,7 @@ def records(server: MariaDb) -> Iterator[Records]:
     mariadb = replace(server, name=DATABASE)
     mariadb.run(*statements(TABLES))
     runs = {
-        prefix: direct_run(config(mariadb, topic_prefix=prefix) | keys, MemoryHistory())
+        prefix: direct_run({**config(mariadb, topic_prefix=prefix), **keys}, MemoryHistory())
         for prefix, keys in CONFIGURATIONS.items()
     }
     try:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.share.queues import Opening, Queue, Queues, DelayedShareFetch
+from ottla.broker.share.queues import DelayedShareFetch, Opening, Queue, Queues
 from ottla.broker.share.sessions import SessionKey, ShareSession, ShareSessions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.share.states import SharePartitionKey

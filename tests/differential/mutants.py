@@ -59,9 +59,9 @@ MUTANTS = {
                 "                self._asked.clear()",
             ),
             (
-                "self._asked[partition] = Asked(leader, verification)",
+                "self._asked[partition] = PendingVerification(leader, verification)",
                 "self._asked[partition] = vars(self).get('_first', {}).get("
-                "partition, Asked(leader, verification))",
+                "partition, PendingVerification(leader, verification))",
             ),
         ),
         (MARKERS_END_EVERY_VERIFICATION,),

@@ -17,6 +17,10 @@ class Defects:
             terminalreporter.section(TITLE, red=True, bold=True)
             for name in found:
                 terminalreporter.line(name)
+            for report in terminalreporter.stats["rerun"]:
+                if report.nodeid in found:  # why, else it is gone with the run
+                    terminalreporter.section(report.nodeid)
+                    terminalreporter.line(report.longreprtext)
         if found and self._list_in is not None:
             with Path(self._list_in).open("a") as listed:
                 listed.writelines(f"{name}\n" for name in found)

@@ -102,8 +102,8 @@ def transcript(home: Home) -> str:
     """What the broker on this home, which was made with `IN_THE_FILE`, says."""
     with Connection(home.bootstrap) as connection:
         text = "\n".join(_story(connection))
-    text = text.replace(str(home.path), "HOME").replace(str(home.controller_port), "CONTROLLER")
-    return text.replace(str(home.port), "PORT") + "\n"
+    text = text.replace(str(home.path), "HOME").replace(f":{home.controller_port}", ":CONTROLLER")
+    return text.replace(f":{home.port}", ":PORT") + "\n"
 
 
 def _story(connection: Connection) -> Iterator[str]:

@@ -28,7 +28,8 @@ async function write({ kind, topic, row, inHeader, latest }) {
   if (!latest && kind !== "PROTOBUF") { // that one makes its schema itself
     await client.register(`${topic}-value`, { schema: given.schemas[kind], schemaType: kind });
   }
-  if (latest || kind !== "PROTOBUF") Object.assign(conf, { useLatestVersion: true, autoRegisterSchemas: false });
+  const registers = !latest && kind === "PROTOBUF";
+  Object.assign(conf, registers ? { autoRegisterSchemas: true } : { useLatestVersion: true, autoRegisterSchemas: false });
   const message = kind === "PROTOBUF" ? pb.create(order, { id: BigInt(row.id), note: row.note }) : row;
   const headers = {};
   const raw = await serializers[kind](conf).serialize(topic, message, headers);

@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ottla.connect.converters.converter import TYPE, DataConverter, SchemaAndValue
-from ottla.connect.data import OPTIONAL_BOOLEAN, DataError, Schema, Type, fits, java_class
+from ottla.connect.data import (
+    OPTIONAL_BOOLEAN,
+    DataError,
+    Schema,
+    Type,
+    fits,
+    java_class,
+    schemaless_type,
+)
 
 
 class NumberConverter(DataConverter):
@@ -26,7 +34,9 @@ class NumberConverter(DataConverter):
 
     def _takes(self, schema: Schema | None, value: Any) -> bool:
         """Java's class decides: a Long is no Integer, however small."""
-        return fits(self._schema, value) and (schema is None or schema.type is self.type)
+        if schema is None:
+            return schemaless_type(value) is self.type
+        return schema.type is self.type and fits(self._schema, value)
 
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if data is None:

@@ -1,5 +1,6 @@
 """What every converter does."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from ottla.connect.data import Schema
@@ -36,7 +37,7 @@ class Converter(HeaderConverter, Protocol):
     def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue: ...
 
 
-class DataConverter:
+class DataConverter(ABC):
     """One that treats headers as it treats keys and values."""
 
     def from_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
@@ -45,8 +46,8 @@ class DataConverter:
     def to_header(self, topic: str, name: str, data: bytes | None) -> SchemaAndValue:
         return self.to_connect(topic, data)
 
-    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        raise NotImplementedError
+    @abstractmethod
+    def from_connect(self, topic: str, schema: Schema | None, value: Any) -> bytes | None: ...
 
-    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue:
-        raise NotImplementedError
+    @abstractmethod
+    def to_connect(self, topic: str, data: bytes | None) -> SchemaAndValue: ...

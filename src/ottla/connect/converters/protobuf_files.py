@@ -26,6 +26,25 @@ from ottla.connect.converters.protobuf_options import (
 )
 from ottla.connect.data import DATE, DECIMAL, SCALE, TIME, TIMESTAMP, DataError, Schema, Type
 
+SCALARS = {
+    1: "double",
+    2: "float",
+    3: "int64",
+    4: "uint64",
+    5: "int32",
+    6: "fixed64",
+    7: "fixed32",
+    8: "bool",
+    9: "string",
+    12: "bytes",
+    13: "uint32",
+    15: "sfixed32",
+    16: "sfixed64",
+    17: "sint32",
+    18: "sint64",
+}
+"""Names of types that are no messages, by their number in a descriptor."""
+
 if TYPE_CHECKING:
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 

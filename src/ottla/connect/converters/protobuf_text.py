@@ -3,25 +3,8 @@
 import json
 from typing import Any
 
-from ottla.connect.converters.protobuf_files import meta_parameters_of
+from ottla.connect.converters.protobuf_files import SCALARS, meta_parameters_of
 
-_SCALARS = {
-    1: "double",
-    2: "float",
-    3: "int64",
-    4: "uint64",
-    5: "int32",
-    6: "fixed64",
-    7: "fixed32",
-    8: "bool",
-    9: "string",
-    12: "bytes",
-    13: "uint32",
-    15: "sfixed32",
-    16: "sfixed64",
-    17: "sint32",
-    18: "sint64",
-}
 _REPEATED = 3
 
 
@@ -60,7 +43,7 @@ def _field(field: Any) -> str:
     label = "repeated " if field.label == _REPEATED else ""
     if field.proto3_optional:
         label = "optional "
-    kind = _SCALARS.get(field.type) or field.type_name.removeprefix(".")
+    kind = SCALARS.get(field.type) or field.type_name.removeprefix(".")
     said = meta_parameters_of(field.options.SerializeToString())
     pairs = ", ".join(
         f"{{key: {json.dumps(name)}, value: {json.dumps(text)}}}" for name, text in said.items()

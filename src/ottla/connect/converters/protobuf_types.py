@@ -6,7 +6,7 @@ A message that holds itself has no schema in Connect here, and is refused.
 from dataclasses import replace
 from typing import Any
 
-from ottla.connect.converters.protobuf_files import meta_parameters
+from ottla.connect.converters.protobuf_files import SCALARS, meta_parameters
 from ottla.connect.converters.protobuf_options import (
     DATE_TYPE,
     DECIMAL_TYPE,
@@ -51,23 +51,6 @@ _SCALARS = {
 _USUAL = ("int32", "int64", "float", "double", "bool", "string", "bytes")
 _NARROW = {"int8": Type.INT8, "int16": Type.INT16}
 _LOGICAL = {DATE_TYPE: DATE_SCHEMA, TIME_TYPE: TIME_SCHEMA, TIMESTAMP_TYPE: TIMESTAMP_SCHEMA}
-_NAMES = {
-    1: "double",
-    2: "float",
-    3: "int64",
-    4: "uint64",
-    5: "int32",
-    6: "fixed64",
-    7: "fixed32",
-    8: "bool",
-    9: "string",
-    12: "bytes",
-    13: "uint32",
-    15: "sfixed32",
-    16: "sfixed64",
-    17: "sint32",
-    18: "sint64",
-}
 _ENUM, _MESSAGE, _GROUP = 14, 11, 10
 WRAPPED = {
     "google.protobuf.DoubleValue": Type.FLOAT64,
@@ -171,7 +154,7 @@ class ConnectSchemas:
             return self._enum(field.enum_type)
         if field.type == _MESSAGE:
             return replace(self._message(field), optional=True)
-        name = _NAMES[field.type]
+        name = SCALARS[field.type]
         said = meta_parameters(field).get("connect.type")
         if name in ("int32", "sint32", "sfixed32") and said in _NARROW:
             return Schema(type=_NARROW[said])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from ottla.connect.connectors.debezium.change_records import ChangeRecords
 from ottla.connect.connectors.debezium.schemas import (
     INT32,
     INT64,
@@ -21,7 +22,7 @@ from ottla.connect.connectors.mysql_cdc.defaults import default
 from ottla.connect.connectors.mysql_cdc.filters import Filters
 from ottla.connect.connectors.mysql_cdc.tables import Column, Table, TableId
 from ottla.connect.connectors.mysql_cdc.types import ColumnMapping, Modes, mapping
-from ottla.connect.data import Field, Header, Record, Schema, Struct, Type
+from ottla.connect.data import Field, Header, Schema, Struct, Type
 
 VERSION: Final = "3.5.0.Final"  # whose envelope this is
 Server = Literal["mariadb", "mysql"]
@@ -122,7 +123,7 @@ _Plan = tuple[tuple[str, int, Callable[[Any], Any], Any], ...]
 
 
 @dataclass(slots=True)
-class TableRecords:
+class TableRecords(ChangeRecords):
     """Makes the records of one table, as it was between two changes of its definition."""
 
     table: Table
@@ -134,12 +135,12 @@ class TableRecords:
     parsers: tuple[Callable[[bytes], Any], ...] = field(init=False)  # of a snapshot's texts
     _row: _Plan = field(init=False)
     _key: _Plan = field(init=False)
-    _headers: tuple[Header, ...] = field(init=False)
+    headers: tuple[Header, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         table, naming = self.table, self.naming
         self.topic = naming.topic(table.id)
-        self._headers = naming.headers()
+        self.headers = naming.headers()
         mapped = [mapping(one, naming.modes) for one in table.columns]
         self.parsers = tuple(bytes if one is None else one.parse for one in mapped)
         values = {
@@ -176,45 +177,6 @@ class TableRecords:
         if values is None or self.key_schema is None:
             return None
         return Struct(self.key_schema, _converted(self._key, values))
-
-    def record(
-        self,
-        op: str,
-        key: Struct | None,
-        before: Struct | None,
-        after: Struct | None,
-        source: Struct,
-        *,
-        now_ns: int,
-        transaction: Struct | None = None,
-        headers: tuple[Header, ...] = (),
-    ) -> Record:
-        values = {
-            "before": before,
-            "after": after,
-            "source": source,
-            "transaction": transaction,
-            "op": op,
-            "ts_ms": now_ns // 1_000_000,
-            "ts_us": now_ns // 1000,
-            "ts_ns": now_ns,
-        }
-        return Record(
-            topic=self.topic,
-            key_schema=self.key_schema if key is not None else None,
-            key=key,
-            value_schema=self.value_schema,
-            value=Struct(self.value_schema, values),
-            headers=headers + self._headers,
-        )
-
-    def tombstone(self, key: Struct | None, headers: tuple[Header, ...] = ()) -> Record:
-        return Record(
-            topic=self.topic,
-            key_schema=self.key_schema if key is not None else None,
-            key=key,
-            headers=headers + self._headers,
-        )
 
 
 @functools.lru_cache(maxsize=512)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ottla.connect.connectors.debezium.change_records import ChangeRecords
 from ottla.connect.connectors.debezium.schemas import (
     INT64,
     OPTIONAL_INT64,
@@ -19,7 +20,7 @@ from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.protocol import UNCHANGED, Tuple
 from ottla.connect.connectors.postgres_cdc.tables import Column, Table
 from ottla.connect.connectors.postgres_cdc.types import ColumnMapping, Modes, mapping
-from ottla.connect.data import Field, Header, Record, Schema, Struct, Type
+from ottla.connect.data import Field, Header, Schema, Struct, Type
 
 VERSION: Final = "3.6.2.Final"  # whose envelope this is
 
@@ -117,7 +118,7 @@ class Value:
 
 
 @dataclass(slots=True)
-class TableRecords:
+class TableRecords(ChangeRecords):
     """Makes the records of one table, as it was between two changes of its definition."""
 
     table: Table
@@ -169,45 +170,6 @@ class TableRecords:
         if values is None or self.key_schema is None:
             return None
         return Struct(self.key_schema, _converted(self._key, values, None))
-
-    def record(
-        self,
-        op: str,
-        key: Struct | None,
-        before: Struct | None,
-        after: Struct | None,
-        source: Struct,
-        *,
-        now_ns: int,
-        transaction: Struct | None = None,
-        headers: tuple[Header, ...] = (),
-    ) -> Record:
-        values = {
-            "before": before,
-            "after": after,
-            "source": source,
-            "transaction": transaction,
-            "op": op,
-            "ts_ms": now_ns // 1_000_000,
-            "ts_us": now_ns // 1000,
-            "ts_ns": now_ns,
-        }
-        return Record(
-            topic=self.topic,
-            key_schema=self.key_schema if key is not None else None,
-            key=key,
-            value_schema=self.value_schema,
-            value=Struct(self.value_schema, values),
-            headers=headers + self.headers,
-        )
-
-    def tombstone(self, key: Struct | None, headers: tuple[Header, ...] = ()) -> Record:
-        return Record(
-            topic=self.topic,
-            key_schema=self.key_schema if key is not None else None,
-            key=key,
-            headers=headers + self.headers,
-        )
 
 
 def _values(table: Table, naming: Naming) -> list[Value]:

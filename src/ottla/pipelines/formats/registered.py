@@ -5,6 +5,7 @@ the reason why there is none and the schema's id; `…_as` writes.
 """
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -82,9 +83,9 @@ class Registered(Format):
     def of_key(self, topic: str, registry: str | None, *, reads: bool) -> Self:
         return replace(self, at="key").of_topic(topic, registry, reads=reads)
 
+    @abstractmethod
     def reading(self) -> Self:
         """With the columns of its schema; OttlaError where it has none."""
-        raise NotImplementedError
 
     def with_id(self, fields: Schema) -> Schema:
         return fields if self.id_column is None else (*fields, Field(self.id_column, "INT"))
@@ -100,9 +101,9 @@ class Registered(Format):
 
     # --- reading
 
+    @abstractmethod
     def arguments(self) -> Sequence[str]:
         """What its Java class reads with."""
-        raise NotImplementedError
 
     def decoded(self) -> str:
         """What its Java class makes of the bytes: the row, or the reason why there is none."""
@@ -151,18 +152,18 @@ class Registered(Format):
 
     # --- writing
 
+    @abstractmethod
     def text(self, columns: list[str], types: "StructType") -> Mapping[str, Any]:
         """What is registered for rows of these types."""
-        raise NotImplementedError
 
     def id_header(self, columns: list[str], types: "StructType") -> tuple[str, str] | None:
         if self.id_in == "value":
             return None
         return self._header(self.text(columns, types), self.behind_guid(columns, types))
 
+    @abstractmethod
     def key_body(self, type: "DataType") -> Mapping[str, Any]:
         """What is registered for keys of this type."""
-        raise NotImplementedError
 
     def key_header(self, type: "DataType") -> tuple[str, str] | None:
         if self.id_in == "value":

@@ -60,6 +60,15 @@ PYTHON_TYPES = {
     "records": ("Records", 'b""'),
 }
 
+GROUPS = {
+    "classic_groups": ("GroupMetadata",),
+    "consumer_groups": ("ConsumerGroup",),
+    "share_groups": ("ShareGroup",),
+    "streams_groups": ("StreamsGroup",),
+    "offsets": ("OffsetCommit", "LegacyOffsetCommit"),
+}
+"""Modules of what a group's coordinator writes, and how its records' names begin."""
+
 Schema = dict[str, Any]
 
 
@@ -176,9 +185,10 @@ def message_head(schema: Schema) -> list[str]:
     return head
 
 
-def module_source(title: str, schemas: list[Schema]) -> str:
+def module_source(title: str, schemas: list[Schema], beside: list[Schema] | None = None) -> str:
+    """`beside` are the schemas of its folder among which a name has to be told apart."""
     owners: defaultdict[str, list[str]] = defaultdict(list)
-    for schema in schemas:
+    for schema in beside or schemas:
         for name in {name for name, _ in structs_of(schema)}:
             owners[name].append(schema["name"])
     bodies = []
@@ -209,6 +219,11 @@ def write(path: Path, source: str) -> None:
     path.write_text(source)
 
 
+def write_records(name: str, schemas: list[Schema], beside: list[Schema] | None = None) -> None:
+    source = module_source(f"Records: {name.replace('_', ' ')}", schemas, beside)
+    write(PACKAGE / "records" / f"{name}.py", source)
+
+
 def main() -> None:
     jars = Path(sys.argv[1])
     clients = read_schemas(jars, "kafka-clients", "common/message")
@@ -229,11 +244,11 @@ def main() -> None:
     quorum += read_schemas(jars, "kafka-raft", "common/message")
     protocol = [by_name["ConsumerProtocolSubscription"], by_name["ConsumerProtocolAssignment"]]
     coordinator = "common/message"
+    groups = read_schemas(jars, "kafka-group-coordinator", coordinator)
     records = {
         "metadata": read_schemas(jars, "kafka-metadata", "common/metadata"),
         "quorum": quorum,
         "consumer_protocol": protocol,
-        "groups": read_schemas(jars, "kafka-group-coordinator", coordinator),
         "transactions": [
             *read_schemas(jars, "kafka-transaction-coordinator", coordinator),
             by_name["EndTxnMarker"],
@@ -242,8 +257,10 @@ def main() -> None:
         "principals": [by_name["DefaultPrincipalData"]],
     }
     for name, schemas in records.items():
-        title = f"Records: {name.replace('_', ' ')}"
-        write(PACKAGE / "records" / f"{name}.py", module_source(title, schemas))
+        write_records(name, schemas)
+    for name, prefixes in GROUPS.items():
+        own = [schema for schema in groups if schema["name"].startswith(prefixes)]
+        write_records(name, own, groups)
     subprocess.run(["ruff", "format", "-q", str(PACKAGE)], check=True)
     subprocess.run(["ruff", "check", "-q", "--fix", str(PACKAGE)], check=True)
 

@@ -21,10 +21,16 @@ from ottla.wire.message import Message
 from ottla.wire.record_batch import Record, read_control_type, read_coordinator_epoch
 
 METADATA_TOPIC = "__cluster_metadata"
-_KEYED_TOPICS = {
-    "__consumer_offsets": "groups",
-    "__transaction_state": "transactions",
-    "__share_group_state": "share",
+_KEYED_TOPICS = {  # and the modules of what may stand in them
+    "__consumer_offsets": (
+        "offsets",
+        "classic_groups",
+        "consumer_groups",
+        "share_groups",
+        "streams_groups",
+    ),
+    "__transaction_state": ("transactions",),
+    "__share_group_state": ("share",),
 }
 _MARKERS = {0: "abort", 1: "commit"}
 _INT16 = Struct(">h")
@@ -76,9 +82,9 @@ def _control(record: Record) -> Decoded:
     return _name(cls), plain(decode(cls, 0, record.value)[0])
 
 
-def _keyed(module: str, key: bytes, value: bytes | None) -> Decoded:
+def _keyed(modules: tuple[str, ...], key: bytes, value: bytes | None) -> Decoded:
     (kind,) = _INT16.unpack_from(key)
-    classes = _key_classes(module).get(kind)
+    classes = _key_classes(modules).get(kind)
     if classes is None:
         return f"unknown {kind}", {}
     key_class, value_class = classes
@@ -93,9 +99,11 @@ def _keyed(module: str, key: bytes, value: bytes | None) -> Decoded:
 
 
 @cache
-def _key_classes(module: str) -> Mapping[int, tuple[type[Message], type[Message]]]:
+def _key_classes(modules: tuple[str, ...]) -> Mapping[int, tuple[type[Message], type[Message]]]:
     """A record type's key and value: the generated classes pair up by name."""
-    names = vars(import_module(f"ottla.wire.records.{module}"))
+    names: dict[str, Any] = {}
+    for module in modules:
+        names |= vars(import_module(f"ottla.wire.records.{module}"))
     return {
         cls.API_KEY: (cls, names[f"{name.removesuffix('Key')}Value"])
         for name, cls in names.items()

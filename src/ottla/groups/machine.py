@@ -24,11 +24,8 @@ from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.metadata.image import Image
 from ottla.wire.message import Message
-from ottla.wire.records.groups import (
-    GroupMetadataValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from ottla.wire.records.classic_groups import GroupMetadataValue
+from ottla.wire.records.offsets import OffsetCommitKey, OffsetCommitValue
 
 Group: TypeAlias = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 TimerName: TypeAlias = tuple[str, str, str]

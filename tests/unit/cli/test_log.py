@@ -14,8 +14,8 @@ from ottla.metadata.records import frame
 from ottla.wire.codec import encode
 from ottla.wire.compression import Codec
 from ottla.wire.record_batch import NewRecord, build_batch
-from ottla.wire.records.groups import OffsetCommitKey, OffsetCommitValue
 from ottla.wire.records.metadata import TopicRecord
+from ottla.wire.records.offsets import OffsetCommitKey, OffsetCommitValue
 
 NOW = 1_763_200_000_000
 

@@ -25,7 +25,7 @@ from ottla.ports.clock import Clock
 from ottla.simulation.engine.virtual_loop import VirtualLoop, run_virtually
 from ottla.wire.message import Message
 from ottla.wire.record_batch import read_header
-from ottla.wire.records.groups import OffsetCommitKey, OffsetCommitValue
+from ottla.wire.records.offsets import OffsetCommitKey, OffsetCommitValue
 from support.shard_log import MemoryLog
 
 

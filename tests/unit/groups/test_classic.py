@@ -2,7 +2,7 @@
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupState
-from ottla.wire.records.groups import GroupMetadataValue
+from ottla.wire.records.classic_groups import GroupMetadataValue
 from support.group_driver import Driver, Ticket
 
 

@@ -2,7 +2,7 @@
 
 from ottla.groups.classic.group import ClassicGroup
 from ottla.groups.classic.records import apply
-from ottla.wire.records.groups import GroupMetadataValue, MemberMetadata
+from ottla.wire.records.classic_groups import GroupMetadataValue, MemberMetadata
 
 
 def subscription(topic: str) -> bytes:

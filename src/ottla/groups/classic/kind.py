@@ -14,7 +14,7 @@ from ottla.groups.outcome import Outcome
 from ottla.wire.message import Message
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from ottla.wire.records.groups import GroupMetadataKey, GroupMetadataValue
+from ottla.wire.records.classic_groups import GroupMetadataKey, GroupMetadataValue
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.classic.group import ClassicGroup, ClassicGroupMember, ClassicGroupState
-from ottla.wire.records.groups import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from ottla.wire.records.classic_groups import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 
 def group_record(

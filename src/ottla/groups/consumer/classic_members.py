@@ -36,12 +36,12 @@ from ottla.wire.messages.leave_group import (
     MemberResponse,
 )
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from ottla.wire.records.consumer_groups import ClassicMemberMetadata, ClassicProtocol
 from ottla.wire.records.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolAssignmentTopicPartition,
     ConsumerProtocolSubscription,
 )
-from ottla.wire.records.groups import ClassicMemberMetadata, ClassicProtocol
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.ids import Uuid
-from ottla.wire.records.groups import ClassicMemberMetadata
+from ottla.wire.records.consumer_groups import ClassicMemberMetadata
 
 Target = Mapping[Uuid, frozenset[int]]
 """Partitions by topic."""

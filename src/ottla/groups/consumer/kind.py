@@ -10,7 +10,7 @@ from ottla.groups.kind import MEMBER_EPOCHS_SINCE, Check, MemberEpochKind
 from ottla.groups.outcome import Outcome
 from ottla.ids import Uuid
 from ottla.wire.message import Message
-from ottla.wire.records.groups import ConsumerGroupMetadataKey
+from ottla.wire.records.consumer_groups import ConsumerGroupMetadataKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

@@ -29,11 +29,8 @@ from ottla.metadata.image import Image
 from ottla.wire.codec import MalformedMessage, decode
 from ottla.wire.messages.join_group import JoinGroupResponse
 from ottla.wire.messages.sync_group import SyncGroupResponse
+from ottla.wire.records.consumer_groups import ClassicMemberMetadata, ClassicProtocol
 from ottla.wire.records.consumer_protocol import ConsumerProtocolAssignment
-from ottla.wire.records.groups import (
-    ClassicMemberMetadata,
-    ClassicProtocol,
-)
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

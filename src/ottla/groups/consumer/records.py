@@ -18,7 +18,7 @@ from ottla.groups.consumer.group import (
     Target,
 )
 from ottla.wire.message import Message
-from ottla.wire.records import groups as wire
+from ottla.wire.records import consumer_groups as wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -20,7 +20,7 @@ from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from ottla.wire.records.groups import OffsetCommitKey
+from ottla.wire.records.offsets import OffsetCommitKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

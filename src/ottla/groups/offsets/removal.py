@@ -12,7 +12,7 @@ from ottla.wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from ottla.wire.records.groups import OffsetCommitKey
+from ottla.wire.records.offsets import OffsetCommitKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Group, Groups

@@ -26,7 +26,7 @@ from ottla.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from ottla.wire.record_batch import NewRecord
-from ottla.wire.records.groups import OffsetCommitKey
+from ottla.wire.records.offsets import OffsetCommitKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

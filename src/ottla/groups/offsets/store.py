@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ottla.ids import ZERO_UUID, Uuid
-from ottla.wire.records.groups import OffsetCommitKey, OffsetCommitValue
+from ottla.wire.records.offsets import OffsetCommitKey, OffsetCommitValue
 
 Place = tuple[str, int]
 """Topic and partition."""

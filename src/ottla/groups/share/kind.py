@@ -11,7 +11,7 @@ from ottla.groups.share.group import ShareGroup
 from ottla.wire.message import Message
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
-from ottla.wire.records.groups import ShareGroupMetadataKey
+from ottla.wire.records.share_groups import ShareGroupMetadataKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from ottla.coordination.machine import CoordinatorRecord
 from ottla.groups.share.group import Noted, Partitions, ShareGroup, ShareGroupMember, Topics
 from ottla.wire.message import Message
-from ottla.wire.records import groups as wire
+from ottla.wire.records import share_groups as wire
 
 RECORDS: dict[int, tuple[type[Message], type[Message]]] = {
     10: (wire.ShareGroupMemberMetadataKey, wire.ShareGroupMemberMetadataValue),

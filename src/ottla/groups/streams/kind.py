@@ -10,7 +10,7 @@ from ottla.groups.streams import leaving, records
 from ottla.groups.streams.group import StreamsGroup
 from ottla.ids import Uuid
 from ottla.wire.message import Message
-from ottla.wire.records.groups import StreamsGroupMetadataKey
+from ottla.wire.records.streams_groups import StreamsGroupMetadataKey
 
 if TYPE_CHECKING:
     from ottla.groups.machine import Groups

@@ -17,7 +17,7 @@ from ottla.groups.streams.group import (
 )
 from ottla.groups.streams.topology import StreamsTopology
 from ottla.wire.message import Message
-from ottla.wire.records import groups as wire
+from ottla.wire.records import streams_groups as wire
 
 RECORDS: dict[int, tuple[type[Message], type[Message]]] = {
     17: (wire.StreamsGroupMetadataKey, wire.StreamsGroupMetadataValue),

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.wire.messages import streams_group_heartbeat as asked
-from ottla.wire.records import groups as wire
+from ottla.wire.records import streams_groups as wire
 
 Subtopology = wire.Subtopology
 TopicInfo = wire.StreamsGroupTopologyValueTopicInfo

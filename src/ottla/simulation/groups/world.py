@@ -45,12 +45,10 @@ from ottla.simulation.groups.onlooker import Onlooker
 from ottla.simulation.groups.shard import NOTICED_WITHIN_S, CoordinatorTerm, GroupLog
 from ottla.simulation.groups.streams_member import SUBTOPOLOGY, StreamsMember
 from ottla.simulation.groups.successor import forgotten_by_a_successor
-from ottla.wire.records.groups import (
-    ConsumerGroupMetadataKey,
-    GroupMetadataKey,
-    OffsetCommitKey,
-    StreamsGroupMetadataKey,
-)
+from ottla.wire.records.classic_groups import GroupMetadataKey
+from ottla.wire.records.consumer_groups import ConsumerGroupMetadataKey
+from ottla.wire.records.offsets import OffsetCommitKey
+from ottla.wire.records.streams_groups import StreamsGroupMetadataKey
 
 SETTLED_WITHIN = 60.0
 SETTLED_FOR = 12  # seconds: longer than a session

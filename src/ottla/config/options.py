@@ -1,7 +1,7 @@
 """The one table of options: those of brokers, topics, groups and client metrics in Kafka 4.3.
 
 It feeds the properties parser, the command line, DescribeConfigs and the configuration reference.
-The rows are text (`broker_options`, `topic_options`, …): a line with the name, kind,
+The rows are text (`broker_options`, by area; `topic_options`, …): a line with the name, kind,
 default, accepted values, update mode, importance and flags, then a sentence that says what it is
 for.
 Which value holds on a node is the business of `settings`, not of this module.
@@ -9,6 +9,8 @@ Which value holds on a node is the business of `settings`, not of this module.
 
 from collections.abc import Iterator, Mapping
 from enum import Enum, IntEnum
+from itertools import chain
+from operator import attrgetter
 
 from ottla.config.broker_options import BROKER
 from ottla.config.client_metrics_options import CLIENT_METRICS
@@ -223,7 +225,10 @@ def _rows(table: str) -> Iterator[Option]:
         yield Option(head, next(lines).strip())
 
 
-BROKER_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(BROKER)}
+BROKER_OPTIONS: Mapping[str, Option] = {
+    option.name: option
+    for option in sorted(chain.from_iterable(map(_rows, BROKER)), key=attrgetter("name"))
+}
 TOPIC_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(TOPIC)}
 GROUP_OPTIONS: Mapping[str, Option] = {option.name: option for option in _rows(GROUP)}
 CLIENT_METRICS_OPTIONS: Mapping[str, Option] = {

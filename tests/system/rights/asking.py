@@ -38,15 +38,9 @@ from system.rights.people import (
     STRANGERS,
     Person,
 )
-from system.rights.questions import (
-    QUESTIONS,
-    Ids,
-    Question,
-    built,
-    messages,
-    request_of,
-    response_of,
-)
+from system.rights.question import Ids, Question
+from system.rights.questions import QUESTIONS
+from system.rights.requests import built, messages, request_of, response_of
 
 PATIENCE_S = 30.0
 AGAIN_S = 0.05

@@ -27,15 +27,9 @@ from support.wire import Connection
 from system.cli.test_tools import Tool
 from system.rights.asking import PATIENCE_S, asked, versions_of
 from system.rights.people import PREFIX
-from system.rights.questions import (
-    NO_SUCH_ID,
-    QUESTIONS,
-    Ids,
-    Question,
-    messages,
-    request_of,
-    response_of,
-)
+from system.rights.question import NO_SUCH_ID, Ids, Question
+from system.rights.questions import QUESTIONS
+from system.rights.requests import messages, request_of, response_of
 
 ASKING, OWNER, NOBODY = "alpha", "bravo", "ghost"
 SECRET = "of a tenant"

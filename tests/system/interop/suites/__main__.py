@@ -1,5 +1,5 @@
 """`python -m system.interop.suites NAME [--on KIND] [--source DIR] [--nodes N] [--only …]
-[--at-once N]`."""
+[--at-once N] [--set NAME=VALUE …]`."""
 
 import argparse
 import contextlib
@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from support import clusters
 from support.brokers import Kind, running
 from support.homes import Home
 from support.jars import PROJECT
+from system.interop.suites import secured
 from system.interop.suites.clients import SUITES
 from system.interop.suites.suite import Place, Results, Suite
 
@@ -45,7 +46,21 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, help="more than the suite wants of itself")
     parser.add_argument("--only", nargs="+", default=(), help="tests, as the suite's runner names")
     parser.add_argument("--at-once", type=int, default=1, help="librdkafka's tests side by side")
-    return parser.parse_args()
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        type=setting,
+        default=(),
+        help="the brokers' options, NAME=VALUE",
+    )
+    arguments = parser.parse_args()
+    arguments.set = dict(arguments.set)
+    return arguments
+
+
+def setting(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    return name, value
 
 
 def in_a_network_of_its_own(arguments: list[str]) -> int:
@@ -59,10 +74,12 @@ def in_a_network_of_its_own(arguments: list[str]) -> int:
 def run(arguments: argparse.Namespace, suite: Suite, source: Path, kind: Kind) -> Results:
     name, only = arguments.suite, tuple(arguments.only)
     work = Path(tempfile.mkdtemp(prefix=f"{name}-{kind}-"))
-    with brokers(suite, kind, work, arguments.nodes) as bootstrap:
+    addresses = secured.draw_addresses() if suite.secured else {}
+    with brokers(suite, kind, work, source, arguments, addresses) as bootstrap:
         python = interpreter(name, suite.packages)
         place = Place(
             bootstrap=bootstrap,
+            addresses=addresses,
             kind=kind,
             source=source,
             work=work,
@@ -100,12 +117,22 @@ def interpreter(name: str, packages: tuple[str, ...]) -> Path:
 
 
 @contextlib.contextmanager
-def brokers(suite: Suite, kind: Kind, work: Path, nodes: int | None) -> Iterator[str]:
-    settings, path = dict(suite.settings), work / "broker"
-    nodes = nodes or len(suite.ports or (0,))
+def brokers(
+    suite: Suite,
+    kind: Kind,
+    work: Path,
+    source: Path,
+    arguments: argparse.Namespace,
+    addresses: Mapping[str, str],
+) -> Iterator[str]:
+    settings, path = {**suite.settings, **arguments.set}, work / "broker"
+    nodes = arguments.nodes or len(suite.ports or (0,))
     if nodes == 1:
         port: dict[str, Any] = {"port": suite.ports[0]} if suite.ports else {}
         home = Home(path=path, settings=settings, host=suite.host, **port)
+        if addresses:
+            stores = secured.issue_certificates(source)
+            settings |= secured.listener_options(home, addresses, stores)
         with running(kind, home) as broker:
             yield broker.bootstrap
     else:

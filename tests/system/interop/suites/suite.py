@@ -20,6 +20,8 @@ class Place:
     """The interpreter that has the suite's packages."""
     only: tuple[str, ...] = ()
     """Tests to choose, in the words of the suite's runner; none: all."""
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """Of the listeners with TLS and SASL, by their protocol, where the suite asks for them."""
     at_once: int = 1
     """Tests that may run side by side, where the suite allows it: most of them wait."""
 
@@ -50,4 +52,6 @@ class Suite:
     packages: tuple[str, ...] = ()
     """What a suite in Python needs, in versions that it was written for."""
     settings: Mapping[str, str] = field(default_factory=dict)
+    secured: bool = False
+    """Whether one node of it has listeners with TLS and SASL, too, and an authorizer."""
     seconds_max: int = 1800

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ottla.client import kerberos_properties as kerberos
 from ottla.client.properties import CONFIG_VARIABLE, Property, to_java, to_librdkafka
 from ottla.client.wire_client import WireClient
 from ottla.config.properties import read_properties
@@ -33,6 +34,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")
 _SECURITY = ("security.", "sasl.", "ssl.", "enable.ssl.")
+_WITHOUT_KERBEROS = "No provider for SASL mechanism GSSAPI"
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -108,7 +110,10 @@ class Connection:
         from confluent_kafka import Producer
 
         if self.properties:
-            self._judged(Producer, {**DEFAULTS, **self.librdkafka()})
+            kept = self.librdkafka()
+            if kerberos.is_meant(kept):
+                kept = kept | {"security.protocol": "PLAINTEXT"}  # said when it is needed
+            self._judged(Producer, {**DEFAULTS, **kept})
         return self
 
     def _made(
@@ -123,6 +128,11 @@ class Connection:
         try:
             return make(settings)
         except KafkaException as error:
+            if _WITHOUT_KERBEROS in str(error):
+                raise OttlaError(
+                    "librdkafka, as pip brings it, does not speak Kerberos. Commands that go "
+                    "over the wire do: ottla user, acl, quota, tenant, token and cluster."
+                ) from None
             raise OttlaError(self._refused(error)) from None
 
     def _refused(self, error: "KafkaException") -> str:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from ottla.client import kerberos_properties as kerberos
 from ottla.client import oauth_properties as oauth
 from ottla.errors import OttlaError
 
@@ -73,7 +74,7 @@ JAVA_ALONE = frozenset(
 LIBRDKAFKA_ALONE = re.compile(
     r"enable\.ssl\.certificate\.verification|ssl\.(crl|engine|providers|ca\.certificate)\b.*"
     r"|sasl\.oauthbearer\.(?!token\.endpoint\.url$|method$|client\.|scope$|extensions$|grant\.).*"
-    r"|enable\.sasl\.oauthbearer\..*|sasl\.kerberos\.(keytab|principal|kinit\.cmd|min\.time).*"
+    r"|enable\.sasl\.oauthbearer\..*|sasl\.kerberos\.(kinit\.cmd|min\.time).*"
 )
 """How a broker is trusted, or who asks: without these Java's clients would do something else."""
 
@@ -160,20 +161,23 @@ _MODULE = re.compile(r"\s*([\w.$]+)\s+\w+")
 _OPTION = re.compile(r"""([\w.]+)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s;]+)""")
 
 
+_LINES = {oauth.MODULE: oauth.from_login_line, kerberos.MODULE: kerberos.from_login_line}
+
+
 def _login(one: Property) -> dict[str, str]:
     """User and password, or a provider's account, out of the line of Java's login modules."""
     module = _MODULE.match(one.value)
     options = {name: _unquoted(value) for name, value in _OPTION.findall(one.value)}
-    if module is not None and module[1] == oauth.MODULE:
+    if module is not None and module[1] in _LINES:
         try:
-            return oauth.from_login_line(options)
+            return _LINES[module[1]](options)
         except ValueError as error:
             raise refusal(one, str(error)) from None
     if module is None or not module[1].endswith(("PlainLoginModule", "ScramLoginModule")):
         raise refusal(
             one,
-            "names none of PlainLoginModule, ScramLoginModule and OAuthBearerLoginModule; give "
-            "other ways to log in with librdkafka's own properties (sasl.kerberos.*).",
+            "names none of PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule and "
+            "Krb5LoginModule.",
         )
     if not {"username", "password"} <= options.keys():
         raise refusal(one, 'lacks username="…" or password="…".')
@@ -218,6 +222,7 @@ _TOLD_OTHERWISE = frozenset(
         "ssl.ca.location",
         "ssl.certificate.location",
         "ssl.key.location",
+        *kerberos.TOLD_BY_LOGIN_LINE,
         *oauth.TOLD_BY_LOGIN_LINE,
     ]
 )
@@ -226,6 +231,8 @@ _TOLD_OTHERWISE = frozenset(
 def _java_login(kept: Mapping[str, str]) -> dict[str, str]:
     if kept.get("sasl.mechanisms", "").upper() == oauth.MECHANISM:
         return oauth.to_java(kept)
+    if kerberos.is_meant(kept):
+        return kerberos.to_java(kept)
     if "sasl.username" not in kept:
         return {}
     mechanism = kept.get("sasl.mechanisms", "").upper()

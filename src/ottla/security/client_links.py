@@ -4,7 +4,9 @@
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from ottla.client import kerberos_properties as kerberos
 from ottla.client.oauth_properties import provider_of
 from ottla.config.options import BROKER_OPTIONS
 from ottla.errors import OttlaError
@@ -13,6 +15,9 @@ from ottla.ports.network import Network, TcpNetwork
 from ottla.security.links import AuthenticatedNetwork
 from ottla.security.listener_options import MECHANISMS, OAUTHBEARER, NodeLogin
 from ottla.security.tls import TlsOptions, client_context
+
+if TYPE_CHECKING:
+    from ottla.security.kerberos import KerberosAccount
 
 CONNECT_S_MAX = 5.0
 
@@ -40,16 +45,26 @@ def _tls(java: Mapping[str, str]) -> TlsOptions:
 
 
 def _login(kept: Mapping[str, str]) -> NodeLogin:
-    mechanism = kept.get("sasl.mechanisms", "GSSAPI").upper()
+    mechanism = kept.get("sasl.mechanisms", kerberos.MECHANISM).upper()
+    if mechanism == kerberos.MECHANISM:
+        return NodeLogin(mechanism, "", "", kerberos=_account(kept))
     if mechanism == OAUTHBEARER:
         from ottla.security.oauth_options import client_endpoint
 
         return NodeLogin(mechanism, "", "", client_endpoint(*provider_of(kept)))
     if mechanism not in MECHANISMS:
-        raise OttlaError(
-            f"sasl.mechanism={mechanism} cannot be honoured here; one of "
-            f"{', '.join((*MECHANISMS, OAUTHBEARER))} can."
-        )
+        raise OttlaError(f"sasl.mechanism={mechanism} cannot be honoured here; one of X can.")
     if "sasl.username" not in kept or "sasl.password" not in kept:
         raise OttlaError(f"{mechanism} needs sasl.username and sasl.password.")
     return NodeLogin(mechanism, kept["sasl.username"], kept["sasl.password"])
+
+
+def _account(kept: Mapping[str, str]) -> "KerberosAccount":
+    from ottla.security.kerberos import KerberosAccount, need_library
+
+    need_library()
+    return KerberosAccount(
+        kept.get(kerberos.SERVICE, kerberos.SERVICE_DEFAULT),
+        kept.get(kerberos.PRINCIPAL, ""),
+        kept.get(kerberos.KEYTAB, ""),
+    )

@@ -23,7 +23,7 @@ class KerberosAccount(NamedTuple):
 
     service: str  # of brokers: the first part of their principals
     principal: str
-    keytab: str
+    keytab: str  # empty for a client that goes by the tickets which kinit has fetched
 
 
 def need_library() -> None:
@@ -121,19 +121,26 @@ class KerberosInitiator:
         return _proven(lambda: context.wrap(choose(context.unwrap(offer).message), False).message)
 
     def _begin(self) -> "SecurityContext":
-        from gssapi import Credentials, MechType, Name, NameType, RequirementFlag, SecurityContext
+        from gssapi import MechType, Name, NameType, RequirementFlag, SecurityContext
 
-        own = Name(self._account.principal, NameType.kerberos_principal)
-        cache = f"MEMORY:ottla-{self._account.principal}"
-        keytab = f"FILE:{self._account.keytab}"
-        store: dict[bytes | str, bytes | str] = {"client_keytab": keytab, "ccache": cache}
         return SecurityContext(
             name=Name(f"{self._account.service}@{self._host}", NameType.hostbased_service),
-            creds=Credentials(name=own, usage="initiate", mechs=[MechType.kerberos], store=store),
+            creds=self._credentials(),
             mech=MechType.kerberos,
             flags=RequirementFlag.mutual_authentication | RequirementFlag.integrity,
             usage="initiate",
         )
+
+    def _credentials(self) -> "Credentials":
+        from gssapi import Credentials, MechType, Name, NameType
+
+        principal, keytab = self._account.principal, self._account.keytab
+        own = Name(principal, NameType.kerberos_principal) if principal else None
+        store: dict[bytes | str, bytes | str] | None = None
+        if keytab:
+            cache = f"MEMORY:ottla-{principal}"
+            store = {"client_keytab": f"FILE:{keytab}", "ccache": cache}
+        return Credentials(name=own, usage="initiate", mechs=[MechType.kerberos], store=store)
 
 
 def _guarded(call: "Callable[[], Any]") -> bytes:

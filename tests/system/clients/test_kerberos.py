@@ -1,13 +1,16 @@
 """Tickets of Kerberos: kcat, Java's console tools and our own links, at Ottla and at Kafka."""
 
 import asyncio
+import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from ottla.cli.app import app
 from ottla.config.properties import render_properties
 from ottla.ports.chance import SYSTEM_CHANCE
 from ottla.ports.network import LinkUntrusted, TcpNetwork
@@ -104,6 +107,73 @@ def test_who_has_no_ticket_is_kept_out(site: Site) -> None:
         asked(site, "carol", site.keytab("bob"))  # not carol's key
     with pytest.raises(LinkUntrusted, match="Kerberos"):
         asked(site, "alice", site.keytab("alice"), service="http")  # nobody knows it
+
+
+def client_file(path: Path, **options: str) -> str:
+    common = {"security.protocol": "SASL_PLAINTEXT", "sasl.kerberos.service.name": "kafka"}
+    said = {name.replace("_", "."): value for name, value in options.items()}
+    path.write_text(render_properties(common | said, about="a client"))
+    return str(path)
+
+
+def as_java_says_it(site: Site, path: Path) -> str:
+    line = login_line(site.keytab("alice"), f"alice@{REALM}")
+    return client_file(path, sasl_mechanism="GSSAPI", sasl_jaas_config=line)
+
+
+def as_librdkafka_says_it(site: Site, path: Path) -> str:
+    keytab = str(site.keytab("alice"))
+    principal = f"alice@{REALM}"
+    return client_file(path, sasl_kerberos_keytab=keytab, sasl_kerberos_principal=principal)
+
+
+def by_tickets_that_were_fetched(site: Site, path: Path) -> str:
+    """As kinit does it: into the file that KRB5CCNAME names."""
+    from gssapi import Credentials, MechType, Name, NameType
+
+    alice = Name(f"alice@{REALM}", NameType.kerberos_principal)
+    store: dict[bytes | str, bytes | str] = {
+        "client_keytab": f"FILE:{site.keytab('alice')}",
+        "ccache": os.environ["KRB5CCNAME"],
+    }
+    own = Credentials(name=alice, usage="initiate", mechs=[MechType.kerberos], store=store)
+    assert own.lifetime
+    return client_file(path, sasl_mechanisms="GSSAPI")
+
+
+@pytest.mark.parametrize(
+    "written", [as_java_says_it, as_librdkafka_says_it, by_tickets_that_were_fetched]
+)
+def test_our_own_tools_come_by_ticket_over_the_wire(
+    site: Site, tmp_path: Path, written: Callable[[Site, Path], str]
+) -> None:
+    reached = ["--bootstrap", site.address, "--command-config", written(site, tmp_path / "me")]
+    run = CliRunner()
+    for command in (
+        ["acl", "add", "User:bob", "--read", "topic:orders"],
+        ["acl", "list", "--on", "topic:orders"],
+        ["acl", "remove", "User:bob", "--read", "topic:orders"],
+        ["quota", "set", "--user", "bob", "--produce", "1MB/s"],
+        ["quota", "show"],
+        ["quota", "remove", "--user", "bob", "producer_byte_rate"],
+        ["user", "list"],
+        ["cluster", "status"],
+    ):
+        told = run.invoke(app, [*command, *reached])
+        assert told.exit_code == 0, (command, told.output)
+
+
+def test_what_needs_librdkafka_says_so_in_a_sentence(site: Site, tmp_path: Path) -> None:
+    reached = [
+        "--bootstrap",
+        site.address,
+        "--command-config",
+        as_java_says_it(site, tmp_path / "me"),
+    ]
+    for command in (["produce", TOPIC], ["consume", TOPIC], ["group", "list"]):
+        told = CliRunner().invoke(app, [*command, *reached], input="x\n")
+        assert told.exit_code == 1
+        assert "does not speak Kerberos" in told.output
 
 
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")

@@ -111,7 +111,7 @@ def test_the_wire_client_refuses_what_it_cannot_honour() -> None:
     plain.wire()
     for properties, sentence in (
         ({"broker.address.family": "v4"}, "-X: broker.address.family cannot be honoured"),
-        ({"security.protocol": "SASL_SSL"}, "sasl.mechanism=GSSAPI cannot be honoured"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "NTLM"}, "=NTLM cannot be honoured"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "PLAIN needs sasl.username"),
         ({"security.protocol": "SSL", "ssl.ca.location": "nowhere"}, "nowhere cannot be read"),
     ):
@@ -160,3 +160,17 @@ def test_no_other_place_makes_kafka_clients() -> None:
         and node.func.id in ("AdminClient", "Consumer", "Producer")
     ]
     assert made == []
+
+
+def test_kerberos_is_no_fault_of_properties_but_of_what_librdkafka_cannot(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "me.properties",
+        "security.protocol=SASL_PLAINTEXT",
+        "sasl.kerberos.keytab=/me.keytab",
+        "sasl.kerberos.principal=me@EXAMPLE",
+    )
+    reached = read_connection(file=file, environ={})
+    for make in (reached.producer, reached.consumer, reached.admin):
+        with pytest.raises(OttlaError, match=r"does not speak Kerberos\. Commands that go over"):
+            make({"group.id": "g"})
+    assert "Krb5LoginModule" in reached.java()["sasl.jaas.config"]

@@ -249,3 +249,37 @@ def test_a_provider_s_account_must_be_whole(name: str) -> None:
     lacking = {key: value for key, value in BY_PROVIDER.items() if key != name}
     with pytest.raises(OttlaError, match=f"OAUTHBEARER needs {name}"):
         to_java(lacking, not_read)
+
+
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule"
+
+
+def test_a_keytab_is_understood_as_java_s_files_have_it() -> None:
+    line = f'{KRB5} required useKeyTab=true storeKey=true keyTab="/me.keytab" principal="me@X";'
+    said = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        "sasl.jaas.config": line,
+    }
+    understood = kept(said)
+    assert understood["sasl.kerberos.keytab"] == "/me.keytab"
+    assert understood["sasl.kerberos.principal"] == "me@X"
+    assert to_java(understood, not_read) == said
+
+
+def test_tickets_of_kinit_are_meant_where_there_is_no_keytab() -> None:
+    line = f'{KRB5} required useTicketCache=true serviceName="broker";'
+    said = kept({"security.protocol": "SASL_SSL", "sasl.jaas.config": line})
+    assert said == {"security.protocol": "SASL_SSL", "sasl.kerberos.service.name": "broker"}
+    told = to_java(said, not_read)
+    assert told["sasl.jaas.config"] == f"{KRB5} required useTicketCache=true doNotPrompt=true;"
+    assert told["sasl.kerberos.service.name"] == "broker"
+
+
+@pytest.mark.parametrize(
+    "options", ["useKeyTab=true", "keyTab=/me.keytab", "useTicketCache=true tryFirstPass=true"]
+)
+def test_a_line_of_kerberos_that_cannot_be_honoured_is_refused(options: str) -> None:
+    sentence = refused({"sasl.jaas.config": f"{KRB5} required {options};"})
+    assert sentence.startswith("client.properties, line 1: sasl.jaas.config ")

@@ -10,7 +10,7 @@ BRIEF := SPARK_SUBMIT_OPTS="-XX:TieredStopAtLevel=1 $$SPARK_SUBMIT_OPTS"
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install run java check test cluster-test pipelines-test registry-test registry-bench pipelines-bench connect-bench lint interop suites chaos simulate jepsen differential rights fuzz bench load-bench soak failover wheel docs clean
+.PHONY: help install run java check test cluster-test pipelines-test registry-test registry-bench pipelines-bench connect-bench lint interop suites chaos simulate jepsen differential rights fuzz bench secured-bench load-bench soak failover wheel docs clean
 
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,9 @@ fuzz: install ## Bytes from outside under a coverage-guided fuzzer; ARGS="--seco
 bench: install ## Apache Kafka and Ottla side by side, as ratios; then pipelines, registry and connectors
 	PYTHONPATH=tests $(BIN)/python -m bench --write docs/benchmarks.md $(ARGS); outcome=$$?; \
 	[ -n "$(ARGS)" ] || { $(MAKE) pipelines-bench registry-bench; $(MAKE) connect-bench || outcome=1; }; exit $$outcome
+
+secured-bench: install ## The same over SASL_SSL, with users and rules; ARGS="--nodes 1"
+	PYTHONPATH=tests $(BIN)/python -m bench --secured --write docs/benchmarks.md $(ARGS)
 
 load-bench: install ## Neighbours under load: cold reads, compaction, commits, idle partitions, as ratios
 	PYTHONPATH=tests $(BIN)/python -m bench.load --write docs/benchmarks.md $(ARGS)

@@ -6,16 +6,20 @@ librdkafka is the client of both brokers, so that only the brokers differ.
 import argparse
 import json
 import os
-import socket
+import resource
 import struct
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.processes import memory_mb
+from bench.reach import Reach, receive
 
 FAST_PRODUCER = {
     "acks": "all",
@@ -36,18 +40,18 @@ BROKERS_DEFAULT = -1  # replicas of a new topic: 1 on one node, 3 on three
 METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
 
 
-def new_topic(bootstrap: str, partitions: int = 1) -> str:
+def new_topic(reach: Reach, partitions: int = 1) -> str:
     name = f"bench-{uuid.uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(reach.config())
     admin.create_topics([NewTopic(name, partitions, BROKERS_DEFAULT)])[name].result(60)
     while len(admin.list_topics(name, timeout=30).topics[name].partitions) < partitions:
         time.sleep(0.02)
     return name
 
 
-def fill(bootstrap: str, topic: str, args: argparse.Namespace, count: int) -> float:
+def fill(reach: Reach, topic: str, args: argparse.Namespace, count: int) -> float:
     """Produce records of the asked size; the seconds until the last is acknowledged."""
-    config = {"bootstrap.servers": bootstrap, "compression.codec": args.codec, **FAST_PRODUCER}
+    config = {**reach.config(compression_codec=args.codec), **FAST_PRODUCER}
     producer = Producer(config)
     for partition in range(args.partitions):
         producer.produce(topic, b"warm", partition=partition)
@@ -67,9 +71,9 @@ def fill(bootstrap: str, topic: str, args: argparse.Namespace, count: int) -> fl
     return time.perf_counter() - began
 
 
-def drain(bootstrap: str, places: list[TopicPartition], count: int) -> float:
+def drain(reach: Reach, places: list[TopicPartition], count: int) -> float:
     """The seconds to read `count` records from the places on."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "drain", **FAST_CONSUMER})
+    consumer = Consumer({**reach.config(group_id="drain"), **FAST_CONSUMER})
     consumer.assign(places)
     began = last = time.perf_counter()
     left = count
@@ -83,27 +87,27 @@ def drain(bootstrap: str, places: list[TopicPartition], count: int) -> float:
     return seconds
 
 
-def throughput(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
-    topic = new_topic(bootstrap, args.partitions)
+def throughput(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
+    topic = new_topic(reach, args.partitions)
     megabytes = args.count * args.size / 1e6
-    produced = fill(bootstrap, topic, args, args.count)
+    produced = fill(reach, topic, args, args.count)
     places = [TopicPartition(topic, n, 0) for n in range(args.partitions)]
-    consumed = drain(bootstrap, places, args.count + args.partitions)
+    consumed = drain(reach, places, args.count + args.partitions)
     return {"produce MB/s": megabytes / produced, "consume MB/s": megabytes / consumed}
 
 
-def head(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def head(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Produce to and read from the end of a log that already holds `stored` megabytes."""
-    topic = new_topic(bootstrap)
+    topic = new_topic(reach)
     large = argparse.Namespace(**{**vars(args), "size": 10_000})
-    fill(bootstrap, topic, large, args.stored * 100)
-    seconds = fill(bootstrap, topic, args, args.count)
+    fill(reach, topic, large, args.stored * 100)
+    seconds = fill(reach, topic, args, args.count)
     place = TopicPartition(topic, 0)
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "end"})
+    consumer = Consumer(reach.config(group_id="end"))
     _, end = consumer.get_watermark_offsets(place, timeout=30)
     consumer.close()
     place.offset = end - args.count
-    read = drain(bootstrap, [place], args.count)
+    read = drain(reach, [place], args.count)
     megabytes = args.count * args.size / 1e6
     return {"produce MB/s": megabytes / seconds, "consume MB/s": megabytes / read}
 
@@ -125,10 +129,10 @@ def timed(count: int, step: Callable[[], object]) -> list[float]:
     return times
 
 
-def latency(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def latency(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """One record at a time: until its acknowledgement, and until a waiting consumer has it."""
-    topic = new_topic(bootstrap)
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
+    topic = new_topic(reach)
+    producer = Producer(reach.config(acks="all", linger_ms=0))
     value = os.urandom(args.size)
 
     def acknowledged() -> None:
@@ -137,9 +141,7 @@ def latency(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
 
     acknowledged()
     acks = timed(args.count, acknowledged)
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": topic, "fetch.wait.max.ms": 500}
-    )
+    consumer = Consumer(reach.config(group_id=topic, fetch_wait_max_ms=500))
     consumer.assign([TopicPartition(topic, 0, args.count + 1)])
     consumer.poll(1)
 
@@ -154,9 +156,9 @@ def latency(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
     return {**percentiles("ack", acks), **percentiles("end to end", ends)}
 
 
-def partitions(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def partitions(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Create topics of two partitions and wait until all are known."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient(reach.config())
     names = [f"many-{uuid.uuid4().hex[:8]}-{n}" for n in range(args.count // 2)]
     began = time.perf_counter()
     futures = admin.create_topics(
@@ -169,26 +171,38 @@ def partitions(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
     return {"s": time.perf_counter() - began}
 
 
-def connections(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def connections(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Open many connections, ask one question on each, and measure acks beside them."""
-    host, port = bootstrap.rsplit(":", 1)
+    many_descriptors()
+    memory_before = memory(args.pids)
     began = time.perf_counter()
-    opened = [socket.create_connection((host, int(port)), 60) for _ in range(args.count)]
+    opened = reach.open_many(args.count)
     for connection in opened:
         connection.sendall(METADATA_REQUEST)
     for connection in opened:
-        assert len(connection.recv(4, socket.MSG_WAITALL)) == 4
+        assert len(receive(connection, 4)) == 4
     seconds = time.perf_counter() - began
-    beside = latency(bootstrap, argparse.Namespace(**{**vars(args), "count": 300}))
+    each_kb = (memory(args.pids) - memory_before) * 1024 / args.count
+    beside = latency(reach, argparse.Namespace(**{**vars(args), "count": 300}))
     for connection in opened:
         connection.close()
-    return {"open s": seconds, "ack p50 ms beside": beside["ack p50 ms"]}
+    values = {"open s": seconds, "ack p50 ms beside": beside["ack p50 ms"]}
+    return values | ({"KB each": each_kb} if args.pids else {})
 
 
-def transactions(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def many_descriptors() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def memory(pids: list[int]) -> float:
+    return sum(map(memory_mb, pids))
+
+
+def transactions(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Transactions per second, of `size` records each."""
-    topic = new_topic(bootstrap)
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic, "linger.ms": 0})
+    topic = new_topic(reach)
+    producer = Producer(reach.config(transactional_id=topic, linger_ms=0))
     producer.init_transactions(60)
 
     def one() -> None:
@@ -224,10 +238,10 @@ class Member(threading.Thread):
         self.consumer.close()
 
 
-def settling(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def settling(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """The seconds until a group of `count` members has settled after one leaves."""
-    topic = new_topic(bootstrap, args.count)
-    config = {"bootstrap.servers": bootstrap, "group.id": topic, "group.protocol": args.codec}
+    topic = new_topic(reach, args.count)
+    config = reach.config(group_id=topic, group_protocol=args.codec)
     if args.codec == "classic":
         config |= {"heartbeat.interval.ms": 500, "partition.assignment.strategy": "range"}
     members = [Member(config, topic) for _ in range(args.count)]
@@ -248,23 +262,22 @@ def settling(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
     return {"s": seconds}
 
 
-def commits(bootstrap: str, args: argparse.Namespace) -> dict[str, float]:
+def commits(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Commits per second of many groups, each through a raw connection, ten rounds."""
-    topic = new_topic(bootstrap)
+    topic = new_topic(reach)
     groups = [f"{topic}-{n}" for n in range(args.count)]
-    host, port = bootstrap.rsplit(":", 1)
-    warm = Consumer({"bootstrap.servers": bootstrap, "group.id": groups[0]})
+    warm = Consumer(reach.config(group_id=groups[0]))
     warm.commit(offsets=[TopicPartition(topic, 0, 1)], asynchronous=False)
     warm.close()
-    opened = [socket.create_connection((host, int(port)), 60) for _ in groups]
+    opened = reach.open_many(len(groups))
     rounds = 10
     began = time.perf_counter()
     for number in range(rounds):
         for connection, group in zip(opened, groups, strict=True):
             connection.sendall(commit_request(group, topic, number))
         for connection in opened:
-            (size,) = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))
-            reply = connection.recv(size, socket.MSG_WAITALL)
+            (size,) = struct.unpack(">i", receive(connection, 4))
+            reply = receive(connection, size)
             assert reply[-2:] == b"\0\0", f"commit refused: {reply!r}"
     return {"per s": rounds * len(groups) / (time.perf_counter() - began)}
 
@@ -281,7 +294,7 @@ def commit_request(group: str, topic: str, offset: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-WORK: dict[str, Callable[[str, argparse.Namespace], dict[str, float]]] = {
+WORK: dict[str, Callable[[Reach, argparse.Namespace], dict[str, float]]] = {
     work.__name__: work
     for work in (
         throughput,
@@ -305,9 +318,11 @@ def arguments() -> Any:
     parser.add_argument("--partitions", type=int, default=1)
     parser.add_argument("--codec", default="none", help="or, for settling, the group protocol")
     parser.add_argument("--stored", type=int, default=0, help="megabytes in the log beforehand")
+    parser.add_argument("--properties", type=Path, help="how a client comes in, as JSON")
+    parser.add_argument("--pids", type=int, nargs="*", default=[], help="whose memory is measured")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     given = arguments()
-    print(json.dumps(WORK[given.work](given.bootstrap, given)))
+    print(json.dumps(WORK[given.work](Reach.read(given.bootstrap, given.properties), given)))

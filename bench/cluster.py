@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 from bench.processes import cpu_seconds, memory_mb
+from bench.reach import Reach
 from bench.report import Values
 from bench.rounds import Load, java, run, throughput, warm_up
+from bench.secured import secured_cluster
 from support.brokers import Kind
 from support.clusters import Cluster, cluster_of
 from support.leaders import await_leaders, create_partitions
@@ -38,14 +40,30 @@ def measure(kind: Kind, selected: list[Load]) -> Values:
         tempfile.TemporaryDirectory(prefix="ottla-bench-", ignore_cleanup_errors=True) as folder,
         cluster_of(NODES, Path(folder), SETTINGS, kind, JAVA) as cluster,
     ):
-        time.sleep(1)
-        values = {"memory idle MB": memory(cluster)}
-        for load in warm_up(partitions=6):
-            run(load, kind, cluster.bootstrap, pids(cluster))
-        for load in selected:
-            values |= run(load, kind, cluster.bootstrap, pids(cluster))
-        values["memory loaded MB"] = memory(cluster)
-        return values | many_partitions(cluster)
+        return under_loads(cluster, Reach(cluster.bootstrap), kind, selected) | many_partitions(
+            cluster
+        )
+
+
+def measure_secured(kind: Kind, selected: list[Load]) -> Values:
+    """Starts and deaths with many partitions are the same with and without TLS: clients and their
+    loads alone."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ottla-bench-", ignore_cleanup_errors=True) as folder,
+        secured_cluster(NODES, Path(folder), SETTINGS, kind, JAVA) as (cluster, reach),
+    ):
+        return under_loads(cluster, reach, kind, selected)
+
+
+def under_loads(cluster: Cluster, reach: Reach, kind: Kind, selected: list[Load]) -> Values:
+    time.sleep(1)
+    values = {"memory idle MB": memory(cluster)}
+    for load in warm_up(partitions=6):
+        run(load, kind, reach, pids(cluster))
+    for load in selected:
+        values |= run(load, kind, reach, pids(cluster))
+    values["memory loaded MB"] = memory(cluster)
+    return values
 
 
 def many_partitions(cluster: Cluster) -> Values:

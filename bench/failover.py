@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
@@ -34,7 +36,9 @@ from bench.failover_loads import (
     Transactions,
 )
 from bench.failover_wire import Asks, WireCommits, WireTransactions
-from support.brokers import Kind
+from bench.reach import Reach
+from bench.secured import secured_cluster
+from support.brokers import JAVA, Kind
 from support.clusters import Cluster, cluster_of
 from support.confluent import wait_until
 from support.wire import Connection
@@ -79,10 +83,12 @@ class Story:
         self.delivered += load.consumed
 
 
-def measure(cluster: Cluster, kills: int, victim: str, pause_s: float | None) -> dict[str, object]:
+def measure(
+    cluster: Cluster, reach: Reach, kills: int, victim: str, pause_s: float | None
+) -> dict[str, object]:
     """`pause_s`: one client for all kills, with so much time between them."""
     create_topic(cluster)
-    story, load = Story(), LOADS[victim](cluster.bootstrap, 0)
+    story, load = Story(), LOADS[victim](reach, 0)
     load.start()
     for number in range(1, kills + 1):
         wait_until(load.has_begun, 60)
@@ -98,7 +104,7 @@ def measure(cluster: Cluster, kills: int, victim: str, pause_s: float | None) ->
         for topic, index in internal(victim):
             cluster.await_in_sync(topic, [1, 2, 3], index)
         if pause_s is None and number < kills:
-            load = LOADS[victim](cluster.bootstrap, load.next)
+            load = LOADS[victim](reach, load.next)
             load.start()
     if pause_s is not None:
         story.end(load)
@@ -175,22 +181,37 @@ def read_all(bootstrap: str, least: int) -> list[int]:
     return values
 
 
+@contextmanager
+def three_nodes(folder: Path, kind: Kind, *, secured: bool) -> Iterator[tuple[Cluster, Reach]]:
+    if secured:
+        with secured_cluster(3, folder, DEFAULTS, kind, JAVA) as both:
+            yield both
+    else:
+        with cluster_of(3, folder, DEFAULTS, kind) as cluster:
+            yield cluster, Reach(cluster.bootstrap)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.failover")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--kind", choices=["ottla", "kafka"], default="ottla")
     parser.add_argument("--victim", choices=list(LOADS), default="leader")
     parser.add_argument(
+        "--secured", action="store_true", help="SCRAM over TLS, TLS between nodes, Kafka's rules"
+    )
+    parser.add_argument(
         "--one-client", type=float, metavar="SECONDS", help="keep the client, kill so often"
     )
     given = parser.parse_args()
+    if given.secured and "-" in given.victim:
+        parser.error("loads without librdkafka come in the open only")
     kind: Kind = given.kind
     with (
         tempfile.TemporaryDirectory(prefix="failover-") as folder,
-        cluster_of(3, Path(folder), DEFAULTS, kind) as cluster,
+        three_nodes(Path(folder), kind, secured=given.secured) as (cluster, reach),
     ):
-        result = measure(cluster, given.kills, given.victim, given.one_client)
-    print(json.dumps({"kind": kind, **result}))
+        result = measure(cluster, reach, given.kills, given.victim, given.one_client)
+    print(json.dumps({"kind": kind, "secured": given.secured, **result}))
     return bool(result.get("lost") or result.get("repeated") or not result.get("in_order", True))
 
 

@@ -15,6 +15,7 @@ from bench.failover_loads import (
     Load,
     Sends,
 )
+from bench.reach import Reach
 
 READ_MS = 50
 DRAIN_S = 60.0
@@ -23,9 +24,9 @@ DRAIN_S = 60.0
 class AioCommits(Load):
     """A member of a group that reads what is sent and commits as it goes."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(bootstrap, first)
-        self._sends = Sends(bootstrap, first)
+    def __init__(self, reach: Reach, first: int) -> None:
+        super().__init__(reach, first)
+        self._sends = Sends(reach, first)
 
     def run(self) -> None:
         self._sends.start()
@@ -36,7 +37,7 @@ class AioCommits(Load):
     async def _live(self) -> None:
         consumer = AIOKafkaConsumer(
             TOPIC,
-            bootstrap_servers=self.bootstrap,
+            bootstrap_servers=self.reach.bootstrap,
             group_id=GROUP,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -74,7 +75,7 @@ class AioTransactions(Load):
 
     async def _live(self) -> None:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self.bootstrap, transactional_id=TRANSACTIONAL_ID
+            bootstrap_servers=self.reach.bootstrap, transactional_id=TRANSACTIONAL_ID
         )
         await producer.start()
         try:

@@ -17,6 +17,8 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from bench.reach import Reach
+
 TOPIC = "failover"
 GROUP = "failover"
 TRANSACTIONAL_ID = "failover"
@@ -27,9 +29,9 @@ RECORDS_PER_TRANSACTION = 5
 class Load(threading.Thread, ABC):
     """Numbers from `first` on until told to stop. It may outlive a kill."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
+    def __init__(self, reach: Reach, first: int) -> None:
         super().__init__(daemon=True)
-        self.bootstrap = bootstrap
+        self.reach = reach
         self.next = first
         self.moments: list[float] = []
         """When something was acknowledged."""
@@ -63,11 +65,11 @@ class Load(threading.Thread, ABC):
 class Sends(Load):
     """An idempotent producer with acks=all, a record every millisecond."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(bootstrap, first)
+    def __init__(self, reach: Reach, first: int) -> None:
+        super().__init__(reach, first)
         self.producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **reach.config(),
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 1,
@@ -94,12 +96,12 @@ class Sends(Load):
 class Commits(Load):
     """A member of a group that reads what is sent and commits as it goes."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(bootstrap, first)
-        self._sends = Sends(bootstrap, first)
+    def __init__(self, reach: Reach, first: int) -> None:
+        super().__init__(reach, first)
+        self._sends = Sends(reach, first)
         self._consumer = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                **reach.config(),
                 "group.id": GROUP,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
@@ -138,11 +140,11 @@ class Commits(Load):
 class Transactions(Load):
     """One transaction after another."""
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(bootstrap, first)
+    def __init__(self, reach: Reach, first: int) -> None:
+        super().__init__(reach, first)
         self._producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **reach.config(),
                 "transactional.id": TRANSACTIONAL_ID,
                 "linger.ms": 1,
                 **QUIET,

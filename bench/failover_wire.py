@@ -10,6 +10,7 @@ import time
 from abc import abstractmethod
 
 from bench.failover_loads import GROUP, TOPIC, TRANSACTIONAL_ID, Load
+from bench.reach import Reach
 from support.wire import Connection
 
 PAUSE_S = 0.01
@@ -22,9 +23,9 @@ class Asks(Load):
     key = ""
     kind = 0
 
-    def __init__(self, bootstrap: str, first: int) -> None:
-        super().__init__(bootstrap, first)
-        self._places = itertools.cycle(bootstrap.split(","))
+    def __init__(self, reach: Reach, first: int) -> None:
+        super().__init__(reach, first)
+        self._places = itertools.cycle(reach.bootstrap.split(","))
 
     def run(self) -> None:
         connection: Connection | None = None

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import cpu_seconds, memory_mb
+from bench.reach import Reach
 from bench.report import Values
+from bench.secured import add_user, secured_home
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
 
@@ -31,6 +33,7 @@ class Load:
     work: str
     options: dict[str, int | str]
     gigabytes: float = 0
+    measures_memory: bool = False
 
     @property
     def arguments(self) -> list[str]:
@@ -46,16 +49,22 @@ def throughput(name: str, size: int, count: int, **options: int | str) -> Load:
     )
 
 
-def loads(*, quick: bool, stored_gb: float) -> list[Load]:
+def loads(*, quick: bool, stored_gb: float, secured: bool = False) -> list[Load]:
     part = 10 if quick else 1
     stored = [100] if quick else [100, round(stored_gb * 1000)]
+    many = 5000 if secured else 2000
     return [
         throughput("100 B", 100, 1_000_000 // part),
         throughput("10 kB", 10_000, 100_000 // part),
         throughput("lz4, 6 partitions", 100, 1_000_000 // part, codec="lz4", partitions=6),
         Load(name="latency", work="latency", options={"count": 2000 // part}),
         Load(name="create 1,000 partitions", work="partitions", options={"count": 1000}),
-        Load(name="2,000 connections", work="connections", options={"count": 2000}),
+        Load(
+            name=f"{many:,} connections",
+            work="connections",
+            options={"count": many},
+            measures_memory=secured,
+        ),
         *(
             Load(
                 name=f"head of {megabytes:,} MB",
@@ -87,18 +96,21 @@ def warm_up(partitions: int = 1) -> list[Load]:
     ]
 
 
-def measure(kind: Kind, selected: list[Load]) -> Values:
+def measure(kind: Kind, selected: list[Load], *, secured: bool = False) -> Values:
     """The value of each line; a load that failed leaves its lines out and says so."""
     folder = Path(tempfile.mkdtemp(prefix="ottla-bench-"))
-    broker = BrokerProcess(kind, Home(path=folder), java=java("1g"))
+    home, reach = secured_home(folder) if secured else open_home(folder)
+    broker = BrokerProcess(kind, home, java=java("1g"))
     try:
         values = {"start s": broker.start()}
+        if secured:
+            add_user(broker.bootstrap)
         time.sleep(1)
         values["memory idle MB"] = memory_mb(broker.pid)
         for load in warm_up():
-            run(load, kind, broker.bootstrap, [broker.pid])
+            run(load, kind, reach, [broker.pid])
         for load in selected:
-            values |= run(load, kind, broker.bootstrap, [broker.pid])
+            values |= run(load, kind, reach, [broker.pid])
         values["memory loaded MB"] = memory_mb(broker.pid)
         broker.stop()
         return values
@@ -107,13 +119,26 @@ def measure(kind: Kind, selected: list[Load]) -> Values:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(load: Load, kind: Kind, bootstrap: str, pids: list[int]) -> Values:
+def open_home(folder: Path) -> tuple[Home, Reach]:
+    home = Home(path=folder)
+    return home, Reach(home.bootstrap)
+
+
+def run(load: Load, kind: Kind, reach: Reach, pids: list[int]) -> Values:
     before = sum(map(cpu_seconds, pids))
-    command = [sys.executable, "-m", "bench.client", load.work, bootstrap, *load.arguments]
+    command = [sys.executable, "-m", "bench.client", load.work, reach.bootstrap, *load.arguments]
+    if load.measures_memory:
+        command += ["--pids", *map(str, pids)]
     try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, timeout=CLIENT_SECONDS_MAX, check=True
-        )
+        with tempfile.NamedTemporaryFile() as file:
+            reach.write(Path(file.name))
+            ran = subprocess.run(
+                [*command, "--properties", file.name],
+                capture_output=True,
+                text=True,
+                timeout=CLIENT_SECONDS_MAX,
+                check=True,
+            )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
         print(f"{kind}: {load.name} failed: {failure.stderr!s}", file=sys.stderr)
         return {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.client import fill, new_topic, percentiles
 from bench.load.nodes import client, fresh_node
 from bench.processes import cpu_seconds
+from bench.reach import Reach
 from bench.report import Values
 from support.brokers import BrokerProcess, Kind
 
@@ -18,9 +19,10 @@ DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 def measure(kind: Kind, gigabytes: float) -> Values:
     count = int(gigabytes * 1e9 / RECORD_BYTES)
     with fresh_node(kind) as broker:
-        old, busy = new_topic(broker.bootstrap), new_topic(broker.bootstrap)
+        reach = Reach(broker.bootstrap)
+        old, busy = new_topic(reach), new_topic(reach)
         options = argparse.Namespace(size=RECORD_BYTES, codec="none", partitions=1)
-        fill(broker.bootstrap, old, options, count)
+        fill(reach, old, options, count)
         forget_pages(broker, old)
         with client("acks", broker, busy) as producer:
             with client("read", broker, old, count=count) as reader:

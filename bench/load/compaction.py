@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.client import new_topic, percentiles
 from bench.load.nodes import client, fresh_node
 from bench.processes import cpu_seconds
+from bench.reach import Reach
 from bench.report import Values
 from support.brokers import Kind
 
@@ -32,7 +33,7 @@ def measure(kind: Kind, gigabytes: float) -> Values:
     with fresh_node(kind, SETTINGS) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         admin.create_topics([NewTopic(TOPIC, 1, -1, config=CONFIG)])[TOPIC].result(60)
-        busy = new_topic(broker.bootstrap)
+        busy = new_topic(Reach(broker.bootstrap))
         spent = cpu_seconds(broker.pid)
         options = {"size": RECORD_BYTES, "count": count, "keys": KEYS}
         with (

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from bench.client import commit_request, new_topic
 from bench.load.nodes import fresh_node
 from bench.processes import memory_mb
+from bench.reach import Reach
 from bench.report import Values
 from support.brokers import BrokerProcess, Kind
 from support.wire import Connection
@@ -23,7 +24,7 @@ SETTLE_S = 15.0
 
 def measure(kind: Kind, groups: int, commits: int) -> Values:
     with fresh_node(kind, SETTINGS, warm=False) as broker:
-        topic = new_topic(broker.bootstrap)
+        topic = new_topic(Reach(broker.bootstrap))
         first_commit(broker, topic)
         before = memory_mb(broker.pid)
         commit(broker, topic, groups, commits // groups)

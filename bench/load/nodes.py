@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.reach import Reach
 from bench.rounds import java, run, warm_up
 from support.brokers import BrokerProcess, Kind
 from support.homes import Home
@@ -27,7 +28,7 @@ def fresh_node(
     try:
         broker.start()
         for load in warm_up() if warm else ():
-            run(load, kind, broker.bootstrap, [broker.pid])
+            run(load, kind, Reach(broker.bootstrap), [broker.pid])
         yield broker
     finally:
         broker.discard()

@@ -3,17 +3,20 @@
 An event loop's own server tells of a connection once its handshake is done: whoever never ends one
 is seen by nobody, and a flood of them has the whole loop. Here there are at most so many unfinished
 ones, of which those make room for new ones that have had their time (an honest handshake takes
-milliseconds), and together they get a third of the loop: else newcomers wait in the system's queue.
+milliseconds). One step of one handshake is taken in a turn of the loop, so others wait for no more
+than that, and together handshakes get a third of the loop: else newcomers wait in the system's
+queue.
 """
 
 import asyncio
 import logging
 import socket
 import ssl
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ottla.broker.transport.encryption import PIECE_BYTES, EncryptedConnection
 from ottla.ports.clock import own_cpu_s
 
 log = logging.getLogger(__name__)
@@ -25,7 +28,8 @@ HANDSHAKE_S_MAX = 10.0
 SHARE = 1 / 3
 BURST_S = 0.05
 """So much at once is no flood: a cluster's clients that come back after a restart."""
-TAKEN_AT_ONCE = 16
+TAKEN_AT_ONCE = 2
+"""In one turn of the loop."""
 MayCome = Callable[[str, int, int], bool]
 """Of an address: how many of all, and of it, are unfinished."""
 
@@ -50,9 +54,42 @@ class HandshakeBudget:
         return max(0.0, self._debt_s - (self._now() - self._settled) * SHARE)
 
 
+class HandshakeTurns:
+    """One step of one handshake in a turn of the loop: who is served comes in between."""
+
+    def __init__(self, budget: HandshakeBudget) -> None:
+        self._budget = budget
+        self._due: deque[EncryptedConnection] = deque()
+        self._next: asyncio.Handle | None = None
+
+    def await_turn(self, connection: EncryptedConnection) -> None:
+        self._due.append(connection)
+        if self._next is None:
+            self._plan()
+
+    def close(self) -> None:
+        self._due.clear()
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _plan(self) -> None:
+        loop, wait_s = asyncio.get_running_loop(), self._budget.wait_s()
+        self._next = loop.call_later(wait_s, self._take) if wait_s else loop.call_soon(self._take)
+
+    def _take(self) -> None:
+        self._next = None
+        began = own_cpu_s()
+        self._due.popleft().shake_hands()
+        self._budget.spend(own_cpu_s() - began)
+        if self._due:
+            self._plan()
+
+
 class Begun(NamedTuple):
     host: str
     since: float
+    patience: asyncio.TimerHandle
 
 
 class TlsDoor:
@@ -70,12 +107,14 @@ class TlsDoor:
         self._may_come = may_come
         self._now = now
         self._budget = HandshakeBudget(now)
+        self._turns = HandshakeTurns(self._budget)
+        self._scratch = memoryview(bytearray(PIECE_BYTES))
         self._sockets: list[socket.socket] = []
-        self._unfinished: dict[asyncio.Task[None], Begun] = {}  # in the order in which they came
+        self._unfinished: dict[EncryptedConnection, Begun] = {}  # in the order in which they came
+        self._arriving: set[asyncio.Task[None]] = set()
         self._by_address: Counter[str] = Counter()
         self._pause: asyncio.TimerHandle | None = None
         self._is_open = False
-        encryption.sslobject_class = self._timed(encryption.sslobject_class or ssl.SSLObject)
 
     async def bind(self, host: str | None, port: int) -> int:
         """OSError where that is not to be had."""
@@ -109,8 +148,11 @@ class TlsDoor:
         self._is_open = False
         if self._pause is not None:
             self._pause.cancel()
-        for task in list(self._unfinished):
+        self._turns.close()
+        for task in self._arriving:
             task.cancel()
+        for connection in list(self._unfinished):
+            connection.abort()
         for one in self._sockets:
             one.close()
         self._sockets.clear()
@@ -163,37 +205,31 @@ class TlsDoor:
         if len(self._unfinished) >= UNFINISHED_MAX:
             oldest = next(iter(self._unfinished))
             self._end(oldest)
-            oldest.cancel()
+            oldest.abort()
         accepted.setblocking(False)
-        task = asyncio.get_running_loop().create_task(self._shake_hands(accepted))
-        self._unfinished[task] = Begun(host, self._now())
+        connection = EncryptedConnection(
+            self._make, self._encryption, self._scratch, self._turns.await_turn, self._end
+        )
+        loop = asyncio.get_running_loop()
+        patience = loop.call_later(HANDSHAKE_S_MAX, connection.abort)
+        self._unfinished[connection] = Begun(host, self._now(), patience)
         self._by_address[host] += 1
-        task.add_done_callback(self._end)
+        task = loop.create_task(self._arrive(connection, accepted))
+        self._arriving.add(task)
+        task.add_done_callback(self._arriving.discard)
 
-    async def _shake_hands(self, accepted: socket.socket) -> None:
+    async def _arrive(self, connection: EncryptedConnection, accepted: socket.socket) -> None:
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._make,
-                accepted,
-                ssl=self._encryption,
-                ssl_handshake_timeout=HANDSHAKE_S_MAX,
-            )
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
         except (OSError, asyncio.CancelledError):
-            accepted.close()  # what was wrong, the handshake has told
+            accepted.close()
+            self._end(connection)
 
-    def _end(self, task: "asyncio.Task[None]") -> None:
-        begun = self._unfinished.pop(task, None)
+    def _end(self, connection: EncryptedConnection) -> None:
+        """Of its handshake, however."""
+        begun = self._unfinished.pop(connection, None)
         if begun is not None:
+            begun.patience.cancel()
             self._by_address[begun.host] -= 1
             if not self._by_address[begun.host]:
                 del self._by_address[begun.host]
-
-    def _timed(self, kind: type[ssl.SSLObject]) -> type[ssl.SSLObject]:
-        def do_handshake(handshake: ssl.SSLObject) -> None:
-            began = own_cpu_s()
-            try:
-                kind.do_handshake(handshake)
-            finally:
-                self._budget.spend(own_cpu_s() - began)
-
-        return type("TimedHandshake", (kind,), {"do_handshake": do_handshake})

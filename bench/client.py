@@ -6,7 +6,6 @@ librdkafka is the client of both brokers, so that only the brokers differ.
 import argparse
 import json
 import os
-import resource
 import struct
 import threading
 import time
@@ -18,6 +17,7 @@ from typing import Any
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.openers import METADATA_REQUEST, openers
 from bench.processes import memory_mb
 from bench.reach import Reach, receive
 
@@ -37,7 +37,6 @@ FAST_CONSUMER = {
     "queued.max.messages.kbytes": 2_000_000,  # else a fast broker makes the client rest for 1 s
 }
 BROKERS_DEFAULT = -1  # replicas of a new topic: 1 on one node, 3 on three
-METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 1, -1, 0)
 
 
 def new_topic(reach: Reach, partitions: int = 1) -> str:
@@ -173,8 +172,8 @@ def partitions(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
 
 def connections(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     """Open many connections, ask one question on each, and measure acks beside them."""
-    many_descriptors()
-    memory_before = memory(args.pids)
+    if reach.properties:
+        return secured_connections(reach, args)
     began = time.perf_counter()
     opened = reach.open_many(args.count)
     for connection in opened:
@@ -182,17 +181,23 @@ def connections(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     for connection in opened:
         assert len(receive(connection, 4)) == 4
     seconds = time.perf_counter() - began
-    each_kb = (memory(args.pids) - memory_before) * 1024 / args.count
     beside = latency(reach, argparse.Namespace(**{**vars(args), "count": 300}))
     for connection in opened:
         connection.close()
-    values = {"open s": seconds, "ack p50 ms beside": beside["ack p50 ms"]}
-    return values | ({"KB each": each_kb} if args.pids else {})
+    return {"open s": seconds, "ack p50 ms beside": beside["ack p50 ms"]}
 
 
-def many_descriptors() -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def secured_connections(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
+    """The same by two processes, since a handshake costs a client as much as a broker; and what
+    each connection takes of the broker's memory."""
+    with openers(reach, args.count) as them:
+        before_mb = memory(args.pids)
+        began = time.perf_counter()
+        them.open()
+        seconds = time.perf_counter() - began
+        each_kb = (memory(args.pids) - before_mb) * 1024 / args.count
+        beside = latency(reach, argparse.Namespace(**{**vars(args), "count": 300}))
+    return {"open s": seconds, "KB each": each_kb, "ack p50 ms beside": beside["ack p50 ms"]}
 
 
 def memory(pids: list[int]) -> float:

@@ -10,13 +10,13 @@ import ssl
 import struct
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ottla.security.scram import MECHANISMS, ScramClient
 
-OPENERS = 16
+OPENERS = 8
 """So many raw connections are opened at once: one after the other would measure round trips."""
 CONNECT_S_MAX = 60
 Socket = socket.socket
@@ -44,7 +44,6 @@ class Reach:
     def open_many(self, count: int) -> list[Socket]:
         if not self.properties:
             return [self.open() for _ in range(count)]
-        self.open().close()  # the password is stretched once
         with ThreadPoolExecutor(OPENERS) as openers:
             return list(openers.map(lambda _: self.open(), range(count)))
 
@@ -58,9 +57,9 @@ class Reach:
         self._sign_in(encrypted)
         return encrypted
 
-    @cached_property
+    @property
     def _encryption(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cadata=self.properties["ssl.ca.pem"])
+        return encryption(self.properties["ssl.ca.pem"])
 
     def _sign_in(self, opened: Socket) -> None:
         mechanism = self.properties["sasl.mechanism"]
@@ -76,6 +75,11 @@ class Reach:
         if stretching.salt not in self._stretched:
             self._stretched[stretching.salt] = stretching.run()
         client.check(authenticate(opened, client.prove(self._stretched[stretching.salt])))
+
+
+@cache
+def encryption(authority: str) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority)
 
 
 def authenticate(opened: Socket, token: bytes) -> bytes:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ottla.broker.background import Background
     from ottla.broker.services import ActiveController
     from ottla.config import Settings
+    from ottla.wire.envelope import Origin
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,8 @@ TIMEOUT_MS = 30_000
 
 
 class TopicsOnDemand:
-    """Each topic is asked of the controller once at a time, however many clients want it."""
+    """Each topic is asked of the controller once at a time, however many clients want it; the first
+    of them is who asked, whose rights and quota count."""
 
     def __init__(
         self,
@@ -32,16 +34,17 @@ class TopicsOnDemand:
         self._background = background
         self._being_made: set[str] = set()
 
-    def create(self, names: Iterable[str]) -> None:
-        """Begin; whoever wants to know how it ended asks for the topic again."""
+    def create(self, names: Iterable[str], origin: "Origin | None" = None) -> None:
+        """Begin; whoever wants to know how it ended asks for the topic again. Without an origin it
+        is this node itself that wants them."""
         wanted = [name for name in names if name not in self._being_made]
         if wanted:
             self._being_made.update(wanted)
-            self._background.spawn(self._create(wanted))
+            self._background.spawn(self._create(wanted, origin))
 
-    async def _create(self, names: list[str]) -> None:
+    async def _create(self, names: list[str], origin: "Origin | None") -> None:
         try:
-            refused = await create_on_demand(names, self._settings(), self._controller)
+            refused = await create_on_demand(names, self._settings(), self._controller, origin)
         except KafkaError as error:
             log.warning("topics could not be made on demand: %s", error)
         else:
@@ -52,14 +55,19 @@ class TopicsOnDemand:
 
 
 async def create_on_demand(
-    names: Iterable[str], settings: "Settings", controller: "ActiveController"
+    names: Iterable[str],
+    settings: "Settings",
+    controller: "ActiveController",
+    origin: "Origin | None" = None,
 ) -> dict[str, ErrorCode]:
     """Make the topics; why not, for those that could not be made. Returns when all are known."""
     request = CreateTopicsRequest(
         topics=[new_topic(name, settings) for name in dict.fromkeys(names)],
         timeout_ms=TIMEOUT_MS,
     )
-    response = await controller.ask(request, CreateTopicsResponse)
+    if origin is not None:  # asked in the newest words, whatever the client spoke of
+        origin = origin._replace(version=request.VERSIONS[-1])
+    response = await controller.ask(request, CreateTopicsResponse, origin=origin)
     return {
         topic.name: ErrorCode(topic.error_code)
         for topic in response.topics

@@ -318,6 +318,40 @@ def test_topics_are_not_made_once_the_quota_of_changes_is_used_up(
     assert third.topics[0].error_code == ErrorCode.none
 
 
+def test_topics_made_on_demand_count_for_who_asked(
+    connection: Connection, client: Connection, limited: Callable[..., None]
+) -> None:
+    limited(controller_mutation_rate=2.0)
+
+    def wanted(partitions: int) -> list[dict[str, Any]]:
+        name = f"raw-{uuid.uuid4().hex[:10]}"
+        return [{"name": name, "num_partitions": partitions, "replication_factor": 1}]
+
+    def is_there(name: str) -> bool:
+        reply = connection.ask(
+            "metadata", 9, topics=[{"name": name}], allow_auto_topic_creation=False
+        )
+        return bool(reply.topics[0].error_code == ErrorCode.none)
+
+    def on_demand(name: str) -> None:
+        client.ask("metadata", 9, topics=[{"name": name}], allow_auto_topic_creation=True)
+        for _ in range(2):  # somebody else's come behind it
+            made = connection.ask("create_topics", 7, topics=wanted(1), timeout=10_000)
+            assert made.topics[0].error_code == ErrorCode.none
+
+    used_up = client.ask("create_topics", 7, topics=wanted(40), timeout=10_000)
+    assert used_up.topics[0].error_code == ErrorCode.none
+    name = f"raw-{uuid.uuid4().hex[:10]}"
+    on_demand(name)
+    assert not is_there(name)
+
+    def comes() -> bool:
+        on_demand(name)
+        return is_there(name)
+
+    wait_until(comes, 30)
+
+
 def test_older_requests_are_done_and_wait_afterwards(
     connection: Connection, client: Connection, limited: Callable[..., None]
 ) -> None:

@@ -21,7 +21,8 @@ from ottla.broker.transport.encryption import (
     pieces,
 )
 from ottla.broker.transport.handshakes import HandshakeBudget, HandshakeTurns, TlsDoor
-from ottla.ports.clock import SYSTEM_CLOCK
+from ottla.ports.clock import SYSTEM_CLOCK, own_cpu_s
+from ottla.security.connection_rates import AT_ONCE
 from support import certificates
 
 SECONDS_MAX = 20
@@ -109,7 +110,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Scenario
             echoes.append(Echo())
             return echoes[-1]
 
-        door = TlsDoor(make, server, lambda *_: True, SYSTEM_CLOCK.monotonic)
+        door = TlsDoor(make, server, lambda *_: AT_ONCE, SYSTEM_CLOCK.monotonic)
         port = await door.bind("127.0.0.1", 0)
         door.open(10)
         try:
@@ -186,7 +187,7 @@ class Step:
 def test_others_come_between_the_steps_of_handshakes() -> None:
     async def scenario() -> list[str]:
         seen: list[str] = []
-        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic))
+        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
         for _ in range(3):
             step: Any = Step(seen)
             turns.await_turn(step)

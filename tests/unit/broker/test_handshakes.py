@@ -10,8 +10,9 @@ import pytest
 import uvloop
 
 from ottla.broker.transport import handshakes
-from ottla.broker.transport.handshakes import BURST_S, HandshakeBudget, TlsDoor
+from ottla.broker.transport.handshakes import BURST_S, HandshakeBudget, MayCome, TlsDoor
 from ottla.ports.clock import SYSTEM_CLOCK
+from ottla.security.connection_rates import AT_ONCE, Admission
 from support import certificates
 
 SECONDS = 5
@@ -19,7 +20,7 @@ SECONDS = 5
 
 def test_handshakes_get_a_third_of_the_time_after_a_burst() -> None:
     now = 100.0
-    budget = HandshakeBudget(lambda: now)
+    budget = HandshakeBudget(lambda: now, lambda: now)  # somebody always wants the loop
     budget.spend(BURST_S)
     assert budget.wait_s() == 0
     budget.spend(0.1)
@@ -31,6 +32,14 @@ def test_handshakes_get_a_third_of_the_time_after_a_burst() -> None:
     assert budget.wait_s() == pytest.approx(0.3)
 
 
+def test_handshakes_get_what_nobody_else_wants() -> None:
+    now, used = 100.0, 5.0
+    budget = HandshakeBudget(lambda: now, lambda: used)
+    budget.spend(BURST_S + 0.4)
+    now, used = now + 0.3, used + 0.1
+    assert budget.wait_s() == pytest.approx(3 * (0.4 - 0.1 - 0.2))
+
+
 class Greeting(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport.write(b"hello")  # type: ignore[attr-defined]
@@ -38,7 +47,7 @@ class Greeting(asyncio.Protocol):
 
 def with_door(
     tmp_path: Path,
-    may_come: Callable[[str, int, int], bool],
+    may_come: MayCome,
     body: Callable[[int, ssl.SSLContext], Coroutine[Any, Any, None]],
 ) -> None:
     authority = certificates.authority()
@@ -70,9 +79,9 @@ async def greeted(port: int, client: ssl.SSLContext) -> bytes:
 def test_unfinished_handshakes_count(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
 
-    def may_come(_: str, unfinished: int, of_host: int) -> bool:
+    def may_come(_: str, unfinished: int, of_host: int) -> Admission | None:
         seen.append((unfinished, of_host))
-        return unfinished < 2
+        return AT_ONCE if unfinished < 2 else None
 
     async def body(port: int, client: ssl.SSLContext) -> None:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
@@ -99,4 +108,19 @@ def test_who_waits_too_long_makes_room(tmp_path: Path, monkeypatch: pytest.Monke
         assert await asyncio.wait_for(greeted(port, client), SECONDS) == b"hello"
         assert await asyncio.wait_for(silent[0][0].read(), SECONDS) == b""
 
-    with_door(tmp_path, lambda *_: True, body)
+    with_door(tmp_path, lambda *_: AT_ONCE, body)
+
+
+def test_who_comes_too_soon_waits_before_its_handshake(tmp_path: Path) -> None:
+    async def body(port: int, client: ssl.SSLContext) -> None:
+        assert await greeted(port, client) == b"hello"
+
+    with_door(tmp_path, lambda *_: Admission(50, True), body)
+
+
+def test_who_is_over_its_address_s_rate_is_closed_without_a_handshake(tmp_path: Path) -> None:
+    async def body(port: int, client: ssl.SSLContext) -> None:
+        with pytest.raises((ConnectionError, ssl.SSLError)):
+            await greeted(port, client)
+
+    with_door(tmp_path, lambda *_: Admission(50, False), body)

@@ -4,8 +4,8 @@ An event loop's own server tells of a connection once its handshake is done: who
 is seen by nobody, and a flood of them has the whole loop. Here there are at most so many unfinished
 ones, of which those make room for new ones that have had their time (an honest handshake takes
 milliseconds). One step of one handshake is taken in a turn of the loop, so others wait for no more
-than that, and together handshakes get a third of the loop: else newcomers wait in the system's
-queue.
+than that, and together handshakes get a third of the loop and what it has to spare: else newcomers
+wait in the system's queue.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ottla.broker.transport.encryption import PIECE_BYTES, EncryptedConnection
 from ottla.ports.clock import own_cpu_s
+from ottla.security.connection_rates import Admission
 
 log = logging.getLogger(__name__)
 
@@ -26,32 +27,44 @@ PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
 HANDSHAKE_S_MAX = 10.0
 SHARE = 1 / 3
+REST_S = 0.005
+"""Then it is looked again, whether the loop had nothing to do."""
 BURST_S = 0.05
 """So much at once is no flood: a cluster's clients that come back after a restart."""
 TAKEN_AT_ONCE = 2
 """In one turn of the loop."""
-MayCome = Callable[[str, int, int], bool]
-"""Of an address: how many of all, and of it, are unfinished."""
+MayCome = Callable[[str, int, int], Admission | None]
+"""Of an address: how many of all, and of it, are unfinished; None: it is closed at once."""
 
 
 class HandshakeBudget:
-    """How long the loop may leave handshakes alone; pure."""
+    """How long the loop may leave handshakes alone; pure.
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    They may take a third of its time, and besides what it has nothing to do in: a cluster's clients
+    that all come back are let in as fast as can be."""
+
+    def __init__(self, now: Callable[[], float], used_s: Callable[[], float]) -> None:
+        """`used_s` is the processor's time that the loop has taken, whatever for."""
         self._now = now
+        self._used_s = used_s
         self._debt_s = 0.0
-        self._settled = now()
+        self._settled, self._used_before_s = now(), used_s()
 
     def spend(self, seconds: float) -> None:
-        self._debt_s = self._owed_s() + seconds
-        self._settled = self._now()
+        self._settle()
+        self._debt_s += seconds
 
     def wait_s(self) -> float:
-        """Until the next may begin."""
-        return max(0.0, self._owed_s() - BURST_S) / SHARE
+        """Until the next may begin, if others have the loop all the time."""
+        self._settle()
+        return max(0.0, self._debt_s - BURST_S) / SHARE
 
-    def _owed_s(self) -> float:
-        return max(0.0, self._debt_s - (self._now() - self._settled) * SHARE)
+    def _settle(self) -> None:
+        now, used_s = self._now(), self._used_s()
+        passed_s = now - self._settled
+        idle_s = max(0.0, passed_s - (used_s - self._used_before_s))
+        self._settled, self._used_before_s = now, used_s
+        self._debt_s = max(0.0, self._debt_s - passed_s * SHARE - idle_s)
 
 
 class HandshakeTurns:
@@ -74,11 +87,14 @@ class HandshakeTurns:
             self._next = None
 
     def _plan(self) -> None:
-        loop, wait_s = asyncio.get_running_loop(), self._budget.wait_s()
+        loop, wait_s = asyncio.get_running_loop(), min(self._budget.wait_s(), REST_S)
         self._next = loop.call_later(wait_s, self._take) if wait_s else loop.call_soon(self._take)
 
     def _take(self) -> None:
         self._next = None
+        if self._budget.wait_s():
+            self._plan()
+            return
         began = own_cpu_s()
         self._due.popleft().shake_hands()
         self._budget.spend(own_cpu_s() - began)
@@ -106,12 +122,13 @@ class TlsDoor:
         self._encryption = encryption
         self._may_come = may_come
         self._now = now
-        self._budget = HandshakeBudget(now)
+        self._budget = HandshakeBudget(now, own_cpu_s)
         self._turns = HandshakeTurns(self._budget)
         self._scratch = memoryview(bytearray(PIECE_BYTES))
         self._sockets: list[socket.socket] = []
         self._unfinished: dict[EncryptedConnection, Begun] = {}  # in the order in which they came
         self._arriving: set[asyncio.Task[None]] = set()
+        self._held: dict[socket.socket, asyncio.TimerHandle] = {}  # by a rate of connections
         self._by_address: Counter[str] = Counter()
         self._pause: asyncio.TimerHandle | None = None
         self._is_open = False
@@ -151,6 +168,10 @@ class TlsDoor:
         self._turns.close()
         for task in self._arriving:
             task.cancel()
+        for held, timer in self._held.items():
+            timer.cancel()
+            held.close()
+        self._held.clear()
         for connection in list(self._unfinished):
             connection.abort()
         for one in self._sockets:
@@ -172,7 +193,7 @@ class TlsDoor:
     def _take(self, listening: socket.socket) -> None:
         began = own_cpu_s()
         for _ in range(TAKEN_AT_ONCE):
-            wait_s = max(self._budget.wait_s(), self._room_s())
+            wait_s = max(min(self._budget.wait_s(), REST_S), self._room_s())
             if wait_s:
                 self._rest(wait_s)
                 break
@@ -184,7 +205,7 @@ class TlsDoor:
                 log.error("no connection can be taken: %s", error)
                 self._rest(1.0)
                 break
-            self._begin(accepted, str(address[0]))
+            self._receive(accepted, str(address[0]))
         self._budget.spend(own_cpu_s() - began)
 
     def _room_s(self) -> float:
@@ -198,10 +219,25 @@ class TlsDoor:
         self._deafen()
         self._pause = asyncio.get_running_loop().call_later(seconds, self._listen)
 
-    def _begin(self, accepted: socket.socket, host: str) -> None:
-        if not self._may_come(host, len(self._unfinished), self._by_address[host]):
+    def _receive(self, accepted: socket.socket, host: str) -> None:
+        admission = self._may_come(host, len(self._unfinished), self._by_address[host])
+        if admission is None:
             accepted.close()
-            return
+        elif admission.wait_ms:
+            self._held[accepted] = asyncio.get_running_loop().call_later(
+                admission.wait_ms / 1000, self._release, accepted, host, admission.is_served
+            )
+        else:
+            self._begin(accepted, host)
+
+    def _release(self, held: socket.socket, host: str, is_served: bool) -> None:
+        del self._held[held]
+        if is_served:
+            self._begin(held, host)
+        else:
+            held.close()
+
+    def _begin(self, accepted: socket.socket, host: str) -> None:
         if len(self._unfinished) >= UNFINISHED_MAX:
             oldest = next(iter(self._unfinished))
             self._end(oldest)

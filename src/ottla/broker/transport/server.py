@@ -113,16 +113,22 @@ class Server:
         )
         return int(self._server.sockets[0].getsockname()[1])
 
-    def _may_come(self, host: str, unfinished: int, unfinished_of_host: int) -> bool:
-        """Before its handshake: refused as it would be after it, but for less."""
+    def _may_come(self, host: str, unfinished: int, unfinished_of_host: int) -> Admission | None:
+        """Before its handshake: held or refused as it would be after it, but for less."""
+        admission = self._admission(host)
+        if admission.wait_ms / 1000 > HELD_S_MAX:
+            self._complain_of(host, "too many come at once")
+            return None
         if len(self._connections) + unfinished >= self._connections_max:
             self._complain_of(host, "max.connections is reached")
-            return False
+            return None
         settings = self._shared.settings()
-        if self._shared.addresses.has_room(self.kind, host, settings, unfinished_of_host):
-            return True
-        self._complain_of(host, "max.connections.per.ip is reached")
-        return False
+        if not self._shared.addresses.has_room(self.kind, host, settings, unfinished_of_host):
+            self._complain_of(host, "max.connections.per.ip is reached")
+            return None
+        if not admission.is_served:
+            log.info("held %s: its address opens too many", host)
+        return admission
 
     def _complain_of(self, host: str, why: str) -> None:
         log.warning("refused %s: %s", host, why)
@@ -199,19 +205,28 @@ class Server:
             broker_limit=broker_limit,
         )
 
-    def _opened(self, connection: Connection) -> bool:
-        admission = self._admission(connection.peer.client_host)
-        if admission.wait_ms:
-            held_s = admission.wait_ms / 1000
-            if held_s > HELD_S_MAX:
-                log.warning("refused %s: too many come at once", connection.peer.client_host)
-                return False
+    def _hold(self, connection: Connection) -> Admission | None:
+        """As the rates of connections have it; None: it is closed at once."""
+        host = connection.peer.client_host
+        admission = self._admission(host)
+        held_s = admission.wait_ms / 1000
+        if held_s > HELD_S_MAX:
+            self._complain_of(host, "too many come at once")
+            return None
+        if held_s:
             connection.peer.mute(held_s)
-            if not admission.is_served:
-                connection.peer.mute(held_s + SWEEP_S)  # it is closed before it is heard
-                log.info("held %s: its address opens too many", connection.peer.client_host)
-                asyncio.get_running_loop().call_later(held_s, connection.abort)
-                return True
+        if not admission.is_served:
+            connection.peer.mute(held_s + SWEEP_S)  # it is closed before it is heard
+            log.info("held %s: its address opens too many", host)
+            asyncio.get_running_loop().call_later(held_s, connection.abort)
+        return admission
+
+    def _opened(self, connection: Connection) -> bool:
+        """False: it is closed at once."""
+        if self._door is None:  # else the rates were asked there
+            admission = self._hold(connection)
+            if admission is None or not admission.is_served:
+                return admission is not None
         if len(self._connections) >= self._connections_max:
             self._complain_of(connection.peer.client_host, "max.connections is reached")
             return False

@@ -12,6 +12,7 @@ from collections.abc import Awaitable
 
 from ottla.broker.access import CLUSTER, Resource, authorized_operations
 from ottla.broker.cluster_view import ClusterView
+from ottla.broker.forwarding import origin_of
 from ottla.broker.internal_topics import INTERNAL_TOPICS
 from ottla.broker.services import BrokerServices
 from ottla.broker.transport.context import RequestContext
@@ -79,7 +80,7 @@ def _describe_and_create(
     ]
     may_create = request.allow_auto_topic_creation
     if missing and may_create and services.cluster.settings.flag("auto.create.topics.enable"):
-        services.topics_on_demand.create(missing)
+        services.topics_on_demand.create(missing, origin_of(context))
     return response
 
 

@@ -20,7 +20,7 @@ from random import Random
 
 from differential.areas import NAMES, area
 from differential.brokers import restartable, serving
-from differential.campaign import run_slice, shortest, show, totals
+from differential.campaign import FIRST_SEED, run_slice, shortest, show, totals
 from differential.comparing import NOTHING, Difference, Sides, compare, sides
 from differential.nodes import COUNT, clustered
 from differential.recording import record
@@ -78,6 +78,10 @@ def main() -> int:
     )
     parser.add_argument("--whole", action="store_true", help="do not shrink")
     parser.add_argument("--log", type=Path, help="a campaign's file")
+    parser.add_argument(
+        "--begin", type=int, default=FIRST_SEED, help="a campaign's first seed where FILE has none"
+    )
+    parser.add_argument("--at-once", type=int, help="of a campaign: how many sequences")
     parser.add_argument("--sequences", type=int, default=10_000, help="of a campaign")
     parser.add_argument("--seconds", type=float, default=420, help="of a campaign's slice")
     asked = parser.parse_args()
@@ -94,7 +98,8 @@ def act(one: Area, asked: argparse.Namespace) -> int:
         record_area(one, asked.workers)
         return 0
     if asked.action == "campaign":
-        done = run_slice(one, asked.log, asked.seconds, asked.sequences)
+        one = replace(one, at_once=asked.at_once or one.at_once)
+        done = run_slice(one, asked.log, asked.seconds, asked.sequences, asked.begin)
         show(done)
         return 1 if done.differences else 0
     return judge(one, seeds_of(asked.seeds), asked)

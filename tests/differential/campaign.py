@@ -73,26 +73,29 @@ class Slice:
     not_every_time: list[Suspect] = field(default_factory=list)
 
 
-def run_slice(one: Area, log: Path, seconds: float, seeds_max: int) -> Slice:
-    """Of an area, with brokers of its own."""
-    first = next_seed(log, one.name)
+def run_slice(
+    one: Area, log: Path, seconds: float, seeds_max: int, begin: int = FIRST_SEED
+) -> Slice:
+    """Of an area, with brokers of its own. `begin` is for a log that does not know what others,
+    which are gone, had come to."""
+    first = next_seed(log, one.name, begin)
     end = min(first + SEEDS_MAX, FIRST_SEED + seeds_max)
     if first >= end:
         return Slice(one.name, first, first, 0, today())
     settings = {**SETTINGS, **one.settings}
     with serving("kafka", settings) as kafka, serving("ottla", settings) as ottla:
-        return ask_slice(one, kafka, ottla, log, seconds, end)
+        return ask_slice(one, kafka, ottla, log, seconds, range(first, end))
 
 
 def ask_slice(
-    one: Area, kafka: Broker, ottla: Broker, log: Path, seconds: float, end: int
+    one: Area, kafka: Broker, ottla: Broker, log: Path, seconds: float, seeds: range
 ) -> Slice:
     """As many seeds as the time allows, then what was noted, judged again."""
-    first, began = next_seed(log, one.name), time.monotonic()
+    began = time.monotonic()
     both = sides(one, kafka, ottla)
-    reached, suspects = ask_all(one, both, range(first, end), began + seconds)
+    reached, suspects = ask_all(one, both, seeds, began + seconds)
     spent = time.monotonic() - began
-    done = Slice(one.name, first, reached, round(spent), today(), len(suspects))
+    done = Slice(one.name, seeds.start, reached, round(spent), today(), len(suspects))
     confirm(one, both, suspects, done)
     keep(log, done)
     return done
@@ -103,8 +106,8 @@ def keep(log: Path, done: Slice) -> None:
         file.write(json.dumps(asdict(done)) + "\n")
 
 
-def next_seed(log: Path, name: str) -> int:
-    return max((line["end"] for line in lines(log, name)), default=FIRST_SEED)
+def next_seed(log: Path, name: str, begin: int = FIRST_SEED) -> int:
+    return max((line["end"] for line in lines(log, name)), default=begin)
 
 
 def ask_all(one: Area, both: Sides, seeds: range, deadline: float) -> tuple[int, list[Suspect]]:

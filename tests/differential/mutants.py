@@ -21,7 +21,7 @@ class Mutant(NamedTuple):
     patches: tuple[tuple[str, str], ...]
     """What is replaced, and by what; each is there once."""
     also: "tuple[Mutant, ...]" = ()
-    """Patches of other modules, without which this one would do no harm."""
+    """Patches of other modules, without which this one would do no harm, or only by chance."""
 
     def of(self, module: str) -> "Mutant | None":
         return next((one for one in (self, *self.also) if one.module == module), None)
@@ -32,6 +32,17 @@ MARKERS_END_EVERY_VERIFICATION = Mutant(
     "ottla.log.verification",
     ((" and not guard.outlives_marker_of(epoch)", ""),),
 )
+
+MARKERS_ARE_SLOW = Mutant(
+    "transactions",
+    "ottla.transactions.markers",
+    (("    pause = RETRY_S\n", "    pause = RETRY_S\n    await asyncio.sleep(0.03)\n"),),
+)
+"""Not a wrong answer, but a slow world: one broker alone writes its markers before anybody can ask
+what it says meanwhile. Shorter than an observation waits for an answer to stay the same."""
+
+WORLDS = {"markers_are_slow": MARKERS_ARE_SLOW}
+"""Not to be found."""
 
 MUTANTS = {
     "a_poison_record_takes_its_batch_with_it": Mutant(
@@ -88,6 +99,7 @@ MUTANTS = {
                 "raise cannot_end(current, ask)\n    after_rotation",
             ),
         ),
+        (MARKERS_ARE_SLOW,),
     ),
     "an_old_client_repeats_an_end_of_the_epoch_before": Mutant(
         "transactions",
@@ -220,4 +232,4 @@ def serve_as(mutant: Mutant) -> None:
 
 
 if __name__ == "__main__":
-    serve_as(MUTANTS[sys.argv.pop(1)])
+    serve_as((MUTANTS | WORLDS)[sys.argv.pop(1)])

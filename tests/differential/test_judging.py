@@ -239,6 +239,8 @@ def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     keep(log, Slice("topics", FIRST_SEED + 70, FIRST_SEED + 100, 10, "2026-11-18", 1, found))
     assert next_seed(log, "topics") == FIRST_SEED + 100
     assert next_seed(log, "offsets") == FIRST_SEED
+    assert next_seed(log, "offsets", 12_000) == 12_000, "what an earlier file, now gone, came to"
+    assert next_seed(log, "topics", 12_000) == FIRST_SEED + 100
     [line] = totals(log)
     assert line == (
         f"topics: 100 seeds in 20 s, 5.0/s; 1 differences ({FIRST_SEED + 80} patient),"

@@ -6,8 +6,8 @@ from differential.areas import area
 from differential.brokers import serving
 from differential.comparable import Comparable
 from differential.comparing import first_difference
-from differential.mutants import MUTANTS, patched, source_of
-from differential.recording import path_of, recorded
+from differential.mutants import MUTANTS, WORLDS, Mutant, patched, source_of
+from differential.recording import Recorded, path_of, recorded
 from differential.running import Broker, patient, run
 from differential.steps import Area, Sequence
 from differential.waiting import drive
@@ -26,22 +26,36 @@ def is_found(one: Area, drawn: Sequence, kafka: list[Comparable], broker: Broker
     return first is not None and any(kind() == first for _ in range(TRIES - 1))
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+def found_by(name: str, mutant: Mutant) -> Recorded | None:
+    """The first of the seeds whose answers are recorded."""
+    one = area(mutant.area)
+    with serving("ottla", one.settings, ("-m", "differential.mutants", name)) as broker:
+        for kept in recorded(one):
+            drawn = one.sequence(kept.seed, len(kept.answers))
+            if is_found(one, drawn, kept.answers, broker):
+                return kept
+    return None
+
+
+@pytest.mark.parametrize("name", MUTANTS | WORLDS)
 def test_a_mutant_still_fits_its_source(name: str) -> None:
-    for mutant in (MUTANTS[name], *MUTANTS[name].also):
-        assert patched(mutant, source_of(mutant.module)) != source_of(mutant.module)
+    mutant = (MUTANTS | WORLDS)[name]
+    for each in (mutant, *mutant.also):
+        assert patched(each, source_of(each.module)) != source_of(each.module)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [n for n, m in MUTANTS.items() if path_of(area(m.area)).exists()])
 def test_a_wrong_answer_that_is_put_back_is_found(name: str) -> None:
-    """Within the seeds whose answers are recorded."""
-    one = area(MUTANTS[name].area)
-    with serving("ottla", one.settings, ("-m", "differential.mutants", name)) as broker:
-        for kept in recorded(one):
-            drawn = one.sequence(kept.seed, len(kept.answers))
-            if is_found(one, drawn, kept.answers, broker):
-                print(f"{name}: found by seed {kept.seed}")
-                return
-    pytest.fail(f"{name} was not found")
+    found = found_by(name, MUTANTS[name])
+    assert found is not None, f"{name} was not found"
+    print(f"{name}: found by seed {found.seed}")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_slow_world_alone_is_no_wrong_answer(name: str) -> None:
+    found = found_by(name, WORLDS[name])
+    assert found is None, f"seed {found.seed}"

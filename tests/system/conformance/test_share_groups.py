@@ -616,6 +616,31 @@ def test_offsets_are_deleted_and_altered_while_nobody_is_in_the_group(
     assert describe(connection, group, None) == []
 
 
+def test_a_group_of_which_only_unknown_partitions_were_altered_has_no_offsets(
+    make_raw_topic: MakeRawTopic, connection: Connection, join: JoinShareGroup
+) -> None:
+    topic, other = make_raw_topic(), make_raw_topic()
+    join(topic)  # somebody has used share groups before
+    group = f"share-{uuid.uuid4().hex[:10]}"
+
+    def alter(*wanted: tuple[str, int]) -> None:
+        topics = [
+            {"topic_name": name, "partitions": [{"partition_index": index, "start_offset": 0}]}
+            for name, index in wanted
+        ]
+        connection.ask("alter_share_group_offsets", 0, group_id=group, topics=topics)
+
+    def topics_told() -> list[str]:
+        groups = [{"group_id": group, "topics": None}]
+        reply = connection.ask("describe_share_group_offsets", 1, groups=groups)
+        return [one.topic_name for one in reply.groups[0].topics]
+
+    alter((topic.name, 7))
+    assert topics_told() == []
+    alter((topic.name, 7), (other.name, 0))
+    assert topics_told() == [other.name]
+
+
 def test_a_coordinator_is_found_only_by_the_key_of_a_share_partition(
     connection: Connection,
 ) -> None:

@@ -61,8 +61,9 @@ async def _alter(
         }
     begun = await services.groups.start_share(group_id, topics)
     refusals = await initialize_states(services.states, begun, starts)
-    if not refusals and topics:
-        await services.groups.share_initialized(group_id, topics)
+    made = {topic_id: told for topic_id, told in topics.items() if told[1]}
+    if not refusals and made:  # of a topic that has none of the partitions nothing begins
+        await services.groups.share_initialized(group_id, made)
     return refusals
 
 

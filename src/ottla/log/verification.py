@@ -6,6 +6,8 @@ the first batch, or a marker, is in the log. Deciding refuses; nothing here touc
 
 from ottla.errors import ErrorCode, KafkaError
 
+LAST_SEQUENCE = 2**31 - 1
+
 
 class VerificationGuard:
     """The first batch of a transaction is on its way while the coordinator is asked about it
@@ -28,13 +30,19 @@ class VerificationGuard:
         self.since_ms = since_ms
 
     def also_for(self, epoch: int, sequence: int) -> None:
-        if epoch > self.epoch:
+        if epoch > self.epoch or self.lowest_sequence == LAST_SEQUENCE:
             self.epoch, self.lowest_sequence = epoch, sequence
         elif epoch == self.epoch:
             self.lowest_sequence = min(self.lowest_sequence, sequence)
 
     def outlives_marker_of(self, epoch: int) -> bool:
         return epoch < self.epoch or (self.adds and epoch == self.epoch)
+
+    def came_through(self, epoch: int) -> None:
+        """A marker that it outlives. Whether the epoch it was made for is anybody's is the
+        coordinator's to say, and who was refused has left it as well: nobody waits behind it."""
+        if epoch < self.epoch:
+            self.lowest_sequence = LAST_SEQUENCE
 
 
 class VerificationGuards:
@@ -86,7 +94,11 @@ class VerificationGuards:
 
     def marker_came(self, producer_id: int, epoch: int) -> None:
         guard = self.by_producer.get(producer_id)
-        if guard is not None and not guard.outlives_marker_of(epoch):
+        if guard is None:
+            return
+        if guard.outlives_marker_of(epoch):
+            guard.came_through(epoch)
+        else:
             del self.by_producer[producer_id]
 
     def expire(self, oldest_ms: int) -> None:

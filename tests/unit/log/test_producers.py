@@ -224,6 +224,19 @@ def test_a_late_marker_of_an_older_epoch_leaves_the_guard(open_orders: Open, add
     assert is_verified(log, 2, guard)
 
 
+@pytest.mark.parametrize("adds", [False, True])
+def test_who_asked_with_an_epoch_that_nobody_has_holds_nobody_up_after_a_marker(
+    open_orders: Open, adds: bool
+) -> None:
+    log = open_orders()
+    verify(log, 2, adds=adds, sequence=-1)  # the coordinator refuses it
+    end(log, 1, commit=False, epoch=1)
+    guard = verify(log, 1, adds=adds)
+    assert guard is not None
+    assert is_verified(log, 1, guard)
+    assert write(log, 1, epoch=1).first_offset == 1
+
+
 def test_in_version_1_the_next_question_after_a_marker_has_a_guard_of_its_own(
     open_orders: Open,
 ) -> None:

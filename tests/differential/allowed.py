@@ -131,6 +131,13 @@ ALLOWED = (
         ends=True,
     ),
     Allowed(
+        "… also where it comes with a fetch",
+        "ShareFetch",
+        "error_code|responses|acquisition_lock_timeout_ms",
+        within=f'{{"error_code":"{UNFORESEEN}"}}',
+        ends=True,
+    ),
+    Allowed(
         "Kafka reads what was acquired before for longer than the first fetch may wait",
         "ShareFetch",
         "responses",

@@ -231,6 +231,16 @@ def test_after_a_restart_and_only_then_kafka_may_not_yet_have_what_was_acquired(
     assert drive(compare(both, replace(anew, moves=(Pause(milliseconds=1), fetch)), "patient"))
 
 
+def test_a_share_fetch_that_kafka_did_not_foresee_counts_only_for_a_partition() -> None:
+    fetches: tuple[Move, ...] = (Step(request=ShareFetchRequest(), version=1),) * 2
+    asked = Sequence(area="made-up", seed=0, moves=fetches)
+    unforeseen = {"error_code": "UNKNOWN_SERVER_ERROR"}
+    answered = saying({"responses": []}, {"responses": [1]})
+    assert drive(compare(Sides(saying(unforeseen, {}), answered), asked, "patient")) is None
+    of_a_partition = {"responses": [unforeseen]}
+    assert drive(compare(Sides(saying(of_a_partition, {}), answered), asked, "patient"))
+
+
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:
     log = tmp_path / "campaign"
     assert next_seed(log, "topics") == FIRST_SEED

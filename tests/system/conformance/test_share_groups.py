@@ -432,6 +432,23 @@ def test_what_is_released_in_a_fetch_comes_with_its_answer(
     assert taken(reply) == {0: [(2, 3, 2)]}
 
 
+def test_a_fetch_whose_time_is_up_changes_nothing_about_whose_turn_is_next(
+    make_raw_topic: MakeRawTopic, join: JoinShareGroup
+) -> None:
+    """Who was read from at the same place before goes first; the last look does not count."""
+    topic = make_raw_topic(partitions=2)
+    member = join(topic)
+    nothing: dict[str, Any] = {"max_wait": 200, "min_bytes": 1 << 20}
+    assert member.take([0, 1], **nothing) == {}
+    fill(topic, 1, partition=1)
+    assert member.take() == {1: [(0, 0, 1)]}
+    fill(topic, 1, partition=0)
+    waited = member.fetch(answers={1: [(0, 0, [RELEASE])]}, max_records=1, **nothing)
+    assert taken(waited) == {0: [(0, 0, 1)]}
+    assert member.answer({0: [(0, 0, [RELEASE])]}) == {0: ErrorCode.none}
+    assert member.take(max_wait=0, min_bytes=0, max_records=1) == {0: [(0, 0, 2)]}
+
+
 def test_locks_are_given_back_with_the_session(
     make_raw_topic: MakeRawTopic, join: JoinShareGroup
 ) -> None:

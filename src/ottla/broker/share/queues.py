@@ -51,7 +51,8 @@ class DelayedShareFetch:
         self.is_early = True
 
     def wake(self, is_early: bool) -> None:
-        """Early: Apache Kafka would leave it waiting, and find the same records in the end."""
+        """Early: Apache Kafka would leave it waiting, and find the same records in the end. So it
+        is when the time is up: Kafka does not try again then, it takes what there is."""
         self.is_early &= is_early
         self.event.set()
 

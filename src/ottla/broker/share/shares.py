@@ -88,7 +88,7 @@ class Shares:
             moved.wake(False)
 
         def look(last: bool) -> bool:
-            moved.wake(False)
+            moved.wake(last)
             return True
 
         waiter = self._waiting.wait((queue.leader for queue in queues), seconds, look)

@@ -28,6 +28,8 @@ class Allowed(NamedTuple):
     """Only where others ask at the same time, as in a campaign."""
     after_a_restart: bool = False
     """Only where the broker was started anew, or killed, before."""
+    after: str = ""
+    """Only where this API was asked before."""
 
 
 class Place(NamedTuple):
@@ -35,6 +37,8 @@ class Place(NamedTuple):
 
     in_a_crowd: bool = False
     after_a_restart: bool = False
+    asked: tuple[str, ...] = ()
+    """The APIs of the steps before."""
 
 
 ANYWHERE = Place()
@@ -138,6 +142,15 @@ ALLOWED = (
         ends=True,
     ),
     Allowed(
+        "a group was deleted, and made again: Kafka's queue writes over the state of the new one",
+        "Share(Acknowledge|Fetch)",
+        r"responses.*error_code",
+        "null",
+        '"NOT_LEADER_OR_FOLLOWER"',
+        after="DeleteGroups",
+        ends=True,
+    ),
+    Allowed(
         "Kafka reads what was acquired before for longer than the first fetch may wait",
         "ShareFetch",
         "responses",
@@ -160,6 +173,7 @@ def line_of(step: Step, leaf: Leaf, answer: Comparable, place: Place = ANYWHERE)
         if (
             (place.in_a_crowd or not line.in_a_crowd)
             and (place.after_a_restart or not line.after_a_restart)
+            and (line.after in place.asked or not line.after)
             and re.fullmatch(line.api, step.api)
             and re.fullmatch(line.path, path)
             and re.fullmatch(line.kafka, text(kafka))

@@ -115,14 +115,17 @@ def first_difference(
     for number, step in enumerate(sequence.moves):
         if isinstance(step, Restart | Kill):
             place = place._replace(after_a_restart=True)
-        if not isinstance(step, Step) or kafka[number] in (None, NOT_ASKED):
+        if not isinstance(step, Step):
+            continue
+        before, place = place, place._replace(asked=(*place.asked, step.api))
+        if kafka[number] in (None, NOT_ASKED):
             continue
         leaves = [
             leaf
             for leaf in differences(kafka[number], ottla[number])
             if mode == "patient" or not is_a_matter_of_time(leaf)
         ]
-        lines = [(leaf, line_of(step, leaf, kafka[number], place)) for leaf in leaves]
+        lines = [(leaf, line_of(step, leaf, kafka[number], before)) for leaf in leaves]
         if left := tuple(leaf for leaf, line in lines if line is None):
             found = Difference(sequence, mode, number, left, kafka, ottla)
             if not re.search(past, found.kind):

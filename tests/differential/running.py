@@ -218,7 +218,7 @@ class Run:
         wait = RETRY_S
         while True:
             answer = await link.ask(request, step.version, step.response, ANSWER_S)
-            if time.monotonic() > deadline or not is_retriable(answer):
+            if time.monotonic() > deadline or not is_retriable(answer) or is_turn(request):
                 return answer
             await sleep(wait)
             wait = min(wait * 2, RETRY_S_MAX)
@@ -277,6 +277,11 @@ def at(answer: Any, path: str) -> Any:
         elif answer is not None:
             answer = getattr(answer, word)
     return answer
+
+
+def is_turn(request: Message) -> bool:
+    """Of a share session: with the answer it is at another epoch, whatever that said."""
+    return bool(getattr(request, "share_session_epoch", 0))
 
 
 def is_retriable(answer: Answer) -> bool:

@@ -18,10 +18,12 @@ from differential.steps import Area, Move, Pause, Restart, Sequence, Step
 from differential.symbols import Bindings, Name, Ref, resolve
 from differential.waiting import drive, drive_all, readable, sleep
 from ottla.errors import ErrorCode
+from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from ottla.wire.messages.produce import ProduceRequest
+from ottla.wire.messages.share_acknowledge import ShareAcknowledgeRequest
 from ottla.wire.messages.share_fetch import ShareFetchRequest
 
 AREA = Area(name="made-up", draw=lambda random: [])
@@ -239,6 +241,17 @@ def test_a_share_fetch_that_kafka_did_not_foresee_counts_only_for_a_partition() 
     assert drive(compare(Sides(saying(unforeseen, {}), answered), asked, "patient")) is None
     of_a_partition = {"responses": [unforeseen]}
     assert drive(compare(Sides(saying(of_a_partition, {}), answered), asked, "patient"))
+
+
+def test_what_may_differ_after_a_group_was_deleted_may_not_before() -> None:
+    answer = Step(request=ShareAcknowledgeRequest(), version=1)
+    delete = Step(request=DeleteGroupsRequest(), version=2)
+    told = {"responses": [{"partitions": [{}]}]}
+    refused = {"responses": [{"partitions": [{"error_code": "NOT_LEADER_OR_FOLLOWER"}]}]}
+    both = Sides(saying({}, told), saying({}, refused))
+    deleted = Sequence(area="made-up", seed=0, moves=(delete, answer))
+    assert drive(compare(both, deleted, "impatient")) is None
+    assert drive(compare(both, replace(deleted, moves=(answer, answer)), "impatient"))
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:

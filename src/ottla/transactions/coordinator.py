@@ -4,9 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ottla.coordination.log import ShardLog
 from ottla.coordination.machine import Decision, Instant, Ticket
@@ -47,6 +48,15 @@ FINAL = {
 """After these a producer is dead: only who still coordinates may say so."""
 
 
+class Ending(NamedTuple):
+    """One transaction whose end is decided, as long as a coordinator has one epoch."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
 class TransactionCoordinator:
     """One per broker. Everything happens on the event loop."""
 
@@ -66,7 +76,9 @@ class TransactionCoordinator:
         self._server_version = server_version
         self._limits = limits
         self._tasks: set[asyncio.Task[None]] = set()
-        self._delivering: set[tuple[str, int, int, int]] = set()
+        self._delivering: set[Ending] = set()
+        self._unmarked: dict[Ending, set[TopicPartition]] = {}
+        """Of what is being ended: the partitions whose marker is still to be written."""
 
     # --- leadership
 
@@ -199,13 +211,18 @@ class TransactionCoordinator:
         return transaction
 
     def describe(self, transactional_id: str) -> Transaction:
+        """While it is being ended, a partition that has its marker is none of its any more."""
         require_name(transactional_id)
-        found = self.shards.of(transactional_id).machine.get(transactional_id)
+        shard = self.shards.of(transactional_id)
+        found = shard.machine.get(transactional_id)
         if found is None:
             raise KafkaError(
                 ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"No transaction of {transactional_id!r}."
             )
-        return found
+        left = self._unmarked.get(ending(found, shard.epoch))
+        if left is None or not found.state.is_ending:
+            return found
+        return replace(found, partitions=frozenset(left))
 
     def transactions(self) -> Iterator[Transaction]:
         for shard in self._active():
@@ -244,26 +261,28 @@ class TransactionCoordinator:
         return lambda: spare
 
     def _send_markers(self, shard: Shard[Ledger], prepared: Transaction) -> None:
-        epoch = shard.epoch
-        name = (prepared.transactional_id, prepared.producer_id, prepared.producer_epoch, epoch)
+        name = ending(prepared, shard.epoch)
         if name in self._delivering:
             return
         self._delivering.add(name)
         self._spawn(self._finish(shard, prepared, name))
 
-    async def _finish(
-        self, shard: Shard[Ledger], prepared: Transaction, name: tuple[str, int, int, int]
-    ) -> None:
+    async def _finish(self, shard: Shard[Ledger], prepared: Transaction, name: Ending) -> None:
         """Until it is done, or until this shard is not ours in this epoch any more."""
-        epoch = name[-1]
+        epoch = name.coordinator_epoch
+        left = self._unmarked.setdefault(name, set(prepared.partitions))
+        is_over = True
         try:
-            await deliver(prepared, epoch, self._leaders, lambda: shard.epoch == epoch)
+            await deliver(prepared, epoch, self._leaders, left, lambda: shard.epoch == epoch)
             await shard.submit(lambda ledger, now, _: ledger.finish(prepared, now.wall_ms))
         except Superseded as error:
             logger.warning("Another coordinator has taken over: %s", error)
+            is_over = shard.epoch != epoch
         finally:
             # At once: the next transaction of version 1 has the same epoch, hence the same name.
             self._delivering.discard(name)
+            if is_over:
+                del self._unmarked[name]
 
     async def _abort_late(self, shard: Shard[Ledger]) -> None:
         now_ms = self._wall_ms()
@@ -309,6 +328,15 @@ class TransactionCoordinator:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.info("Transactions are looked after again later: %s", error)
+
+
+def ending(transaction: Transaction, coordinator_epoch: int) -> Ending:
+    return Ending(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        coordinator_epoch,
+    )
 
 
 def require_name(transactional_id: str) -> None:

@@ -49,24 +49,24 @@ async def deliver(
     transaction: Transaction,
     coordinator_epoch: int,
     leaders: Leaders,
+    left: set[TopicPartition],
     is_ours: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Return when every partition of a prepared transaction has its marker."""
-    left = set(transaction.partitions)
+    """Return when nothing is `left` of a prepared transaction's partitions: each one leaves when it
+    has its marker."""
     pause = RETRY_S
     while True:
         if not is_ours():
             raise Superseded(f"{transaction.transactional_id} is coordinated elsewhere now")
-        left = {partition for partition in left if leaders.exists(partition)}
+        left -= {partition for partition in left if not leaders.exists(partition)}
         if not left:
             return
-        written = await asyncio.gather(
+        await asyncio.gather(
             *(
-                write(broker_id, partitions, transaction, coordinator_epoch, leaders)
+                write(broker_id, partitions, transaction, coordinator_epoch, leaders, left)
                 for broker_id, partitions in by_leader(left, leaders).items()
             )
         )
-        left.difference_update(*written)
         if not left:
             continue
         await asyncio.sleep(pause)
@@ -79,23 +79,21 @@ async def write(
     transaction: Transaction,
     coordinator_epoch: int,
     leaders: Leaders,
-) -> set[TopicPartition]:
-    """The partitions that have the marker now."""
+    left: set[TopicPartition],
+) -> None:
+    """By one leader; the partitions that have the marker leave what is left."""
     request = marker_request(transaction, partitions, coordinator_epoch)
     try:
         response = await leaders.write_markers(broker_id, request)
     except (OSError, KafkaError) as error:
         logger.info("Markers for broker %d are tried again: %s", broker_id, error)
-        return set()
-    written = set()
-    for partition, code in results(response):
+        return
+    refused = {partition: code for partition, code in results(response) if code != ErrorCode.NONE}
+    left.difference_update({partition for partition, _ in results(response)} - refused.keys())
+    for partition, code in refused.items():
         if code in SUPERSEDED:
             raise Superseded(f"{transaction.transactional_id} in {partition}: {code.name}")
-        if code == ErrorCode.NONE:
-            written.add(partition)
-        else:
-            logger.info("The marker in %s is tried again: %s", partition, code.name)
-    return written
+        logger.info("The marker in %s is tried again: %s", partition, code.name)
 
 
 def by_leader(

@@ -31,6 +31,7 @@ class Cluster:
     def __init__(self) -> None:
         self.requests: list[WriteTxnMarkersRequest] = []
         self.failures: list[ErrorCode] = []
+        self.refused: dict[TopicPartition, ErrorCode] = {}
         self.reachable = asyncio.Event()
         self.reachable.set()
 
@@ -54,7 +55,12 @@ class Cluster:
                         WritableTxnMarkerTopicResult(
                             name=topic.name,
                             partitions=[
-                                WritableTxnMarkerPartitionResult(partition_index=i, error_code=code)
+                                WritableTxnMarkerPartitionResult(
+                                    partition_index=i,
+                                    error_code=self.refused.get(
+                                        TopicPartition(topic.name, i), code
+                                    ),
+                                )
                                 for i in topic.partition_indexes
                             ],
                         )
@@ -156,6 +162,28 @@ def test_markers_are_tried_until_the_leader_takes_them() -> None:
         await world.end(await world.begin(ORDERS), commit=True)
         await world.until(TransactionState.COMPLETE_COMMIT)
         assert len(world.cluster.requests) == 3
+
+    in_a_world(body)
+
+
+def test_while_a_transaction_is_ended_only_what_has_no_marker_yet_is_described() -> None:
+    """A partition whose producer has a later epoch takes none: the transaction stays there."""
+
+    async def body(world: World) -> None:
+        other = TopicPartition("orders", 1)
+        world.cluster.refused = {other: ErrorCode.INVALID_PRODUCER_EPOCH}
+        begun = await world.begin(ORDERS, other)
+        assert world.coordinator.describe("app").partitions == {ORDERS, other}
+        await world.end(begun, commit=True)
+        async with asyncio.timeout(5):
+            while world.coordinator.describe("app").partitions != {other}:
+                await asyncio.sleep(0)
+        world.cluster.refused.clear()
+        looking = asyncio.create_task(world.coordinator.run())
+        assert not (await world.until(TransactionState.COMPLETE_COMMIT)).partitions
+        (topic,) = world.cluster.requests[-1].markers[0].topics
+        assert topic.partition_indexes == [1]
+        looking.cancel()
 
     in_a_world(body)
 

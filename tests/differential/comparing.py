@@ -6,8 +6,9 @@ other must have been told what the first hears once it is patient at that step.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from differential import waiting
 from differential.allowed import Place, is_allowed, line_of
@@ -110,6 +111,32 @@ def first_difference(
     past: str = NOTHING,
     in_a_crowd: bool = False,
 ) -> Difference | None:
+    steps = list(differing(sequence, mode, kafka, ottla, in_a_crowd))
+    for number, left, ends in steps:
+        if left and not has_ended(sequence, number, [each.number for each in steps if each.ends]):
+            found = Difference(sequence, mode, number, left, kafka, ottla)
+            if not re.search(past, found.kind):
+                return found
+        if ends:
+            return None
+    return None
+
+
+class Differing(NamedTuple):
+    number: int
+    left: tuple[Leaf, ...]
+    """What no line of the list allows."""
+    ends: bool
+    """A line says that what comes after it does not count."""
+
+
+def differing(
+    sequence: Sequence,
+    mode: str,
+    kafka: list[Comparable],
+    ottla: list[Comparable],
+    in_a_crowd: bool,
+) -> Iterator[Differing]:
     """A step of which Kafka's answer is None, because it varies, does not count."""
     place = Place(in_a_crowd)
     for number, step in enumerate(sequence.moves):
@@ -126,13 +153,22 @@ def first_difference(
             if mode == "patient" or not is_a_matter_of_time(leaf)
         ]
         lines = [(leaf, line_of(step, leaf, kafka[number], before)) for leaf in leaves]
-        if left := tuple(leaf for leaf, line in lines if line is None):
-            found = Difference(sequence, mode, number, left, kafka, ottla)
-            if not re.search(past, found.kind):
-                return found
-        if any(line is not None and line.ends for _, line in lines):
-            return None
-    return None
+        left = tuple(leaf for leaf, line in lines if line is None)
+        ends = any(line is not None and line.ends for _, line in lines)
+        if left or ends:
+            yield Differing(number, left, ends)
+
+
+def has_ended(sequence: Sequence, number: int, ending: list[int]) -> bool:
+    """Whether the sequence ended, for the judge, while this step may still have been waited for:
+    its answer is collected when its connection is used again."""
+    step = sequence.moves[number]
+    if not isinstance(step, Step) or not step.blocks:
+        return False
+    after = enumerate(sequence.moves[number + 1 :], number + 1)
+    uses = (n for n, move in after if move.connection == step.connection)
+    collected = next(uses, len(sequence.moves))
+    return any(number < end < collected for end in ending)
 
 
 def is_a_matter_of_time(leaf: Leaf) -> bool:

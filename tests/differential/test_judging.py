@@ -21,6 +21,7 @@ from ottla.errors import ErrorCode
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.wire.messages.join_group import JoinGroupRequest
 from ottla.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from ottla.wire.messages.produce import ProduceRequest
 from ottla.wire.messages.share_acknowledge import ShareAcknowledgeRequest
@@ -252,6 +253,20 @@ def test_what_may_differ_after_a_group_was_deleted_may_not_before() -> None:
     deleted = Sequence(area="made-up", seed=0, moves=(delete, answer))
     assert drive(compare(both, deleted, "impatient")) is None
     assert drive(compare(both, replace(deleted, moves=(answer, answer)), "impatient"))
+
+
+def test_what_was_still_waited_for_when_a_sequence_ended_does_not_count() -> None:
+    join = JoinGroupRequest(group_id="g")
+    waits = Step(request=join, version=9, connection="A", blocks=True)
+    fails = Step(request=join, version=9, connection="B", blocks=True)
+    kafka = saying({"leader": "B"}, {"error_code": "UNKNOWN_SERVER_ERROR"}, {})
+    both = Sides(kafka, saying({"leader": "A"}, {"error_code": "MEMBER_ID_REQUIRED"}, {}))
+    joined = Sequence(area="made-up", seed=0, moves=(waits, fails))
+    assert drive(compare(both, joined, "impatient")) is None
+    answered = Sequence(area="made-up", seed=0, moves=(waits, waits, fails))
+    kafka = saying({"leader": "B"}, {}, {"error_code": "UNKNOWN_SERVER_ERROR"})
+    both = Sides(kafka, saying({"leader": "A"}, {}, {"error_code": "MEMBER_ID_REQUIRED"}))
+    assert drive(compare(both, answered, "impatient"))
 
 
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path) -> None:

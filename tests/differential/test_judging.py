@@ -247,8 +247,10 @@ def test_a_share_fetch_that_kafka_did_not_foresee_counts_only_for_a_partition() 
 def test_what_may_differ_after_a_group_was_deleted_may_not_before() -> None:
     answer = Step(request=ShareAcknowledgeRequest(), version=1)
     delete = Step(request=DeleteGroupsRequest(), version=2)
-    told = {"responses": [{"partitions": [{}]}]}
-    refused = {"responses": [{"partitions": [{"error_code": "NOT_LEADER_OR_FOLLOWER"}]}]}
+    told: Comparable = {"responses": [{"partitions": [{}]}]}
+    refused: Comparable = {
+        "responses": [{"partitions": [{"error_code": "NOT_LEADER_OR_FOLLOWER"}]}]
+    }
     both = Sides(saying({}, told), saying({}, refused))
     deleted = Sequence(area="made-up", seed=0, moves=(delete, answer))
     assert drive(compare(both, deleted, "impatient")) is None

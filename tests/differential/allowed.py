@@ -151,6 +151,13 @@ ALLOWED = (
         ends=True,
     ),
     Allowed(
+        "… which tells who leads",
+        "Share(Acknowledge|Fetch)",
+        r"responses.*current_leader.*|node_endpoints",
+        "null",
+        after="DeleteGroups",
+    ),
+    Allowed(
         "Kafka reads what was acquired before for longer than the first fetch may wait",
         "ShareFetch",
         "responses",

@@ -504,4 +504,5 @@ AREA = Area(
     keeps_connections=False,  # who goes releases what it had acquired
     seeds_in_tests=60,
     kafka_varies=True,
+    also=(12080, 15361, 15640, 16334),
 )

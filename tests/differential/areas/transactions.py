@@ -316,5 +316,5 @@ AREA = Area(
         Topic(name="u"),
         Topic(name="wide", partitions=WIDE, is_rare=True),
     ),
-    also=(3106, 3202),
+    also=(3106, 3202, 14766, 16792),
 )

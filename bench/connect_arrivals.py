@@ -1,4 +1,9 @@
-"""How rows arrive in a topic, a file or a table: sampled from the first to the last of them."""
+"""How rows arrive in a topic, a file or a table: sampled until the last of them.
+
+In a topic and in a file rows are seen as they are written, so their time begins with the first. A
+table shows a whole transaction of them at once, and who writes long transactions would have the
+first for nothing: there it begins when the connector is asked for.
+"""
 
 import time
 from collections.abc import Callable
@@ -22,6 +27,8 @@ class Seen(NamedTuple):
 class Target:
     """Where rows arrive: what is there by now, and whether that is all."""
 
+    shows_uncommitted = True
+
     def seen(self) -> Seen:
         raise NotImplementedError
 
@@ -32,7 +39,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Flow:
-    rows: int  # that arrived after the first sample that showed any
+    rows: int  # that arrived in the time that counts
     seconds: float
     first_s: float  # from asking for them to the first of them
     cpu_s: float  # of the worker, from asking to the last row
@@ -73,9 +80,10 @@ def watch(
             break
         time.sleep(EVERY_S)
     assert first is not None
+    counted = first if target.shows_uncommitted else (asked, 0)
     return Flow(
-        max(0, rows - first[1]),
-        last[0] - first[0],
+        max(0, rows - counted[1]),
+        last[0] - counted[0],
         first[0] - asked,
         used_then[0] - used[0],
         used_then[1] - used[1],
@@ -172,6 +180,8 @@ class Lines(Target):
 
 class Rows(Target):
     """A table whose ids are 1, 2, …; each partition writes its own in their order."""
+
+    shows_uncommitted = False
 
     def __init__(self, connection: Any, table: str, rows: int, partitions: int) -> None:
         connection.autocommit = True

@@ -29,7 +29,7 @@ class RetriableError(ConnectError):
 
 
 class ServiceError(ConnectError):
-    """What every record needs (a schema registry) is away, or refuses who asks.
+    """What every record needs (a schema registry, a file's lock) is away, or refuses who asks.
 
     No record is at fault, so none is tolerated; what is away is waited for without end.
     """

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from ottla.errors import ErrorCode
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.serving.leadership import Leadership
 
 PROTOCOL_TYPE = "consumer"
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 class Member(NamedTuple):
     url: str
-    leads: bool = False
+    leads: int = 0  # since this generation of the group; 0: it does not
 
 
 class Assignment(NamedTuple):
@@ -46,7 +47,7 @@ def assignment(topic: str, one: Assignment) -> bytes:
 
 def member_of(subscribed: bytes) -> Member:
     fields = msgspec.json.decode(_user_data(subscribed, partitions=False))
-    return Member(str(fields["url"]), bool(fields["leads"]))
+    return Member(str(fields["url"]), int(fields["leads"]))
 
 
 def assignment_of(assigned: bytes) -> Assignment:
@@ -78,11 +79,14 @@ def _user_data(said: bytes, *, partitions: bool) -> bytes:
 
 
 def elect(members: Mapping[str, Member]) -> str:
-    """The member that leads already, if there is one; else that of the smallest URL."""
-    leading = [member for member, one in members.items() if one.leads]
-    if len(leading) == 1:
-        return leading[0]
-    return min(members, key=lambda member: (members[member].url, member))
+    """The member that leads already, if there is one; else that of the smallest URL.
+
+    Two say so when one of them was frozen, and does not know yet that the other took over: the
+    generation tells which.
+    """
+    latest = max(one.leads for one in members.values())
+    leading = [member for member, one in members.items() if one.leads == latest]
+    return min(leading, key=lambda member: (members[member].url, member))
 
 
 class Led(Protocol):
@@ -116,7 +120,7 @@ class WorkerLeadership(Leadership):
         self._ending: asyncio.TimerHandle | None = None
 
     def metadata(self) -> bytes:
-        return subscription(self._topic, Member(self._url, self._mine))
+        return subscription(self._topic, Member(self._url, self.generation if self._mine else 0))
 
     def assign(self, members: Mapping[str, bytes]) -> Mapping[str, bytes]:
         said = {member: member_of(one) for member, one in members.items()}
@@ -139,6 +143,8 @@ class WorkerLeadership(Leadership):
 
     def lost(self) -> None:
         super().lost()
+        if self.is_certain:  # others are being counted, and it is waited for
+            self.heard(SYSTEM_CLOCK.monotonic() + self._session_s)
         if self._ending is None:
             loop = asyncio.get_running_loop()
             self._ending = loop.call_later(self._session_s, self._worker.end)

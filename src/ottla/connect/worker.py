@@ -279,6 +279,7 @@ class Worker:
                 connection=self.connection,
                 worker=self.settings.for_runs,
                 passwords=plugins.passwords(plugin),
+                is_certain=lambda: self.leadership is None or self.leadership.is_certain,
             )
             if plugin.kind == "source":
                 await self.fence(name, tasks)

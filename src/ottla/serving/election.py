@@ -51,6 +51,9 @@ class Candidate(Protocol):
     async def assigned(self, assignment: bytes, generation: int) -> None:
         """Heartbeats go on meanwhile."""
 
+    def heard(self, until: float) -> None:
+        """The group counts on this process until then, by the monotonic clock."""
+
     def lost(self) -> None:
         """The assignment holds no longer: others are being counted, or nobody answers."""
 
@@ -162,12 +165,14 @@ class Election:
             assignments=assignments,
         )
         assert self._coordinator is not None
+        asked = SYSTEM_CLOCK.monotonic()
         answer = await self._client.ask(self._coordinator, ask, SyncGroupResponse)
         if answer is None or answer.error_code:
             if answer is not None and answer.error_code in _NEEDS_NEW_ID:
                 self._member = ""
             return False
         self._refused = ""
+        self._candidate.heard(asked + self._group.session_s)
         self._taking = asyncio.create_task(self._take(bytes(answer.assignment)))
         return True
 
@@ -183,6 +188,7 @@ class Election:
         while SYSTEM_CLOCK.monotonic() - heard < self._group.session_s:
             await asyncio.sleep(self._group.heartbeat_s)
             assert self._coordinator is not None
+            asked = SYSTEM_CLOCK.monotonic()
             ask = HeartbeatRequest(
                 group_id=self._group.name, generation_id=self._generation, member_id=self._member
             )
@@ -191,7 +197,8 @@ class Election:
                 with suppress(OttlaError):
                     self._coordinator = await self._client.coordinator(self._group.name)
             elif answer.error_code == ErrorCode.NONE:
-                heard = SYSTEM_CLOCK.monotonic()
+                heard = asked
+                self._candidate.heard(heard + self._group.session_s)
             elif answer.error_code in _NEEDS_NEW_ID:
                 self._member = ""
                 return

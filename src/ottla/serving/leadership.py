@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from ottla.errors import ErrorCode
+from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.serving.producing import Fenced, Unwritten
 
 _RETRY_S = 0.5
@@ -25,6 +26,13 @@ class Leadership(ABC):
         self._ready = False
         self._changed = asyncio.Condition()
         self._again: asyncio.Task[None] | None = None
+        self._certain_until = 0.0
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the group cannot have given this process up yet. From any thread: whoever was
+        frozen sees it before anybody can tell."""
+        return SYSTEM_CLOCK.monotonic() < self._certain_until
 
     @property
     def leads(self) -> bool:
@@ -46,6 +54,9 @@ class Leadership(ABC):
             await self._changed.wait_for(lambda: self._ready or self._leader not in (None, leader))
 
     # --- called by the election
+
+    def heard(self, until: float) -> None:
+        self._certain_until = until
 
     @abstractmethod
     def metadata(self) -> bytes: ...

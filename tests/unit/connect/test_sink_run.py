@@ -1,6 +1,8 @@
 """The loop of a sink, over a Kafka and a target of the test's own; its task really runs."""
 
 import contextlib
+import fcntl
+import os
 import pickle
 import queue
 import resource
@@ -15,7 +17,13 @@ import pyarrow
 import pytest
 
 from ottla.client.connection import Connection
-from ottla.connect.connector import ConnectError, Report, SinkTask, TopicPartition
+from ottla.connect.connector import (
+    ConnectError,
+    Report,
+    ServiceError,
+    SinkTask,
+    TopicPartition,
+)
 from ottla.connect.connectors import file_sink
 from ottla.connect.data import Record
 from ottla.connect.runs import ranges
@@ -114,6 +122,8 @@ def batch_of(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
 
 class Running:
     def __init__(self, kafka: Kafka, make: Callable[[], Any], **config: str) -> None:
+        self.certain = True
+        self.asked = 0  # whether it is
         config = {"connector.class": "sink", **{k.replace("_", "."): v for k, v in config.items()}}
         self.plan = RunPlan(
             name="s",
@@ -124,6 +134,7 @@ class Running:
             offsets_topic="offsets",
             connection=Connection(),
             worker={"key.converter": STRING, "value.converter": STRING},
+            is_certain=self._is_certain,
         )
         self.kafka = kafka
         self.events: queue.Queue[RunEvent] = queue.Queue()
@@ -141,6 +152,10 @@ class Running:
         while not condition():
             assert time.monotonic() < end, list(self.events.queue)
             time.sleep(0.005)
+
+    def _is_certain(self) -> bool:
+        self.asked += 1
+        return self.certain
 
     def until_committed(self) -> None:
         self.until(
@@ -221,6 +236,39 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning(tmp_path: Path) -
         kafka.values[ZERO] = numbered(4)
         running.until_committed()
     assert file.read_text().split() == ["1", "2", "3", "4"]
+
+
+def test_who_may_have_been_replaced_delivers_nothing_and_moves_no_group(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1), ONE: []})
+    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
+        running.until_committed()
+        running.certain = False
+        kafka.values[ZERO] += numbered(2)
+        asked = running.asked
+        running.until(lambda: running.asked > asked + 2)
+        assert (file.read_text(), kafka.group[ZERO]) == ("1\n", 1)
+        running.certain = True
+        running.until_committed()
+    assert file.read_text() == "1\n2\n"
+
+
+def test_a_file_that_somebody_else_keeps_is_waited_for_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_sink, "LOCKED_WITHIN_S", 0.01)
+    file = tmp_path / "out"
+    with file.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with (
+            pytest.raises(ServiceError, match=f"is being written by process {os.getpid()}") as said,
+            file_sink.appending(file, ZERO),
+        ):
+            pass
+    assert said.value.away
+    with file_sink.appending(file, ZERO) as lines:
+        lines.append(b"1\n", 1)
+    assert file.read_text() == "1\n"
 
 
 def test_offsets_that_are_gone_are_noticed() -> None:

@@ -3,7 +3,8 @@
 Beside the file lies a marker: how long it was when all that the marker's offsets speak of was in
 it. Lines are appended first and the marker is replaced then; whoever comes after a crash cuts the
 file to the marker's length and appends again. One partition is written at a time: the file is
-locked, for tasks on one machine.
+locked, for tasks on one machine. Who is frozen keeps the lock, since nothing could keep it from
+appending when it wakes; whoever comes after it waits, and says for whom.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import fcntl
 import itertools
 import json
 import os
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,7 @@ from ottla.connect.connector import (
     Config,
     ConnectError,
     Report,
+    ServiceError,
     SinkTask,
     TopicPartition,
     Written,
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 LINES = 10_000
+LOCKED_WITHIN_S = 10.0
 
 DEFINITIONS = Definitions(
     (
@@ -105,8 +109,36 @@ def _locked(file: Path) -> "Iterator[IO[bytes]]":
     with _told(file):
         opened = file.open("ab", buffering=0)  # what was not written is not tried at its end again
     with opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+        _lock(file, opened)
         yield opened
+
+
+def _lock(file: Path, opened: IO[bytes]) -> None:
+    end = time.monotonic() + LOCKED_WITHIN_S
+    pause_s = 0.001
+    while True:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise ServiceError(_waiting(file, opened), away=True) from None
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 2, 0.1)
+        else:
+            return
+
+
+def _waiting(file: Path, opened: IO[bytes]) -> str:
+    held = os.fstat(opened.fileno())
+    place = f"{os.major(held.st_dev):02x}:{os.minor(held.st_dev):02x}:{held.st_ino}"
+    locks = Path("/proc/locks")
+    fields = [one.split() for one in locks.read_text().splitlines()] if locks.exists() else []
+    owners = [one[4] for one in fields if one[1] == "FLOCK" and place in one]
+    who = f"process {owners[0]}" if owners else "another process"
+    return (
+        f"{file} is being written by {who}, which does not go on: no line is written until it "
+        "does, or has ended."
+    )
 
 
 @dataclass(frozen=True, slots=True)

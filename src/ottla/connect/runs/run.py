@@ -25,6 +25,9 @@ class RunPlan:
     connection: Connection  # to Kafka, with the worker's and the overridden client settings
     worker: Mapping[str, str]  # key.converter, value.converter, … of the worker's file
     passwords: Collection[str] = ()  # keys whose values are shown to nobody
+    # Whether no other worker can run it by now, as far as this process can know. A sink asks before
+    # it writes: no broker fences it, as it does a source's producers.
+    is_certain: Callable[[], bool] = lambda: True
 
     @property
     def redaction(self) -> Redaction:

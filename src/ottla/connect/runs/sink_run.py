@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.connect.connector import SinkConnector, TopicPartition
 from ottla.connect.runs.client_settings import chain_settings, java_settings, said
-from ottla.connect.runs.failures import JobFailed
+from ottla.connect.runs.failures import JobFailed, Kind
 from ottla.connect.runs.ranges import Ranges, start_at
 from ottla.connect.runs.rows import SCHEMA
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
@@ -93,6 +93,7 @@ class SinkWorking:
 
     def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
         plan = self._plan
+        self._refuse_unless_certain()
         self._delivering = delivering = self._make_delivering()
         connector = self._make()
         input = self._make_input(plan)
@@ -169,6 +170,7 @@ class SinkWorking:
             self._topics.add(topic)
             self._report(TopicUsed(topic))
         plan = self._plan
+        self._refuse_unless_certain()
         work = SinkWork(
             connector=plan.name,
             alias=plan.resolved["connector.class"],
@@ -181,16 +183,25 @@ class SinkWorking:
         try:
             done = delivering.deliver(work, given)
         except JobFailed as failed:
+            self._refuse_unless_certain()
             input.commit({one.partition: _safe(one, given) for one in failed.told})
             raise
         for sentence in (sentence for one in done for sentence in one.sentences):
             _log.error("%s", self._redacted(sentence))
+        self._refuse_unless_certain()
         safe = {one.partition: _safe(one, given) for one in done}
         _tell_empty(connector, given, safe)
         ranges.done(given, safe)
         input.commit({one: ranges.positions[one] for one in given})
         succeeded()
         return True
+
+    def _refuse_unless_certain(self) -> None:
+        """A worker that was frozen would move the group, or an unfenced target, back."""
+        if not self._plan.is_certain():
+            sentence = "This worker has not heard from its group for a session's time."
+            said = f"{sentence} Another one may run the connector by now."
+            raise JobFailed(Kind.UNREACHABLE, said)
 
 
 def _tell_empty(connector: SinkConnector, given: Given, safe: Mapping[TopicPartition, int]) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from py4j.protocol import Py4JError
 
-from ottla.connect.connector import RetriableError
+from ottla.connect.connector import RetriableError, ServiceError
 from ottla.connect.definitions import Definitions
 from ottla.connect.runs.failures import JobFailed, Kind, Patience
 from ottla.connect.runs.rows import trace_of
@@ -103,6 +103,8 @@ def _judged(error: Exception) -> tuple[Kind, str]:
     match error:
         case JobFailed():
             return error.kind, error.trace
+        case ServiceError() if error.away:
+            return Kind.UNREACHABLE, str(error)
         case RetriableError():
             return Kind.RETRIABLE, trace_of(error)
         case OSError() | Py4JError() if _is_of_the_jvm(error):

@@ -278,6 +278,21 @@ def test_offsets_that_are_gone_are_noticed() -> None:
     assert given.outside({ZERO: (0, 2), ONE: (3, 3)}) == {ZERO}
 
 
+def test_a_range_is_what_takes_a_few_seconds() -> None:
+    given = ranges.Ranges()
+    given.add({ZERO: 0})
+    lengths = []
+    for seconds in (0.5, 1.9, 5.0, 9.0, 9.0):
+        (begin, end) = given.next({ZERO: (0, 10_000_000)})[ZERO]
+        lengths.append(end - begin)
+        given.done({ZERO: (begin, end)}, {}, seconds)
+    assert lengths == [100_000, 200_000, 400_000, 400_000, 200_000]
+    # What is short because there was no more says nothing.
+    given.done({ZERO: (given.positions[ZERO], given.positions[ZERO] + 5)}, {}, 0.1)
+    (begin, end) = given.next({ZERO: (0, 10_000_000)})[ZERO]
+    assert end - begin == 100_000
+
+
 @contextlib.contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
     """As a disk that is full: what is longer is refused by the system."""
@@ -343,7 +358,7 @@ class Target:
 def test_the_group_moves_only_to_what_is_safe_and_the_rest_is_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranges, "RANGE_MAX", 2)  # less than the target wants at once
+    monkeypatch.setattr(ranges, "RANGE_FIRST", 2)  # less than the target wants at once
     kafka = Kafka({ZERO: numbered(*range(7)), ONE: []})
     with Running(kafka, lambda: Target(Hoarding(tmp_path))) as running:
         running.until(lambda: kafka.group.get(ZERO) == 5)

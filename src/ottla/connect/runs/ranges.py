@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from ottla.connect.connector import ConnectError, TopicPartition
 
-RANGE_MAX = 250_000  # offsets of a partition in one job
+RANGE_FIRST = 100_000  # offsets of a partition in one job; then as many as take so long:
+JOB_S_MIN, JOB_S_MAX = 2.0, 8.0
+RANGE_MIN, RANGE_MAX = 10_000, 4_000_000
 Bounds = Mapping[TopicPartition, tuple[int, int]]
 
 
@@ -55,6 +57,7 @@ def _reset(one: TopicPartition, low: int, end: int, reset: str) -> int:
 class Ranges:
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     _given: dict[TopicPartition, int] = field(default_factory=dict)  # up to where, last time
+    _most: int = field(default_factory=lambda: RANGE_FIRST)
 
     def add(self, positions: Mapping[TopicPartition, int]) -> None:
         self.positions |= positions
@@ -85,15 +88,26 @@ class Ranges:
         for one, (_, end) in bounds.items():
             begin, given = self.positions[one], self._given[one]
             # Who waits for more is given at least as much again as what was not safe.
-            until = min(end, given + max(RANGE_MAX, given - begin))
+            until = min(end, given + max(self._most, given - begin))
             if until > given:
                 found[one] = (begin, until)
         return found
 
     def done(
-        self, ranges: Mapping[TopicPartition, tuple[int, int]], safe: Mapping[TopicPartition, int]
+        self,
+        ranges: Mapping[TopicPartition, tuple[int, int]],
+        safe: Mapping[TopicPartition, int],
+        seconds: float,
     ) -> None:
         """A partition that is not told of had no records in its range: all of it is safe."""
+        self._judge(max(until - self._given[one] for one, (_, until) in ranges.items()), seconds)
         for one, (_, until) in ranges.items():
             self.positions[one] = safe.get(one, until)
             self._given[one] = until
+
+    def _judge(self, longest: int, seconds: float) -> None:
+        """A job costs some time of its own, and what it has done is lost when it is cancelled."""
+        if seconds > JOB_S_MAX:
+            self._most = max(RANGE_MIN, self._most // 2)
+        elif seconds < JOB_S_MIN and longest >= self._most:
+            self._most = min(RANGE_MAX, self._most * 2)

@@ -37,6 +37,8 @@ _NOT_FOR_SPARK = (
     "interceptor.classes",
     "group.id",
 )
+# Spark asks for the partition's both ends after each poll, so polls should be few and large.
+_LARGE_POLLS = {"max.poll.records": "50000", "max.partition.fetch.bytes": str(8 * 1024 * 1024)}
 Given = Mapping[TopicPartition, tuple[int, int]]
 
 
@@ -180,6 +182,7 @@ class SinkWorking:
             tasks={one: at % plan.tasks for at, one in enumerate(sorted(ranges.positions))},
             ends={one: end for one, (_, end) in given.items()},
         )
+        began = time.monotonic()
         try:
             done = delivering.deliver(work, given)
         except JobFailed as failed:
@@ -191,7 +194,7 @@ class SinkWorking:
         self._refuse_unless_certain()
         safe = {one.partition: _safe(one, given) for one in done}
         _tell_empty(connector, given, safe)
-        ranges.done(given, safe)
+        ranges.done(given, safe, time.monotonic() - began)
         input.commit({one: ranges.positions[one] for one in given})
         succeeded()
         return True
@@ -255,7 +258,7 @@ class SparkDelivering:
 
 
 def _reader_options(plan: RunPlan) -> dict[str, str]:
-    settings = java_settings(plan, "consumer")
+    settings = {**_LARGE_POLLS, **java_settings(plan, "consumer")}
     kept = {name: value for name, value in settings.items() if name not in _NOT_FOR_SPARK}
     group = settings.get("group.id", f"connect-{plan.name}")
     # With a group of its own for each job, no consumer would be used again by the next.

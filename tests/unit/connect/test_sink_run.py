@@ -84,7 +84,8 @@ class Kafka:
             for offset, value in enumerate(self.values[one][begin:end], begin)
             if value is not None
         ]
-        batches = [batch_of(rows[at : at + 3]) for at in range(0, len(rows), 3)]
+        names = [one.split(" AS ")[-1] for one in work.columns]
+        batches = [batch_of(rows[at : at + 3]).select(names) for at in range(0, len(rows), 3)]
         heard: list[Any] = []
         for out in pickle.loads(pickle.dumps(work))(iter(batches)):
             for row in out.to_pylist():

@@ -19,7 +19,7 @@ from ottla.connect.runs.ranges import Ranges, start_at
 from ottla.connect.runs.rows import SCHEMA
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
 from ottla.connect.runs.sink_input import LOOK_FOR_TOPICS_S, SinkInput
-from ottla.connect.runs.sink_tasks import COLUMNS, SinkDone, SinkWork
+from ottla.connect.runs.sink_tasks import REST, SinkDone, SinkWork, is_all_text
 from ottla.connect.runs.topic_creation import TopicRule, dead_letter_rules
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class SinkWorking:
         self._until_idle = until_idle
         self._delivering: Delivering | None = None
         self._topics: set[str] = set()
+        self._texts: bool | None = None  # whether nothing but texts is wanted of records
 
     def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
         plan = self._plan
@@ -173,14 +174,19 @@ class SinkWorking:
             self._report(TopicUsed(topic))
         plan = self._plan
         self._refuse_unless_certain()
+        task = connector.task()
+        config, worker = chain_settings(plan.resolved), chain_settings(plan.worker)
+        if self._texts is None:
+            self._texts = is_all_text(task, config, worker)
         work = SinkWork(
             connector=plan.name,
             alias=plan.resolved["connector.class"],
-            config=chain_settings(plan.resolved),
-            worker=chain_settings(plan.worker),
-            task=connector.task(),
+            config=config,
+            worker=worker,
+            task=task,
             tasks={one: at % plan.tasks for at, one in enumerate(sorted(ranges.positions))},
             ends={one: end for one, (_, end) in given.items()},
+            texts=self._texts,
         )
         began = time.monotonic()
         try:
@@ -231,7 +237,7 @@ class SparkDelivering:
         self._letters: list[TopicRule] = dead_letter_rules(plan.resolved)
 
     def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
-        frame = self._read(self._jobs.spark, ranges)
+        frame = self._read(self._jobs.spark, work.columns, ranges)
         if len(ranges) > self._plan.tasks:
             frame = frame.coalesce(self._plan.tasks)
         made: list[SinkDone] = self._jobs.write(frame.mapInArrow(work, SCHEMA), (), self._letters)
@@ -243,17 +249,18 @@ class SparkDelivering:
     def close(self) -> None:
         self._jobs.close()
 
-    def _read(self, spark: "SparkSession", ranges: Given) -> "DataFrame":
+    def _read(self, spark: "SparkSession", columns: Sequence[str], ranges: Given) -> "DataFrame":
         begins = {one: begin for one, (begin, _) in ranges.items()}
         ends = {one: end for one, (_, end) in ranges.items()}
         return (
             spark.read.format("kafka")
             .options(**self._options)
+            .option("includeHeaders", REST[-1] in columns)
             .option("assign", json.dumps(_by_topic(dict.fromkeys(ranges), list)))
             .option("startingOffsets", json.dumps(_by_topic(begins, dict)))
             .option("endingOffsets", json.dumps(_by_topic(ends, dict)))
             .load()
-            .selectExpr(*COLUMNS, "headers")
+            .selectExpr(*columns)
         )
 
 
@@ -265,7 +272,6 @@ def _reader_options(plan: RunPlan) -> dict[str, str]:
     return {
         **{f"kafka.{name}": value for name, value in kept.items()},
         "kafka.group.id": group,
-        "includeHeaders": "true",
         "failOnDataLoss": "true",
     }
 

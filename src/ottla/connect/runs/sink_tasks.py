@@ -5,9 +5,9 @@ tells is how far each partition is safe in the target.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from ottla.connect.connector import Config, SinkTask, TopicPartition
@@ -21,12 +21,14 @@ from ottla.connect.runs.texts import SinkTexts, TextTask, is_text, read_texts
 if TYPE_CHECKING:
     import pyarrow
 
-COLUMNS = ("topic", "partition", "offset", "unix_millis(timestamp) AS time", "key", "value")
+PLACE = ("topic", "partition")
+RECORD = ("offset", "key", "value")
+REST = ("unix_millis(timestamp) AS time", "headers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkWork:
-    """For mapInArrow, over `COLUMNS` and headers."""
+    """For mapInArrow, over `columns`: each costs some of what a whole record does."""
 
     connector: str
     alias: str  # the connector's class, as it was said
@@ -35,21 +37,51 @@ class SinkWork:
     task: SinkTask
     tasks: Mapping[TopicPartition, int]  # which of the connector's tasks a partition belongs to
     ends: Mapping[TopicPartition, int]  # behind what each partition is given
+    texts: bool = False  # whether nothing looks at more of a record than its text
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (
+            *(PLACE if len(self.ends) > 1 else ()),
+            *RECORD,
+            *(() if self.texts else REST),
+        )
 
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
         return rows.batches(self._rows(batches))
 
     def _rows(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Any]:
         try:
-            chain = SinkChain(self.config, self.worker)
-            for partition, read in by_partition(batches):
+            made = SinkChain(self.config, self.worker)
+            for partition, read in self._by_partition(batches):
                 errors = ErrorReport(self.connector, self.tasks[partition], self.config)
-                delivery = Delivery(self, chain, partition, errors)
+                delivery = Delivery(self, made, partition, errors)
                 done = delivery.deliver(read)
                 yield from errors.letters
                 yield rows.told(done)
         except Exception as error:
             yield rows.failed(error)
+
+    def _by_partition(
+        self, batches: "Iterator[pyarrow.RecordBatch]"
+    ) -> "Iterator[tuple[TopicPartition, Iterator[pyarrow.RecordBatch]]]":
+        if len(self.ends) > 1:
+            yield from by_partition(batches)
+            return
+        first = next(batches, None)
+        if first is not None:
+            yield next(iter(self.ends)), chain((first,), batches)
+
+
+def is_all_text(task: SinkTask, config: Config, worker: Mapping[str, str]) -> bool:
+    """Whether texts are all that a task is given, and that is asked for of a record later."""
+    letters = config.get("errors.deadletterqueue.topic.name", "").strip()
+    if letters or not isinstance(task, TextTask):
+        return False
+    try:
+        return is_text(SinkChain(config, worker))
+    except Exception:
+        return False  # what is wrong with it, the task will tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +119,7 @@ class Delivery:
 
     def deliver(self, batches: "Iterator[pyarrow.RecordBatch]") -> SinkDone:
         task, end = self.work.task, self.work.ends[self.partition]
-        if isinstance(task, TextTask) and is_text(self.chain):
+        if isinstance(task, TextTask) and (self.work.texts or is_text(self.chain)):
             safe = task.put_texts(self.partition, self._texts(batches), end)
         else:
             records = GivenRecords(self._read(batches), end)
@@ -96,12 +128,12 @@ class Delivery:
 
     def _texts(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[SinkTexts]:
         for batch in batches:
-            read = read_texts(batch.column(4), batch.column(5), self.chain)
+            read = read_texts(batch.column("key"), batch.column("value"), self.chain)
             if read is None:
                 yield from self._one_by_one(batch)
             else:
                 self._records += batch.num_rows
-                yield SinkTexts(batch.column(2), read)
+                yield SinkTexts(batch.column("offset"), read)
 
     def _one_by_one(self, batch: "pyarrow.RecordBatch") -> Iterator[SinkTexts]:
         """Their texts as Java shows them, whatever they are."""
@@ -119,8 +151,8 @@ class Delivery:
         for batch in batches:
             if self.errors.topic:
                 self._batches.append(batch)  # a record's bytes may be asked for later
-            offsets, times, keys, values = (batch.column(at).to_pylist() for at in (2, 3, 4, 5))
-            headers = _headers(batch.column(6))
+            offsets, keys, values = (batch.column(name).to_pylist() for name in RECORD)
+            times, headers = self._rest(batch)
             self._records += len(offsets)
             for at, offset in enumerate(offsets):
                 made = make(topic, partition, offset, times[at], keys[at], values[at], headers(at))
@@ -128,6 +160,13 @@ class Delivery:
                     yield made
                 elif made is not None:
                     self._failed(made, offset)
+
+    def _rest(
+        self, batch: "pyarrow.RecordBatch"
+    ) -> tuple[Sequence[int | None], Callable[[int], list[tuple[str, bytes | None]]]]:
+        if self.work.texts:
+            return [None] * batch.num_rows, lambda at: []
+        return batch.column("time").to_pylist(), _headers(batch.column("headers"))
 
     def _report(self, record: Record, error: Exception) -> None:
         self._failed(Failure(Stage.TASK_PUT, self.work.alias, None, error), _offset(record))
@@ -140,11 +179,13 @@ class Delivery:
     def _bytes(self, offset: int) -> rows.Row:
         """The record as it was read."""
         for batch in self._batches:
-            offsets = batch.column(2)
+            offsets = batch.column("offset")
             if offsets[0].as_py() <= offset <= offsets[-1].as_py():
                 at = bisect_left(range(len(offsets)), offset, key=lambda at: offsets[at].as_py())
-                time, key, value = (batch.column(column)[at].as_py() for column in (3, 4, 5))
-                return rows.Row(None, key, value, _headers(batch.column(6))(at), None, time)
+                key, value, time = (
+                    batch.column(one)[at].as_py() for one in ("key", "value", "time")
+                )
+                return rows.Row(None, key, value, _headers(batch.column("headers"))(at), None, time)
         raise LookupError(f"offset {offset} was not read")
 
 
@@ -177,7 +218,8 @@ def _pieces(
 
 
 def _place(batch: "pyarrow.RecordBatch", at: int) -> TopicPartition:
-    return TopicPartition(batch.column(0)[at].as_py(), batch.column(1)[at].as_py())
+    topic, partition = (batch.column(one)[at].as_py() for one in PLACE)
+    return TopicPartition(topic, partition)
 
 
 def _headers(column: "pyarrow.Array") -> Callable[[int], list[tuple[str, bytes | None]]]:

@@ -41,8 +41,13 @@ class Running:
 
 
 @contextlib.asynccontextmanager
-async def running(settings: Settings, runner: Runner) -> AsyncIterator[Running]:
-    """Serves when the block begins; runs have ended, and the group is left, when it ends."""
+async def running(
+    settings: Settings, runner: Runner, *, soon: bool = False
+) -> AsyncIterator[Running]:
+    """Serves when the block begins; runs have ended, and the group is left, when it ends.
+
+    `soon`: there will be connectors, even if there are none yet.
+    """
     connection = settings.connection()
     protection = Protection(settings)
     with contextlib.ExitStack() as sockets:
@@ -66,7 +71,7 @@ async def running(settings: Settings, runner: Runner) -> AsyncIterator[Running]:
         )
         worker.leadership = leadership
         worker.generation = lambda: leadership.generation
-        async with worker.store:
+        async with worker.store, _prepared(worker, soon):
             routes = Routes(worker, leadership, protection.towards_leader)
             application = routes.application(protection.users, admin=settings.admin is None)
             only_admin = routes.admin_application(protection.users)
@@ -80,6 +85,19 @@ async def running(settings: Settings, runner: Runner) -> AsyncIterator[Running]:
                     yield Running(worker, urls, ended)
                 finally:
                     await worker.stop()
+
+
+@contextlib.asynccontextmanager
+async def _prepared(worker: Worker, soon: bool) -> AsyncIterator[None]:
+    """Where there are connectors, what they run on starts while the group is joined; so whoever
+    follows can take over at once."""
+    wanted = soon or any(map(worker.state.is_started, worker.state.configs.connectors))
+    preparing = asyncio.create_task(asyncio.to_thread(worker.runner.prepare)) if wanted else None
+    try:
+        yield
+    finally:
+        if preparing is not None:
+            await preparing
 
 
 @contextlib.asynccontextmanager
@@ -179,7 +197,7 @@ async def serve_until_stopped(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     configs = [read_connector(file) for file in connectors]
-    async with running(settings, runner) as connect:
+    async with running(settings, runner, soon=bool(configs)) as connect:
         topic = settings["config.storage.topic"]
         said = settings.connection().bootstrap
         say(f"Connect at {', '.join(connect.urls)}, kept in topic {topic} at {said}.")

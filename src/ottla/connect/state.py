@@ -227,6 +227,9 @@ class ClusterState:
     def is_stopped(self, name: str) -> bool:
         return self.configs.target(name) == STOPPED
 
+    def is_started(self, name: str) -> bool:
+        return self.configs.target(name) == STARTED
+
     def config(self, name: str) -> Properties | None:
         found = self.configs.connectors.get(name)
         return None if found is None else found.config

@@ -48,4 +48,7 @@ class Runner(Protocol):
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
         """`report` is called from the run's threads."""
 
+    def prepare(self) -> None:
+        """Whatever a first run would wait for. Returns when it is there, or cannot be."""
+
     def close(self) -> None: ...

@@ -5,6 +5,7 @@ to read makes one. When the JVM dies, every run notices it at its next job, and 
 a new session: the runs go on by themselves, since all that they need is in Kafka.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from ottla.connect.runs.jobs import SparkJobs
 from ottla.connect.runs.run import Run, RunEvent, RunPlan
 from ottla.connect.runs.sink_run import SinkWorking, SparkDelivering
 from ottla.connect.runs.source_run import SourceWorking
+from ottla.connect.runs.source_tasks import read_nothing
 from ottla.connect.runs.supervised import SupervisedRun, Work
 from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
@@ -28,6 +30,9 @@ BATCHES = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
+
+
+_log = logging.getLogger(__name__)
 
 
 class SparkRunner:
@@ -50,11 +55,21 @@ class SparkRunner:
         self._runs.append(made)
         return made
 
+    def prepare(self) -> None:
+        """Spark's JVM, and a first job, which waits for classes and for a Python worker."""
+        try:
+            jobs = SparkJobs(self.session(), "nothing", {}, "")
+            jobs.read(read_nothing, [b""], [])
+            jobs.close()
+        except Exception as error:
+            _log.info("Spark cannot be started in advance: %s", error)  # a run will tell
+
     def close(self) -> None:
         """Stop what still runs, and the session."""
         for run in self._runs:
             run.stop()
-        sessions.stop()
+        with self._making:
+            sessions.stop()
 
     def session(self) -> "SparkSession":
         with self._making:

@@ -48,6 +48,7 @@ class SinkWork:
         )
 
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
+        rows.hold_many()
         return rows.batches(self._rows(batches))
 
     def _rows(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Any]:

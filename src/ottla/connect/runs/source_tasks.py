@@ -50,6 +50,7 @@ class SourceDone:
 
 def read_slices(payloads: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
     """For mapInArrow: each payload is a pickled `SourceWork`."""
+    rows.hold_many()
     for batch in payloads:
         for payload in batch.column(0).to_pylist():
             try:

@@ -3,6 +3,7 @@
 Imports nothing that a worker does not need before it serves; Spark is started by the first run.
 """
 
+import gc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -69,6 +70,7 @@ def start(asked: ConnectStart) -> int:
 
 
 def run(asked: ConnectStart) -> None:
+    gc.disable()  # nothing of what a start makes is garbage; the server enables it again
     try:
         import uvloop
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import socket
@@ -19,6 +20,7 @@ from ottla.connect.leadership import PROTOCOL, PROTOCOL_TYPE, WorkerLeadership
 from ottla.connect.protection import Protection
 from ottla.connect.rest.application import Routes
 from ottla.connect.rest.validating import Validating
+from ottla.connect.runs.rows import hold_many
 from ottla.connect.runs.run import Runner
 from ottla.connect.settings import Address, Settings
 from ottla.connect.worker import Worker
@@ -72,6 +74,8 @@ async def running(
         worker.leadership = leadership
         worker.generation = lambda: leadership.generation
         async with worker.store, _prepared(worker, soon):
+            hold_many()
+            gc.enable()
             routes = Routes(worker, leadership, protection.towards_leader)
             application = routes.application(protection.users, admin=settings.admin is None)
             only_admin = routes.admin_application(protection.users)

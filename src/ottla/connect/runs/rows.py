@@ -31,7 +31,7 @@ COLLECT_AFTER = (100_000, 20, 50)
 
 
 def hold_many() -> None:
-    """Of a Python worker, before its task begins."""
+    """Of a process: of a Python worker, before its task begins."""
     if gc.get_threshold() != COLLECT_AFTER:
         gc.set_threshold(*COLLECT_AFTER)
         gc.freeze()

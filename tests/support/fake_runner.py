@@ -22,6 +22,7 @@ class FakeRunner:
         self.plans: list[RunPlan] = []
         self.running: dict[str, FakeRun] = {}
         self.reports: dict[str, Callable[[RunEvent], None]] = {}
+        self.prepared = False
         self.closed = False
 
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
@@ -38,6 +39,9 @@ class FakeRunner:
         if "topic" in plan.config:
             report(TopicUsed(plan.config["topic"]))
         return made
+
+    def prepare(self) -> None:
+        self.prepared = True
 
     def close(self) -> None:
         self.closed = True

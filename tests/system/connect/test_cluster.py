@@ -10,7 +10,7 @@ from ottla.testing.connect import Connect
 from system.connect.asking import ask
 from system.connect.requests import get
 from system.connect.running import lines_in, until
-from system.connect.test_takeover import Lines, family
+from system.connect.test_takeover import FileOfLines, Lines, family
 
 pytestmark = [pytest.mark.java, pytest.mark.long, pytest.mark.timeout(900)]
 MASTER = "local-cluster[2,1,1024]"
@@ -36,7 +36,7 @@ def test_lines_are_there_once_whichever_executor_wrote_them_and_died(
         **{f"{kind}.storage.replication.factor": 1 for kind in ("config", "offset", "status")},
     }
     with Connect(bootstrap, settings=settings, master=MASTER, start_within_s=240) as worker:
-        lines = Lines(bootstrap, tmp_path)
+        lines = Lines(bootstrap, tmp_path, FileOfLines(tmp_path / "out"))
         lines.begin(worker.url)
         for _ in range(10):  # each in another batch, and on whichever executor
             lines.wait_for_more(worker.url)
@@ -50,4 +50,4 @@ def test_lines_are_there_once_whichever_executor_wrote_them_and_died(
             status = ask(worker.url, get(f"/connectors/{name}/status")).body
             assert status["tasks"][0]["state"] == "RUNNING", status
     lines.check()
-    assert lines_in(lines.out)
+    assert lines_in(tmp_path / "out")

@@ -23,6 +23,7 @@ FOLDER = Path(__file__).with_name("recorded")
 BYTES_MAX = 220_000
 """Of one area; seeds beyond that are left out."""
 WORTH_A_LINE = 60
+WARMING = 24
 LINE = "&"
 
 
@@ -82,6 +83,8 @@ def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     opened = size = 0
     with ThreadPoolExecutor(workers) as pool:
         drawn = [area.sequence(seed) for seed in (*area.also, *range(area.seeds_in_tests))]
+        # A Java that has just started is slow, and what it is asked first would vary.
+        list(pool.map(lambda sequence: drive(both.kafka(sequence, patient)), drawn[:WARMING]))
         for one in pool.map(lambda sequence: drive(look(area, both, sequence)), drawn):
             known = len(values.lines)
             row = [None if answer is None else values.number(answer) for answer in one.answers]

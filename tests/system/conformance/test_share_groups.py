@@ -449,6 +449,20 @@ def test_a_fetch_whose_time_is_up_changes_nothing_about_whose_turn_is_next(
     assert member.take(max_wait=0, min_bytes=0, max_records=1) == {0: [(0, 0, 2)]}
 
 
+def test_partitions_that_had_records_together_stay_in_their_order(
+    make_raw_topic: MakeRawTopic, join: JoinShareGroup
+) -> None:
+    topic = make_raw_topic(partitions=2)
+    member = join(topic)
+    assert member.take([0, 1], max_wait=200, min_bytes=1 << 20) == {}
+    for _ in range(2):
+        fill(topic, 1, partition=0)
+        fill(topic, 1, partition=1)
+    few: dict[str, Any] = {"max_wait": 0, "max_bytes": 1 << 8}  # a batch of each
+    assert member.take(**few) == {0: [(0, 0, 1)], 1: [(0, 0, 1)]}, "the second goes first"
+    assert member.take(max_wait=0, max_records=1) == {0: [(1, 1, 1)]}
+
+
 def test_locks_are_given_back_with_the_session(
     make_raw_topic: MakeRawTopic, join: JoinShareGroup
 ) -> None:

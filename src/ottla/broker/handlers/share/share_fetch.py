@@ -177,7 +177,8 @@ def _response(
     if is_later and session.epoch != next_epoch(epoch):  # another request came meanwhile
         return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
     topics: dict[Uuid, list[PartitionData]] = {}
-    for partition, result in found.items():
+    for partition in sorted(found):  # so those who had records go last in an order that stays
+        result = found[partition]
         data = _partition(partition, result, services)
         has_records, is_refused = bool(data.records), bool(data.error_code)
         if is_later and not session.must_tell(

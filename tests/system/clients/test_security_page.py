@@ -67,7 +67,8 @@ def started(settings: Mapping[str, str], folder: Path) -> Iterator[BrokerProcess
 def users_node(tmp_path: Path) -> dict[str, str]:
     """The page's node with a listener for users, as far as this machine goes."""
     authority = certificates.authority()
-    own = certificates.issue(authority, "broker", "127.0.0.1")
+    (tmp_path / "authority.pem").write_text(authority.certificate_pem)
+    own = certificates.issue(authority, "broker", "127.0.0.1", kerberos.HOST)
     places = {
         "127.0.0.1:9091": f"127.0.0.1:{free_port()}",
         "USERS://:9092": f"USERS://127.0.0.1:{(users := free_port())}",
@@ -212,10 +213,7 @@ def test_a_listener_and_a_client_with_kerberos(users_node: dict[str, str], tmp_p
             "reports@EXAMPLE": f"reports@{kerberos.REALM}",
         }
         text = replaced(block("sasl.kerberos.keytab="), client)
-        trusted = tmp_path / "trusted.pem"
-        trusted.write_text(Path(settings["listener.name.users.ssl.keystore.location"]).read_text())
-        more = f"ssl.ca.location={trusted}\nssl.endpoint.identification.algorithm=\n"
-        file.write_text(text + more)
+        file.write_text(f"{text}ssl.ca.location={tmp_path / 'authority.pem'}\n")
         with started(settings, tmp_path / "node"):
             told(["acl", "list", "--bootstrap", address, "--command-config", str(file)])
 

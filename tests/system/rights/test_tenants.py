@@ -1,12 +1,16 @@
 """Two tenants of one cluster: whatever one asks of the other's, it is told what it would be told of
 names that nobody has. Every API is asked, at its oldest and its newest version."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from kio.schema.errors import ErrorCode
 from msgspec import to_builtins
 
@@ -217,3 +221,84 @@ def test_the_password_of_a_tenant_is_kept_nowhere(shared: Secured) -> None:
     for file in home.rglob("*"):
         if file.is_file():
             assert SECRET.encode() not in file.read_bytes(), file
+
+
+RATE, WRITING_S = 200_000, 21.5
+"""Two windows of a quota: a window's worth goes out at once whenever the window is empty."""
+
+
+class Working(Thread):
+    """A tenant's own work, by librdkafka: transactions into a topic, a group that reads them."""
+
+    def __init__(self, secured: Secured, name: str, other: str) -> None:
+        super().__init__(daemon=True)
+        self._config: dict[str, Any] = {
+            "bootstrap.servers": secured.address,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "SCRAM-SHA-256",
+            "sasl.username": name,
+            "sasl.password": SECRET,
+            "client.id": "worker",  # of both: quotas are the users'
+        }
+        self.name, self._other = name, other
+        self.written = 0
+        self.read: set[bytes] = set()
+        self.refused: list[int] = []
+        self.start()
+
+    def run(self) -> None:
+        topic = f"{self.name}.work"
+        admin = AdminClient(self._config)
+        admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(30)
+        self._write(topic)
+        self._read(topic)
+        self._pry()
+
+    def _write(self, topic: str) -> None:
+        own = {"transactional.id": f"{self.name}.writer", "batch.size": 5_000}
+        producer = Producer(self._config | own | {"max.in.flight.requests.per.connection": 1})
+        producer.init_transactions(30)
+        deadline = time.monotonic() + WRITING_S
+        while time.monotonic() < deadline:
+            producer.begin_transaction()
+            for _ in range(4):
+                producer.produce(topic, self.name.encode() * 1000)
+            producer.commit_transaction(60)
+            self.written += 4 * len(self.name) * 1000
+        self.seconds = time.monotonic() - deadline + WRITING_S
+
+    def _read(self, topic: str) -> None:
+        group = {"group.id": f"{self.name}.readers", "auto.offset.reset": "earliest"}
+        consumer = Consumer(self._config | group)
+        consumer.subscribe([topic])
+        for message in consumer.consume(20, 30):
+            self.read.add(message.value() or b"")
+        consumer.close()
+
+    def _pry(self) -> None:
+        """Into the other's."""
+        producer = Producer(self._config)
+        producer.produce(
+            f"{self._other}.work",
+            b"x",
+            on_delivery=lambda error, _: self.refused.append(error.code() if error else 0),
+        )
+        producer.flush(30)
+
+
+@pytest.mark.long
+def test_two_tenants_work_side_by_side_and_each_keeps_to_its_bytes(
+    broker_kind: Kind, tmp_path: Path
+) -> None:
+    names = ("acme", "blue")
+    with running_secured(broker_kind, tmp_path) as secured:
+        tool = Tool(secured.process.bootstrap)
+        for name in names:
+            made = ("--bytes", f"{RATE}B/s", "--mechanism", "SCRAM-SHA-256")
+            tool("tenant", "create", name, *made, stdin=f"{SECRET}\n")
+        both = [Working(secured, one, other) for one, other in (names, names[::-1])]
+        for one in both:
+            one.join(180)
+            assert 0.9 < one.written / (RATE * one.seconds) < 1.1
+            assert one.read == {one.name.encode() * 1000}
+            assert one.refused == [KafkaError.TOPIC_AUTHORIZATION_FAILED]

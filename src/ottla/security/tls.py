@@ -5,6 +5,7 @@ through memory, never through a file of ours. An option that cannot be honoured 
 is read. What connections are made of it is not known here.
 """
 
+import logging
 import os
 import re
 import ssl
@@ -19,6 +20,8 @@ from ottla.security import jks
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
+
+log = logging.getLogger(__name__)
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _VERIFY = {
@@ -35,6 +38,11 @@ _NOT_HONOURED = (
 _KEY = "-----BEGIN"
 _CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 _TLS_1_3 = "TLS_AES_", "TLS_CHACHA20_POLY1305_SHA256"
+_SUITES_OF_1_3 = (
+    "TLS_AES_256_GCM_SHA384",
+    "TLS_CHACHA20_POLY1305_SHA256",
+    "TLS_AES_128_GCM_SHA256",
+)
 _AEADS = {
     "AES_128_GCM_SHA256": "AES128-GCM-SHA256",
     "AES_256_GCM_SHA384": "AES256-GCM-SHA384",
@@ -143,12 +151,26 @@ def _protect(context: ssl.SSLContext, options: TlsOptions) -> None:
             versions = [one for one in versions if one is ssl.TLSVersion.TLSv1_2]
         if not versions:
             raise options.fault("ssl.cipher.suites", "none of them is for an enabled protocol.")
+        _tell_of_kept_suites(suites, versions[-1], options)
         if older:
             context.set_ciphers(":".join(_openssl_name(name, options) for name in older))
         else:
             versions = [ssl.TLSVersion.TLSv1_3]
     context.minimum_version, context.maximum_version = versions[0], versions[-1]
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+
+
+def _tell_of_kept_suites(
+    suites: tuple[str, ...], newest: ssl.TLSVersion, options: TlsOptions
+) -> None:
+    """Python leaves those of TLSv1.3 to OpenSSL."""
+    kept = [name for name in _SUITES_OF_1_3 if name not in suites]
+    if kept and newest is ssl.TLSVersion.TLSv1_3:
+        log.warning(
+            "ssl.cipher.suites of %s: %s cannot be switched off while TLSv1.3 is enabled",
+            options.listener,
+            " and ".join(kept),
+        )
 
 
 def _openssl_name(suite: str, options: TlsOptions) -> str:

@@ -86,6 +86,20 @@ def test_a_session_fixes_what_queries_rely_on(monkeypatch: pytest.MonkeyPatch) -
     assert chosen["spark.jars"] == "/a.jar,/ours.jar"  # shipped to executors that are elsewhere
 
 
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://host:6443"])
+def test_what_goes_between_driver_and_executors_is_guarded_where_a_secret_is_handed_out(
+    monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
+    monkeypatch.setattr(settings, "connector_jars", lambda: (Path("/a.jar"),))
+    monkeypatch.setattr(settings, "compiled_jar", lambda: Path("/ours.jar"))
+    chosen = configuration(SparkSettings(master=master))
+    assert chosen["spark.authenticate"] == "true"
+    assert chosen["spark.network.crypto.enabled"] == "true"
+    own = {"spark.network.crypto.enabled": "false"}
+    assert configuration(SparkSettings(master=master, extra=own)).items() >= own.items()
+    assert "spark.authenticate" not in configuration(SparkSettings(master="spark://host:7077"))
+
+
 def test_a_new_class_data_archive_replaces_those_that_nobody_can_use(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

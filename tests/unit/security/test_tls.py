@@ -190,6 +190,14 @@ def test_suites_have_javas_names() -> None:
     assert only_new.minimum_version is ssl.TLSVersion.TLSv1_3
 
 
+def test_suites_that_cannot_be_switched_off_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    server_of(pem_options(ssl_cipher_suites="TLS_AES_256_GCM_SHA384"))
+    assert "TLS_CHACHA20_POLY1305_SHA256 and TLS_AES_128_GCM_SHA256 cannot be" in caplog.text
+    caplog.clear()
+    server_of(pem_options(ssl_cipher_suites="TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"))
+    assert not caplog.text  # TLSv1.3 is off
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -43,6 +43,9 @@ STREAMING: Mapping[str, str] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
 }
+# Plans carry what clients prove themselves with from the driver to executors. YARN and Kubernetes
+# hand out a secret for each application; a cluster of Spark's own has one in its own configuration.
+GUARDED = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
 # With spark-submit these are said on its own command line.
 OF_THE_SUBMITTER = {
     "spark.master",
@@ -103,6 +106,8 @@ def configuration(settings: SparkSettings) -> dict[str, str]:
         chosen["spark.hadoop.fs.AbstractFileSystem.file.impl"] = "ottla.LocalFiles"
     else:
         chosen["spark.jars"] = ",".join(jars)
+    if settings.master == "yarn" or settings.master.startswith("k8s://"):
+        chosen |= GUARDED
     return chosen | dict(settings.extra)
 
 

@@ -47,10 +47,12 @@ def test_what_was_asked_for_is_resumed_by_the_next_worker(bootstrap: str, tmp_pa
         until(first.url, "runs/0", "RUNNING")
         second = first.another()
     assert first.runner.closed
+    assert not first.runner.prepared  # there was nothing to run
     with second:
         until(second.url, "runs/0", "RUNNING")
         until(second.url, "rests", "PAUSED")
         assert list(second.runner.running) == ["runs"]
+        assert second.runner.prepared  # while it joined its group
 
 
 def test_the_second_worker_hands_on_and_takes_over(bootstrap: str, tmp_path: object) -> None:

@@ -173,6 +173,8 @@ class Plugin:
     classes: tuple[str, ...]  # Java's names, aliases; the first is shown by GET /connector-plugins
     version: str
     module: str  # `ottla.connect.connectors.file_source`, imported when it is first needed
+    # Whether `PATCH` and `DELETE` of offsets say that these are all there are, as Java's says.
+    knows_its_offsets: bool = True
     # The module has `DEFINITIONS: definitions.Definitions` (its keys; the common ones are added by
     # `plugins`) and `make(config: Config, alias: str) -> SourceConnector | SinkConnector`, which
     # raises `definitions.InvalidConfig` for what only all keys together show.

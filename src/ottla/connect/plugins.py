@@ -78,6 +78,7 @@ PLUGINS: Final = (
         ),
         version=VERSION,
         module="ottla.connect.connectors.postgres_cdc",
+        knows_its_offsets=False,
     ),
     Plugin(
         kind="source",
@@ -92,6 +93,7 @@ PLUGINS: Final = (
         ),
         version=VERSION,
         module="ottla.connect.connectors.mysql_cdc",
+        knows_its_offsets=False,
     ),
     Plugin(
         kind="sink",

@@ -43,6 +43,7 @@ class ContentTypes:
     produced: Sequence[str]  # the first is the default
     consumed: Sequence[str]
     body_bytes_max: int
+    of_routes: bool = False  # routes check what they consume, whether there is a body or not
 
     def chosen(self, accept: str | None) -> str:
         """The best of what the client accepts; 406 if there is nothing."""
@@ -125,7 +126,7 @@ class Application:
         raw = request.scope.get("raw_path") or request.scope["path"].encode()
         query = request.scope["query_string"].decode("latin-1")
         body = await self._body(request)
-        if body:
+        if body and not self._types.of_routes:
             self._types.check(headers.get("content-type"))
         path = raw.partition(b"?")[0].decode("latin-1")
         parameters = parameters_of(query)

@@ -23,7 +23,8 @@ from ottla.serving.routing import Asked, Route, Router
 from ottla.serving.users import Users
 from ottla.version import VERSION
 
-TYPES = ContentTypes(("application/json",), ("application/json",), 8 * 1024 * 1024)
+JSON = "application/json"
+TYPES = ContentTypes((JSON,), (JSON, "application/*", "*/*"), 8 * 1024 * 1024, of_routes=True)
 NO_LEADER = (
     "Cannot complete request momentarily due to no known leader URL, "
     "likely because a rebalance was underway."
@@ -66,6 +67,8 @@ class Routes:
 
     async def _answer(self, router: Router, asked: Asked) -> Any:
         handler, asked.named = router.find(asked.method, asked.path)
+        if handler not in (self._root, self._health):
+            TYPES.check(asked.headers.get("content-type"))
         if handler not in self._writes and not self._loggers.is_for_all(asked):
             return await handler(asked)
         leader = await self._leadership.settled(_SETTLED_S)

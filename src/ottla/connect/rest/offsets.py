@@ -19,6 +19,14 @@ _NOT_STOPPED = (
 )
 
 
+_DONE = "The offsets for this connector have been {} successfully"
+_DONE_IN_KAFKA = (
+    "The Connect framework-managed offsets for this connector have been {0} successfully. However, "
+    "if this connector manages offsets externally, they will need to be manually {0} in the system "
+    "that the connector uses."
+)
+
+
 class OffsetRoutes:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -73,7 +81,7 @@ class OffsetRoutes:
             await self._worker.write_offsets(
                 [records.offset(name, partition, offset) for partition, offset in pairs]
             )
-        return {"message": "The offsets for this connector have been altered successfully"}
+        return self._done(name, "altered")
 
     async def reset(self, asked: Asked) -> Any:
         name = self._stopped(asked)
@@ -89,7 +97,12 @@ class OffsetRoutes:
             await self._worker.write_offsets(
                 [records.offset(name, partition, None) for partition, _ in held_by_source]
             )
-        return {"message": "The offsets for this connector have been reset successfully"}
+        return self._done(name, "reset")
+
+    def _done(self, name: str, verb: str) -> dict[str, str]:
+        plugin = self._worker.plugin_of(name)
+        short = plugin is None or plugin.knows_its_offsets
+        return {"message": (_DONE if short else _DONE_IN_KAFKA).format(verb)}
 
     def _known(self, asked: Asked) -> str:
         name = asked.named["name"]

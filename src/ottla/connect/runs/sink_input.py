@@ -56,7 +56,8 @@ class SinkInput:
     def partitions(self) -> set[TopicPartition]:
         """Of all topics that are there and wanted."""
         try:
-            found = self._consumer.list_topics(timeout=ASK_WITHIN_S).topics
+            # By the client that asks for ends next: it waits for seconds where it knows no leaders.
+            found = self._admin.list_topics(timeout=ASK_WITHIN_S).topics
         except _kafka_exception() as error:
             raise failure_of(error) from error
         wanted = self._wanted(found)

@@ -50,8 +50,8 @@ class Rows:
         while not self._done.wait(0.02):
             try:
                 self._postgres.run(
-                    "INSERT INTO orders SELECT coalesce(max(id), 0) + n, 'new'"
-                    " FROM orders, generate_series(1, 3) n GROUP BY n"
+                    "INSERT INTO orders SELECT (SELECT coalesce(max(id), 0) FROM orders) + n, 'new'"
+                    " FROM generate_series(1, 3) n"
                 )
                 ((self.count,),) = self._postgres.rows("SELECT max(id) FROM orders")
             except psycopg2.Error:

@@ -59,12 +59,6 @@ def read_slices(payloads: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.
                 yield from rows.batches(iter([rows.failed(error)]))
 
 
-def read_nothing(payloads: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
-    """The same without any slice."""
-    for _ in payloads:
-        yield from ()
-
-
 class Reading:
     def __init__(self, work: SourceWork) -> None:
         self._work = work

@@ -16,7 +16,6 @@ from ottla.connect.runs.jobs import SparkJobs
 from ottla.connect.runs.run import Run, RunEvent, RunPlan
 from ottla.connect.runs.sink_run import SinkWorking, SparkDelivering
 from ottla.connect.runs.source_run import SourceWorking
-from ottla.connect.runs.source_tasks import read_nothing
 from ottla.connect.runs.supervised import SupervisedRun, Work
 from ottla.pipelines.runtime import sessions
 from ottla.pipelines.runtime.settings import LOCAL_MASTER, SparkSettings
@@ -56,11 +55,9 @@ class SparkRunner:
         return made
 
     def prepare(self) -> None:
-        """Spark's JVM, and a first job, which waits for classes and for a Python worker."""
+        """Spark's JVM: the runs that follow at once are their own first jobs."""
         try:
-            jobs = SparkJobs(self.session(), "nothing", {}, "")
-            jobs.read(read_nothing, [b""], [])
-            jobs.close()
+            self.session()
         except Exception as error:
             _log.info("Spark cannot be started in advance: %s", error)  # a run will tell
 

@@ -14,10 +14,6 @@ from ottla.connect.java_map import in_hash_order
 from ottla.connect.offset_checks import check_numbers, check_partition
 
 
-def partition(prefix: str) -> Place:
-    return {"server": prefix}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
     """Where the stream goes on."""

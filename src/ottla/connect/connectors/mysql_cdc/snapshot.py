@@ -15,6 +15,7 @@ import pymysql
 from pymysql.cursors import SSCursor
 
 from ottla.connect.connector import ConnectError, Place, Progress
+from ottla.connect.connectors.debezium.progress import partition
 from ottla.connect.connectors.mysql_cdc.connections import (
     ERRORS,
     Connection,
@@ -29,7 +30,7 @@ from ottla.connect.connectors.mysql_cdc.connections import (
 from ottla.connect.connectors.mysql_cdc.ddl import Change, Schema
 from ottla.connect.connectors.mysql_cdc.envelope import Naming, Source, table_records
 from ottla.connect.connectors.mysql_cdc.filters import BUILT_IN
-from ottla.connect.connectors.mysql_cdc.offsets import Position, partition
+from ottla.connect.connectors.mysql_cdc.offsets import Position
 from ottla.connect.connectors.mysql_cdc.schema_changes import schema_change_record
 from ottla.connect.connectors.mysql_cdc.settings import Settings
 from ottla.connect.connectors.mysql_cdc.tables import Table, TableId, quoted

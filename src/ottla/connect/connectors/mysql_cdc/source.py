@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from ottla.connect.connector import Config, ConnectError, Place, Progress, Slice
-from ottla.connect.connectors.debezium.service_records import heartbeat_record
+from ottla.connect.connectors.debezium.progress import Heartbeats, ProgressSlice, partition
 from ottla.connect.connectors.mysql_cdc.binlogs import check_server, lost
 from ottla.connect.connectors.mysql_cdc.changes import Changes, Piece
 from ottla.connect.connectors.mysql_cdc.connections import (
@@ -25,7 +25,6 @@ from ottla.connect.connectors.mysql_cdc.envelope import Naming, Server
 from ottla.connect.connectors.mysql_cdc.history import KafkaSchemaHistory, SchemaHistory
 from ottla.connect.connectors.mysql_cdc.offsets import (
     Position,
-    partition,
     position,
     unfinished_snapshot,
 )
@@ -59,23 +58,6 @@ class ChangesSlice:
         yield Progress(partition(self.piece.naming.prefix), self.piece.offset)
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressSlice:
-    """An offset without changes, with a heartbeat if it is time for one."""
-
-    prefix: str
-    offset: Place | None
-    heartbeat_prefix: str | None = None
-    task: int = 0
-
-    def read(self) -> Iterator[Record | Progress]:
-        if self.heartbeat_prefix is not None:
-            now_ms = time.time_ns() // 1_000_000
-            yield heartbeat_record(self.prefix, self.heartbeat_prefix, now_ms)
-        if self.offset is not None:
-            yield Progress(partition(self.prefix), self.offset)
-
-
 class MySqlCdc:
     def __init__(
         self,
@@ -103,7 +85,7 @@ class MySqlCdc:
         self._resume: Position | None = None
         self._offset: Place | None = None
         self._stopped = threading.Event()
-        self._heartbeat_at = time.monotonic()
+        self._heartbeats = Heartbeats(settings.heartbeat_s)
         self._stored_at = time.monotonic()
 
     def task_configs(self, maximum: int) -> Sequence[Config]:
@@ -176,7 +158,7 @@ class MySqlCdc:
         if stream is None:
             self._stopped.wait(timeout_s)
             return []
-        stream.wait(self._patience(timeout_s))
+        stream.wait(self._heartbeats.patience(timeout_s))
         if self._stopped.is_set():
             return []
         pieces = stream.take()
@@ -258,24 +240,15 @@ class MySqlCdc:
         )
         self._stream.start()
 
-    def _patience(self, timeout_s: float) -> float:
-        every_s = self._settings.heartbeat_s
-        if not every_s:
-            return timeout_s
-        return max(0.0, min(timeout_s, self._heartbeat_at + every_s - time.monotonic()))
-
     def _without_changes(self, stream: Stream, busy: bool) -> list[Slice]:
         """A heartbeat, and the end of transactions that nothing was captured of."""
-        now = time.monotonic()
-        every_s = self._settings.heartbeat_s
-        beats = bool(every_s) and now - self._heartbeat_at >= every_s
+        beats = self._heartbeats.is_due()
         idle = None if busy else stream.idle()
         offset = None if idle is None else idle.offset()
         moved = offset is not None and offset != self._offset
-        if not beats and not (moved and now - self._stored_at >= IDLE_S):
+        if not beats and not (moved and time.monotonic() - self._stored_at >= IDLE_S):
             return []
         if beats:
-            self._heartbeat_at = now
             self._run_heartbeat_query()
         prefix = self._settings.heartbeat_prefix if beats else None
         return [ProgressSlice(self._settings.prefix, offset, prefix)]

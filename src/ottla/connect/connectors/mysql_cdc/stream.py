@@ -3,12 +3,13 @@
 import time
 from collections.abc import Sequence
 
+from ottla.connect.connectors.debezium.progress import partition
 from ottla.connect.connectors.debezium.receiver import Receiver
 from ottla.connect.connectors.mysql_cdc.changes import Piece
 from ottla.connect.connectors.mysql_cdc.ddl import Schema
 from ottla.connect.connectors.mysql_cdc.envelope import Naming
 from ottla.connect.connectors.mysql_cdc.history import SchemaHistory
-from ottla.connect.connectors.mysql_cdc.offsets import Position, partition
+from ottla.connect.connectors.mysql_cdc.offsets import Position
 from ottla.connect.connectors.mysql_cdc.pieces import HistoryEntry, Pieces
 from ottla.connect.connectors.mysql_cdc.replication import Replication
 from ottla.connect.connectors.mysql_cdc.schema_changes import history_document

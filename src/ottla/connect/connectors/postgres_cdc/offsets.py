@@ -17,10 +17,6 @@ _CHANGES: Final = ("INSERT", "UPDATE", "DELETE", "TRUNCATE", "MESSAGE")
 _KINDS: Final = (*_CHANGES, "BEGIN", "COMMIT", "NOOP")
 
 
-def partition(prefix: str) -> Place:
-    return {"server": prefix}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
     """How far the stream has been written."""

@@ -18,6 +18,7 @@ from psycopg2 import sql
 from psycopg2.extensions import connection as Connection
 
 from ottla.connect.connector import Progress
+from ottla.connect.connectors.debezium.progress import partition
 from ottla.connect.connectors.postgres_cdc.catalog import Catalog
 from ottla.connect.connectors.postgres_cdc.connections import (
     connect,
@@ -25,7 +26,7 @@ from ottla.connect.connectors.postgres_cdc.connections import (
     failed,
 )
 from ottla.connect.connectors.postgres_cdc.envelope import Naming, Source, TableRecords
-from ottla.connect.connectors.postgres_cdc.offsets import partition, snapshot_offset
+from ottla.connect.connectors.postgres_cdc.offsets import snapshot_offset
 from ottla.connect.connectors.postgres_cdc.rendering import (
     JsonChain,
     RenderedTable,

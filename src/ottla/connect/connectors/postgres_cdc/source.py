@@ -13,7 +13,7 @@ import psycopg2
 from psycopg2.extensions import connection as Connection
 
 from ottla.connect.connector import Config, ConnectError, Place, Progress, Slice
-from ottla.connect.connectors.debezium.service_records import heartbeat_record
+from ottla.connect.connectors.debezium.progress import Heartbeats, ProgressSlice, partition
 from ottla.connect.connectors.postgres_cdc.catalog import Catalog
 from ottla.connect.connectors.postgres_cdc.changes import Changes, Piece
 from ottla.connect.connectors.postgres_cdc.connections import (
@@ -26,7 +26,6 @@ from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.offsets import (
     Position,
     Resume,
-    partition,
     resume,
     snapshot_offset,
     unfinished_snapshot,
@@ -87,23 +86,6 @@ class ChangesSlice:
             yield Progress(partition(self.piece.naming.prefix), changes.position.offset())
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressSlice:
-    """An offset without changes, with a heartbeat if it is time for one."""
-
-    naming: Naming
-    offset: Place | None
-    heartbeat_prefix: str | None = None
-    task: int = 0
-
-    def read(self) -> Iterator[Record | Progress]:
-        if self.heartbeat_prefix is not None:
-            now_ms = time.time_ns() // 1_000_000
-            yield heartbeat_record(self.naming.prefix, self.heartbeat_prefix, now_ms)
-        if self.offset is not None:
-            yield Progress(partition(self.naming.prefix), self.offset)
-
-
 def _is_small(one: SnapshotSlice | ProgressSlice) -> bool:
     return isinstance(one, SnapshotSlice) and one.pages is None
 
@@ -127,7 +109,7 @@ class PostgresCdc:
         self._resume: Resume | None = None
         self._offset: Place | None = None
         self._stopped = threading.Event()
-        self._heartbeat_at = time.monotonic()
+        self._heartbeats = Heartbeats(settings.heartbeat_s)
         self._stored_at = time.monotonic()
 
     def task_configs(self, maximum: int) -> Sequence[Config]:
@@ -197,7 +179,7 @@ class PostgresCdc:
         if stream is None:
             self._stopped.wait(timeout_s)
             return []
-        stream.wait(self._patience(timeout_s))
+        stream.wait(self._heartbeats.patience(timeout_s))
         if self._stopped.is_set():
             return []
         pieces = stream.take()
@@ -281,7 +263,7 @@ class PostgresCdc:
         if not self._waiting:  # no table has a row: that, too, is written down
             moment = snapshot.moment
             offset = snapshot_offset(moment.lsn, moment.xid, moment.us, completed=True)
-            self._waiting.append(ProgressSlice(self._naming, offset))
+            self._waiting.append(ProgressSlice(self._settings.prefix, offset))
 
     def _next_snapshot_slices(self) -> Sequence[Slice]:
         """Small tables together, big ones piece by piece."""
@@ -302,29 +284,20 @@ class PostgresCdc:
         self._stream = Stream(self._settings, self._naming, self._resume)
         self._stream.start()
 
-    def _patience(self, timeout_s: float) -> float:
-        every_s = self._settings.heartbeat_s
-        if not every_s:
-            return timeout_s
-        return max(0.0, min(timeout_s, self._heartbeat_at + every_s - time.monotonic()))
-
     def _without_changes(self, stream: Stream, busy: bool) -> list[Slice]:
         """A heartbeat, and the end of transactions that nothing was captured of."""
-        now = time.monotonic()
-        every_s = self._settings.heartbeat_s
-        beats = bool(every_s) and now - self._heartbeat_at >= every_s
+        beats = self._heartbeats.is_due()
         idle: Position | None = None if busy else stream.idle()
         known = int((self._offset or {}).get("lsn_commit") or 0)
         moved = idle is not None and idle.processed > known
-        if not beats and not (moved and now - self._stored_at >= IDLE_S):
+        if not beats and not (moved and time.monotonic() - self._stored_at >= IDLE_S):
             return []
         if beats:
-            self._heartbeat_at = now
             self._run_heartbeat_query()
         # With changes before it in the same transaction, their offset is the later one.
         offset = None if busy else idle.offset() if idle is not None and moved else self._offset
         prefix = self._settings.heartbeat_prefix if beats else None
-        return [ProgressSlice(self._naming, offset, prefix)]
+        return [ProgressSlice(self._settings.prefix, offset, prefix)]
 
     def _run_heartbeat_query(self) -> None:
         query, connection = self._settings.heartbeat_query, self._connection

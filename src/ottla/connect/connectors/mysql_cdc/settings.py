@@ -5,14 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ottla.connect.connectors.debezium.filters import KeyColumns, key_columns
 from ottla.connect.connectors.debezium.keys import (
-    both_lists,
+    HEARTBEATS,
+    PREFIX,
+    RECORDS,
+    USER,
+    Captured,
+    captured,
     choice,
     flag,
-    lists,
     number,
-    operations,
+    read_captured,
     text,
     unserved,
 )
@@ -20,19 +23,11 @@ from ottla.connect.connectors.mysql_cdc.changes import Options
 from ottla.connect.connectors.mysql_cdc.filters import Filters
 from ottla.connect.connectors.mysql_cdc.types import Modes
 from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind
-from ottla.connect.runs.failures import MAX_RETRIES, RETRY_WAIT_MS
 
 _DATABASE: Final = (
     text("database.hostname", "Where MariaDB or MySQL is.", REQUIRED, "HIGH"),
     number("database.port", "Its port.", 3306),
-    text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
-    Key(
-        name="database.password",
-        kind=Kind.PASSWORD,
-        default="",
-        importance="HIGH",
-        doc="Of that user.",
-    ),
+    *USER,
     number("database.server.id", "Of this replica among the server's; 0: drawn by lot.", 0),
     choice(
         "database.ssl.mode",
@@ -44,7 +39,7 @@ _DATABASE: Final = (
     number("connect.timeout.ms", "How long a connection may take.", 30_000, 1),
 )
 _REPLICATION: Final = (
-    text("topic.prefix", "Names the server: the first part of topics.", REQUIRED, "HIGH"),
+    PREFIX,
     choice(
         "snapshot.mode",
         "When the tables' rows are read before their changes.",
@@ -60,10 +55,7 @@ _REPLICATION: Final = (
     number("snapshot.fetch.size", "Rows of a snapshot in one piece.", 4096, 1),
     number("max.batch.size", "Events of changes that are written in one piece.", 2048, 1),
     number("max.queue.size", "Those that wait to be written, and are written at once.", 8192, 1),
-    number("heartbeat.interval.ms", "How often a heartbeat is written; 0: never.", 0),
-    text("heartbeat.action.query", "SQL that is run with every heartbeat."),
-    text("heartbeat.topics.prefix", "Of the heartbeats' topic.", "__debezium-heartbeat"),
-    number("poll.interval.ms", "Accepted; changes are read when they arrive.", 500),
+    *HEARTBEATS,
 )
 _KAFKA_HISTORY: Final = "io.debezium.storage.kafka.history.KafkaSchemaHistory"
 
@@ -95,16 +87,6 @@ _HISTORY: Final = (
     ),
     flag("include.schema.changes", "Records of definitions that change.", True),
 )
-_CAPTURED: Final = (
-    text("database.include.list", "Expressions of the databases that are captured."),
-    text("database.exclude.list", "Expressions of those that are not."),
-    text("table.include.list", "Expressions of the tables that are captured: database.table."),
-    text("table.exclude.list", "Expressions of those that are not."),
-    text("column.include.list", "Expressions of columns in records: database.table.column."),
-    text("column.exclude.list", "Expressions of those that are not."),
-    text("message.key.columns", "Keys other than the tables' own: table:column,column;…"),
-    text("skipped.operations", "Of c, u, d and t, those without records; or none.", "t"),
-)
 _RECORDS: Final = (
     choice("decimal.handling.mode", "How decimals are shown.", "precise", "double", "string"),
     choice(
@@ -121,15 +103,11 @@ _RECORDS: Final = (
         *("base64", "base64-url-safe", "hex"),
     ),
     flag("enable.time.adjuster", "Years of two digits are of 1970 to 2069.", True),
-    flag("tombstones.on.delete", "A record without a value follows a delete.", True),
-    flag("provide.transaction.metadata", "Records of transactions, and their order.", False),
-    flag("extended.headers.enabled", "Headers that name connector and run.", True),
-    number(
-        MAX_RETRIES, "How often what may pass is tried again in a row; -1: for ever.", -1, least=-1
-    ),
-    number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
+    *RECORDS,
 )
-DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *_HISTORY, *_CAPTURED, *_RECORDS))
+DEFINITIONS: Final = Definitions(
+    (*_DATABASE, *_REPLICATION, *_HISTORY, *captured("database"), *_RECORDS)
+)
 
 _UNSERVED: Final = frozenset(
     [
@@ -241,29 +219,16 @@ def settings(config: Mapping[str, str]) -> Settings:
     values = DEFINITIONS.parse(config)
     clients = {one: config[one] for one in config if one.startswith((PRODUCER, CONSUMER))}
     others = {one: config[one] for one in config if one not in clients}
-    errors = {
-        **unserved(others, DEFINITIONS.names, _UNSERVED, _UNSERVED_PREFIXES, _HARMLESS),
-        **both_lists(values, ("database", "table", "column")),
-    }
-    try:
-        keys = key_columns(values["message.key.columns"])
-    except ValueError as error:
-        errors["message.key.columns"] = [str(error)]
-        keys = ()
-    try:
-        skipped = operations(values["skipped.operations"])
-    except ValueError as error:
-        errors["skipped.operations"] = [str(error)]
-        skipped = frozenset()
+    errors = unserved(others, DEFINITIONS.names, _UNSERVED, _UNSERVED_PREFIXES, _HARMLESS)
+    chosen = read_captured(values, "database", errors)
     if errors:
         raise InvalidConfig(errors)
-    return _made(values, keys, skipped, clients)
+    return _made(values, chosen, clients)
 
 
 def _made(
     values: Mapping[str, Any],
-    keys: KeyColumns,
-    skipped: frozenset[str],
+    chosen: Captured,
     clients: Mapping[str, str],
 ) -> Settings:
     mode = values["snapshot.mode"].lower()
@@ -284,9 +249,7 @@ def _made(
         heartbeat_s=values["heartbeat.interval.ms"] / 1000,
         heartbeat_query=values["heartbeat.action.query"],
         heartbeat_prefix=values["heartbeat.topics.prefix"],
-        filters=Filters(
-            lists(values, "database"), lists(values, "table"), lists(values, "column"), keys
-        ),
+        filters=Filters(chosen.spaces, chosen.tables, chosen.columns, chosen.keys),
         modes=Modes(
             decimal=values["decimal.handling.mode"].lower(),
             time_precision=values["time.precision.mode"].lower(),
@@ -296,7 +259,7 @@ def _made(
         ),
         options=Options(
             tombstones=values["tombstones.on.delete"],
-            skipped=skipped,
+            skipped=chosen.skipped,
             transactions=values["provide.transaction.metadata"],
             schema_changes=values["include.schema.changes"],
         ),

@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ottla.connect.connectors.debezium.filters import KeyColumns, key_columns
 from ottla.connect.connectors.debezium.keys import (
-    both_lists,
+    HEARTBEATS,
+    PREFIX,
+    RECORDS,
+    USER,
+    Captured,
+    captured,
     choice,
     flag,
-    lists,
     number,
-    operations,
+    read_captured,
     text,
     unserved,
 )
@@ -19,19 +22,11 @@ from ottla.connect.connectors.postgres_cdc.changes import Options
 from ottla.connect.connectors.postgres_cdc.filters import Filters
 from ottla.connect.connectors.postgres_cdc.types import Modes
 from ottla.connect.definitions import REQUIRED, Definitions, InvalidConfig, Key, Kind
-from ottla.connect.runs.failures import MAX_RETRIES, RETRY_WAIT_MS
 
 _DATABASE: Final = (
     text("database.hostname", "Where PostgreSQL is.", REQUIRED, "HIGH"),
     number("database.port", "Its port.", 5432),
-    text("database.user", "A user who may replicate.", REQUIRED, "HIGH"),
-    Key(
-        name="database.password",
-        kind=Kind.PASSWORD,
-        default="",
-        importance="HIGH",
-        doc="Of that user.",
-    ),
+    *USER,
     text("database.dbname", "The database whose changes are captured.", REQUIRED, "HIGH"),
     choice(
         "database.sslmode",
@@ -46,7 +41,7 @@ _DATABASE: Final = (
     flag("database.tcpKeepAlive", "Keep idle connections alive.", True),
 )
 _REPLICATION: Final = (
-    text("topic.prefix", "Names the server: the first part of topics.", REQUIRED, "HIGH"),
+    PREFIX,
     choice("plugin.name", "The output plugin of the slot; pgoutput.", "pgoutput"),
     text("slot.name", "The replication slot, made if it is not there.", "debezium"),
     flag("slot.drop.on.stop", "Drop the slot when the connector stops.", False),
@@ -67,20 +62,7 @@ _REPLICATION: Final = (
     number("max.batch.size", "Changes that are written in one piece.", 2048, 1),
     number("max.queue.size", "Changes that wait to be written, and are written at once.", 8192, 1),
     number("status.update.interval.ms", "How often the server hears how far it was read.", 10_000),
-    number("heartbeat.interval.ms", "How often a heartbeat is written; 0: never.", 0),
-    text("heartbeat.action.query", "SQL that is run with every heartbeat."),
-    text("heartbeat.topics.prefix", "Of the heartbeats' topic.", "__debezium-heartbeat"),
-    number("poll.interval.ms", "Accepted; changes are read when they arrive.", 500),
-)
-_CAPTURED: Final = (
-    text("schema.include.list", "Expressions of the schemas that are captured."),
-    text("schema.exclude.list", "Expressions of those that are not."),
-    text("table.include.list", "Expressions of the tables that are captured: schema.table."),
-    text("table.exclude.list", "Expressions of those that are not."),
-    text("column.include.list", "Expressions of columns in records: schema.table.column."),
-    text("column.exclude.list", "Expressions of those that are not."),
-    text("message.key.columns", "Keys other than the tables' own: table:column,column;…"),
-    text("skipped.operations", "Of c, u, d and t, those without records; or none.", "t"),
+    *HEARTBEATS,
 )
 _RECORDS: Final = (
     choice("decimal.handling.mode", "How numeric is shown.", "precise", "double", "string"),
@@ -100,20 +82,14 @@ _RECORDS: Final = (
     choice("hstore.handling.mode", "How hstore is shown.", "json", "map"),
     number("money.fraction.digits", "Digits after money's point.", 2),
     flag("include.unknown.datatypes", "Show values of other types as bytes.", False),
-    flag("tombstones.on.delete", "A record without a value follows a delete.", True),
-    flag("provide.transaction.metadata", "Records of transactions, and their order.", False),
     text(
         "unavailable.value.placeholder",
         "Stands for a TOASTed value that an update left as it was.",
         "__debezium_unavailable_value",
     ),
-    flag("extended.headers.enabled", "Headers that name connector and run.", True),
-    number(
-        MAX_RETRIES, "How often what may pass is tried again in a row; -1: for ever.", -1, least=-1
-    ),
-    number(RETRY_WAIT_MS, "The longest pause before it is tried again, in ms.", 10_000),
+    *RECORDS,
 )
-DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *_CAPTURED, *_RECORDS))
+DEFINITIONS: Final = Definitions((*_DATABASE, *_REPLICATION, *captured("schema"), *_RECORDS))
 
 _UNSERVED: Final = frozenset(
     [
@@ -211,29 +187,16 @@ class Settings:
 def settings(config: Mapping[str, str]) -> Settings:
     """InvalidConfig for what is wrong."""
     values = DEFINITIONS.parse(config)
-    errors = {
-        **unserved(config, DEFINITIONS.names, _UNSERVED, _UNSERVED_PREFIXES, _HARMLESS),
-        **both_lists(values, ("schema", "table", "column")),
-    }
-    try:
-        keys = key_columns(values["message.key.columns"])
-    except ValueError as error:
-        errors["message.key.columns"] = [str(error)]
-        keys = ()
-    try:
-        skipped = operations(values["skipped.operations"])
-    except ValueError as error:
-        errors["skipped.operations"] = [str(error)]
-        skipped = frozenset()
+    errors = unserved(config, DEFINITIONS.names, _UNSERVED, _UNSERVED_PREFIXES, _HARMLESS)
+    chosen = read_captured(values, "schema", errors)
     if errors:
         raise InvalidConfig(errors)
-    return _made(values, keys, skipped)
+    return _made(values, chosen)
 
 
 def _made(
     values: Mapping[str, Any],
-    keys: KeyColumns,
-    skipped: frozenset[str],
+    chosen: Captured,
 ) -> Settings:
     return Settings(
         prefix=values["topic.prefix"],
@@ -250,9 +213,7 @@ def _made(
         heartbeat_s=values["heartbeat.interval.ms"] / 1000,
         heartbeat_query=values["heartbeat.action.query"],
         heartbeat_prefix=values["heartbeat.topics.prefix"],
-        filters=Filters(
-            lists(values, "schema"), lists(values, "table"), lists(values, "column"), keys
-        ),
+        filters=Filters(chosen.spaces, chosen.tables, chosen.columns, chosen.keys),
         modes=Modes(
             decimal=values["decimal.handling.mode"].lower(),
             time_precision=values["time.precision.mode"].lower(),
@@ -265,7 +226,7 @@ def _made(
         ),
         options=Options(
             tombstones=values["tombstones.on.delete"],
-            skipped=skipped,
+            skipped=chosen.skipped,
             transactions=values["provide.transaction.metadata"],
         ),
         headers=values["extended.headers.enabled"],

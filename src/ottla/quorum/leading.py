@@ -180,6 +180,8 @@ def advance(member: RaftMember, leader: LeaderState) -> None:
     Records of earlier epochs are never committed by counting: another leader could still undo
     them. The first own record carries them along.
     """
+    if member.high_watermark >= member.log.end_offset:
+        return  # all is committed, as it is at most steps: nobody has to be counted
     reached = majority_offset(member, leader)
     if reached <= leader.epoch_start or reached <= member.high_watermark:
         return

@@ -6,15 +6,14 @@ for each step, so that nobody can wait for ever in a moment that does not pass. 
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
-from itertools import count
 from random import Random
 from typing import Any, TypeVar
 
 from ottla.simulation.engine.hosts import ENVIRONMENT, PROCESS, Process
+from ottla.simulation.engine.planned import Planned, PlannedLoop
 from ottla.simulation.engine.sockets import Connector, Listening
 
 T = TypeVar("T")
@@ -23,39 +22,15 @@ THREAD_S = 0.001
 TASKS_MAX = 4000
 
 
-class HostStep(list[Any]):
-    """What is to be done, at once or at a moment: asyncio's handles, as far as they are used.
-
-    When, in which order among those of a moment, whose, in which context, what, with what: a list,
-    because it is made and compared twenty thousand times in a run, and lists do that by themselves.
-    """
-
-    __slots__ = ()
-
-    def cancel(self) -> None:
-        self[4] = None
-
-    def cancelled(self) -> bool:
-        return self[4] is None
-
-    def when(self) -> float:
-        when: float = self[0]
-        return when
-
-
-class HostLoop(asyncio.AbstractEventLoop):
+class HostLoop(PlannedLoop):
     def __init__(self, rng: Random, failed: Callable[[dict[str, Any]], None]) -> None:
-        self.now = 0.0
+        super().__init__()
         self.steps = 0
         self.failure: BaseException | None = None  # with which all ends after the step it was in
         self.sockets = Connector(self, rng)
         self._rng = rng
         self._failed = failed
-        self._ready: deque[HostStep] = deque()
-        self._agenda: list[HostStep] = []
-        self._order = count()
         self._tasks: list[asyncio.Task[Any]] = []
-        self._closed = False
 
     # --- the course of time
 
@@ -80,7 +55,7 @@ class HostLoop(asyncio.AbstractEventLoop):
             while agenda and agenda[0][0] <= self.now:
                 ready.append(heappop(agenda))
             step = ready.popleft()
-            _, _, process, context, callback, args = step
+            _, _, context, callback, args, process = step
             if callback is None or not process.alive:
                 continue
             if process.paused:
@@ -104,34 +79,22 @@ class HostLoop(asyncio.AbstractEventLoop):
         process.paused = False
         held, process.held = process.held, []
         for step in held:
-            assert isinstance(step, HostStep)
+            assert isinstance(step, Planned)
             self._ready.append(step)
 
     # --- what asyncio needs of a loop
 
-    def time(self) -> float:
-        return self.now
-
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> HostStep:
+    ) -> Planned:
         if context is None:
-            step = HostStep((self.now, 0, PROCESS.get(), copy_context(), callback, args))
+            step = Planned((self.now, 0, copy_context(), callback, args, PROCESS.get()))
         else:
             process = context.get(PROCESS, ENVIRONMENT)
-            step = HostStep((self.now, 0, process, context, callback, args))
-        if not self._closed:
+            step = Planned((self.now, 0, context, callback, args, process))
+        if not self._closed:  # by then nothing is planned, by whatever is still being taken apart
             self._ready.append(step)
         return step
-
-    def call_later(  # type: ignore[override]
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: Context | None = None,
-    ) -> HostStep:
-        return self.call_at(self.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self,
@@ -139,19 +102,16 @@ class HostLoop(asyncio.AbstractEventLoop):
         callback: Callable[..., object],
         *args: Any,
         context: Context | None = None,
-    ) -> HostStep:
+    ) -> Planned:
         order = next(self._order)
         if context is None:
-            step = HostStep((when, order, PROCESS.get(), copy_context(), callback, args))
+            step = Planned((when, order, copy_context(), callback, args, PROCESS.get()))
         else:
             process = context.get(PROCESS, ENVIRONMENT)
-            step = HostStep((when, order, process, context, callback, args))
+            step = Planned((when, order, context, callback, args, process))
         if not self._closed:
             heappush(self._agenda, step)
         return step
-
-    def create_future(self) -> "asyncio.Future[Any]":
-        return asyncio.Future(loop=self)
 
     def create_task(
         self, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
@@ -195,17 +155,3 @@ class HostLoop(asyncio.AbstractEventLoop):
 
     def set_default_executor(self, executor: Any) -> None:
         pass
-
-    get_debug = staticmethod(bool)  # never; each future and task asks, and needs no call for it
-
-    def is_running(self) -> bool:
-        return True
-
-    def is_closed(self) -> bool:
-        return self._closed
-
-    def close(self) -> None:
-        """From here on nothing can be planned, by whatever is still being taken apart."""
-        self._closed = True
-        self._ready.clear()
-        self._agenda.clear()

@@ -6,12 +6,12 @@ other threads. `engine.host_loop` is the one for whole nodes.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, copy_context
 from heapq import heappop, heappush
-from itertools import count
 from typing import Any, TypeVar
+
+from ottla.simulation.engine.planned import Planned, PlannedLoop
 
 T = TypeVar("T")
 
@@ -24,36 +24,10 @@ class Stuck(AssertionError):
     """Everybody waits, and nothing is left that could wake anyone."""
 
 
-class Planned(list[Any]):
-    """What is to be done: when, in which order among those of a moment, in which context, what,
-    with what. A list, because it is made and compared ten thousand times in a run."""
-
-    __slots__ = ()
-
-    def cancel(self) -> None:
-        self[3] = None
-
-    def cancelled(self) -> bool:
-        return self[3] is None
-
-    def when(self) -> float:
-        when: float = self[0]
-        return when
-
-
-class VirtualLoop(asyncio.AbstractEventLoop):
-    """To wait is to move the clock."""
-
+class VirtualLoop(PlannedLoop):
     def __init__(self) -> None:
-        self.now = 0.0
-        self._ready: deque[Planned] = deque()
-        self._agenda: list[Planned] = []
-        self._order = count()  # of two things at the same moment the first planned comes first
+        super().__init__()
         self._handler: ExceptionHandler | None = None
-        self._closed = False
-
-    def time(self) -> float:
-        return self.now
 
     # --- the course of time
 
@@ -102,15 +76,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._ready.append(planned)
         return planned
 
-    def call_later(  # type: ignore[override]
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: Context | None = None,
-    ) -> Planned:
-        return self.call_at(self.now + delay, callback, *args, context=context)
-
     def call_at(  # type: ignore[override]
         self,
         when: float,
@@ -121,9 +86,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         planned = Planned((when, next(self._order), context or copy_context(), callback, args))
         heappush(self._agenda, planned)
         return planned
-
-    def create_future(self) -> "asyncio.Future[Any]":
-        return asyncio.Future(loop=self)
 
     def create_task(
         self, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
@@ -149,19 +111,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._handler(self, context)
         else:
             _log.error(context["message"], exc_info=context.get("exception"))
-
-    get_debug = staticmethod(bool)  # never; each future and task asks, and needs no call for it
-
-    def is_running(self) -> bool:
-        return True
-
-    def is_closed(self) -> bool:
-        return self._closed
-
-    def close(self) -> None:
-        self._closed = True
-        self._ready.clear()
-        self._agenda.clear()
 
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:

@@ -151,3 +151,15 @@ def assignments(pairs: list[str] | None, option: str) -> dict[str, str]:
             raise typer.BadParameter(f"{pair!r} is not NAME=VALUE", param_hint=option)
         parsed[name] = value
     return parsed
+
+
+def said_of(
+    target: Target, pairs: list[str] | None, named: dict[str, str | None], prefix: str = ""
+) -> list[tuple[str, str, str]]:
+    """Options of a service and where each was said: with --set, by a name of its own, or (below
+    `prefix`) of the cluster that it is for."""
+    said = [(name, value, "--set") for name, value in assignments(pairs, "--set").items()]
+    given = ((name, value) for name, value in named.items() if value is not None)
+    said += [(name, value, "the command line") for name, value in given]
+    of_clients = [*properties_in(target.file), *target.options]
+    return [*said, *((f"{prefix}{one.name}", one.value, one.origin) for one in of_clients)]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster
+from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster, said_of
 from ottla.cli.connect_preview import preview as preview_rows
 from ottla.cli.connect_preview import print_rows
 from ottla.cli.connect_start import ConnectStart, run
@@ -66,16 +66,8 @@ def start(
     asked = ConnectStart(
         None if file is None else str(file), [str(one) for one in connectors or ()], master=master
     )
-    asked.said += [(name, value, "--set") for name, value in assignments(set_, "--set").items()]
-    for name, value in (
-        ("listeners", listen),
-        ("group.id", group),
-        ("bootstrap.servers", target.bootstrap),
-    ):
-        if value is not None:
-            asked.said.append((name, value, "the command line"))
-    said = [*properties_in(target.file), *target.options]
-    asked.said += [(one.name, one.value, one.origin) for one in said]
+    named = {"listeners": listen, "group.id": group, "bootstrap.servers": target.bootstrap}
+    asked.said += said_of(target, set_, named)
     run(asked)
 
 

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from ottla.cli.arguments import Target, assignments, reaches_a_cluster
+from ottla.cli.arguments import Target, reaches_a_cluster, said_of
 from ottla.cli.registry_start import RegistryStart, run
-from ottla.client.connection import properties_in
 
 app = typer.Typer(no_args_is_help=True, help="Share schemas: Avro, JSON Schema, Protobuf.")
 
@@ -41,15 +40,11 @@ def start(
 ) -> None:
     """Run a registry until it is told to stop (Ctrl-C, SIGTERM)."""
     asked = RegistryStart(None if file is None else str(file))
-    asked.said += [(name, value, "--set") for name, value in assignments(set_, "--set").items()]
-    for name, value in (
-        ("listeners", listen),
-        ("kafkastore.topic", topic),
-        ("schema.registry.group.id", group),
-        ("kafkastore.bootstrap.servers", target.bootstrap),
-    ):
-        if value is not None:
-            asked.said.append((name, value, "the command line"))
-    said = [*properties_in(target.file), *target.options]
-    asked.said += [(f"kafkastore.{one.name}", one.value, one.origin) for one in said]
+    named = {
+        "listeners": listen,
+        "kafkastore.topic": topic,
+        "schema.registry.group.id": group,
+        "kafkastore.bootstrap.servers": target.bootstrap,
+    }
+    asked.said += said_of(target, set_, named, prefix="kafkastore.")
     run(asked)

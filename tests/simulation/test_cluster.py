@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from functools import partial
 from inspect import Parameter, isfunction, signature
-from random import SystemRandom
 
 import pytest
 
@@ -12,50 +10,17 @@ from ottla.replication.fetcher import Fetcher
 from ottla.simulation.cluster.world import COPIED, RULED, ClusterWorld
 from ottla.simulation.engine.violation import Violation
 from ottla.simulation.runs import World, run_seeds
-from simulation.cluster_mutants import CLUSTER_MUTANTS, Mutant
-from simulation.counting_mutants import COUNTING_MUTANTS
-from simulation.group_mutants import MUTANTS as GROUP_MUTANTS
-from simulation.transaction_mutants import MUTANTS as TRANSACTION_MUTANTS
+from simulation.hunting import Hunt, must_be_found
+from simulation.hunts import OF_CLUSTERS, OF_COPIES
 
-SEEDS = int(os.environ.get("OTTLA_CLUSTER_SEEDS", "1000"))
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "100"))
 SYNCED_SEEDS = 10
 MOST_SYNCED_SEEDS = 50
-MUTANT_SEEDS = 2000
 FEWEST_ELECTIONS = 3  # of partitions; two of them are the first
 FEWEST_ACKNOWLEDGED = 50
 FEWEST_COPIED = 3  # transactions, where there are copiers
 FEWEST_RULED = 10  # changes of rules and users, where there is an operator
-COORDINATORS_MUTANTS = {
-    f"{kind}-{mutant.__name__}": mutant
-    for kind, mutants in (("groups", GROUP_MUTANTS), ("transactions", TRANSACTION_MUTANTS))
-    for mutant in mutants
-}
-FOUND_BY_COPIES = [
-    "groups-coordinators_answer_before_their_log_is_committed",
-    "groups-offsets_expire_while_they_are_loaded",
-    "groups-old_epochs_may_commit",
-    "groups-partitions_are_given_while_another_still_has_them",
-    "groups-sessions_do_not_survive_a_move_of_the_coordinator",
-    "groups-sessions_end_at_once_after_a_move_of_the_coordinator",
-    "groups-time_outs_are_forgotten",
-    "groups-zombies_may_commit_in_transactions",
-    "transactions-everything_committed_by_replicas_is_stable",
-    "transactions-the_stable_offset_is_one_too_far",
-    "transactions-aborted_transactions_are_forgotten_by_recovery",
-    "transactions-a_new_leader_knows_no_sequences",
-    "transactions-sequences_are_not_checked",
-    "transactions-partitions_count_without_being_added",
-    "transactions-coordinators_answer_before_their_log_is_committed",
-    "transactions-verified_is_what_is_not_committed_yet",
-    "transactions-zombies_may_end_transactions",
-    "transactions-zombies_may_write",
-    "transactions-nobody_is_fenced_by_a_successor",
-]
-MUTANTS = {mutant.__name__: mutant for mutant in (*CLUSTER_MUTANTS, *COUNTING_MUTANTS)}
-
-
-def put_back(mutant: Mutant) -> None:
-    mutant(pytest.MonkeyPatch())
+MUTANTS = {hunt.name: hunt.mutant for hunt in OF_CLUSTERS}
 
 
 @pytest.mark.timeout(3600)
@@ -131,24 +96,12 @@ def test_a_mutant_is_called_as_what_it_replaces(name: str) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.long
-@pytest.mark.parametrize("name", MUTANTS)
-def test_a_mutant_is_found(name: str) -> None:
-    draw = SystemRandom()
-    find(name, MUTANTS[name], [draw.randrange(2**32) for _ in range(MUTANT_SEEDS)])
+@pytest.mark.parametrize("hunt", OF_CLUSTERS, ids=str)
+def test_a_mutant_is_found(hunt: Hunt) -> None:
+    must_be_found(hunt)
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.long
-@pytest.mark.parametrize("name", FOUND_BY_COPIES)
-def test_a_mutant_of_coordinators_is_found_by_what_is_copied(name: str) -> None:
-    draw = SystemRandom()
-    seeds = [draw.randrange(2**32 // COPIED) * COPIED for _ in range(MUTANT_SEEDS)]
-    find(name, COORDINATORS_MUTANTS[name], seeds)
-
-
-def find(name: str, mutant: Mutant, seeds: list[int]) -> None:
-    with run_seeds(World.CLUSTER, seeds, prepare=partial(put_back, mutant)) as runs:
-        tried = next((n for n, run in enumerate(runs, 1) if run.trouble), None)
-    assert tried is not None, f"{len(seeds)} seeds did not find it"
-    print(f"{name} was found after {tried} seeds")
+@pytest.mark.parametrize("hunt", OF_COPIES, ids=str)
+def test_a_mutant_of_coordinators_is_found_by_what_is_copied(hunt: Hunt) -> None:
+    must_be_found(hunt)

@@ -1,16 +1,15 @@
 """Transactions under seeds: stories that end well, and known bugs that do not."""
 
 import os
-from random import SystemRandom
 
 import pytest
 
-from ottla.simulation.runs import SECONDS, World, run_seeds
+from ottla.simulation.runs import World, run_seeds
 from ottla.simulation.transactions.world import TransactionWorld
-from simulation.transaction_mutants import MUTANTS, Mutant
+from simulation.hunting import Hunt, must_be_found
+from simulation.hunts import OF_TRANSACTIONS
 
-SEEDS = int(os.environ.get("OTTLA_SEEDS", "1000"))
-MUTANT_SEEDS = 1000
+SEEDS = int(os.environ.get("OTTLA_SEEDS", "200"))
 
 
 @pytest.mark.timeout(3600)
@@ -32,14 +31,6 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_mutant_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    mutant(monkeypatch)
-    draw = SystemRandom()
-    for number in range(1, MUTANT_SEEDS + 1):
-        try:
-            TransactionWorld(draw.randrange(2**32)).run(SECONDS[World.TRANSACTIONS])
-        except Exception:
-            print(f"{mutant.__name__} was found after {number} seeds")
-            return
-    pytest.fail(f"{MUTANT_SEEDS} seeds did not find it")
+@pytest.mark.parametrize("hunt", OF_TRANSACTIONS, ids=str)
+def test_a_mutant_is_found(hunt: Hunt) -> None:
+    must_be_found(hunt)

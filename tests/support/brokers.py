@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from support.class_data import brief_java
 from support.homes import CLUSTER_ID, Home, Quorum
 from support.jars import PROJECT, class_path
-from support.wire import Connection
+from support.wire import answers
 
 Kind = Literal["kafka", "ottla"]
 
@@ -21,7 +22,6 @@ START_SECONDS_MAX = 60  # Kafka waits out the 9 s session of a killed incarnatio
 STOP_SECONDS_MAX = 30
 PR_SET_PDEATHSIG = 1
 OTTLA = ("-m", "ottla")
-JAVA = ("java", "-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
 
 
 class BrokerProcess:
@@ -31,7 +31,7 @@ class BrokerProcess:
         self,
         kind: Kind,
         home: Home,
-        java: tuple[str, ...] = JAVA,
+        java: tuple[str, ...] | None = None,
         inside: tuple[str, ...] = (),
         program: tuple[str, ...] = OTTLA,
     ) -> None:
@@ -81,7 +81,8 @@ class BrokerProcess:
 
     def command(self, file: Path) -> list[str]:
         if self.kind == "kafka":
-            return [*self.inside, *self.java, "-cp", class_path(), "kafka.Kafka", str(file)]
+            java = self.java or brief_java()
+            return [*self.inside, *java, "-cp", class_path(), "kafka.Kafka", str(file)]
         return [*self.inside, sys.executable, *self.program, "start", str(file)]
 
     def wait_until_serving(self, deadline: float) -> None:
@@ -95,11 +96,7 @@ class BrokerProcess:
             time.sleep(0.005)
 
     def serves(self) -> bool:
-        try:
-            with Connection(self.bootstrap, timeout=5) as connection:
-                return len(connection.ask("metadata", 1, topics=[]).brokers) > 0
-        except OSError:
-            return False
+        return answers(self.bootstrap)
 
     def stop(self) -> float:
         """A clean stop; the seconds that took."""
@@ -146,7 +143,7 @@ def running(kind: Kind, home: Home, program: tuple[str, ...] = OTTLA) -> Iterato
 
 def format_with_kafka(home: Home, file: Path) -> None:
     standalone = ["--standalone"] if home.quorum is Quorum.STANDALONE else []
-    storage_tool = [*JAVA, "-cp", class_path(), "kafka.tools.StorageTool", "format"]
+    storage_tool = [*brief_java(), "-cp", class_path(), "kafka.tools.StorageTool", "format"]
     command = [*storage_tool, "-t", CLUSTER_ID, "-c", str(file), *standalone]
     subprocess.run(command, check=True, capture_output=True)
 

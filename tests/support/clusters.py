@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.brokers import JAVA, START_SECONDS_MAX, BrokerProcess, Kind
+from support.brokers import START_SECONDS_MAX, BrokerProcess, Kind
 from support.confluent import wait_until
 from support.homes import Home, free_port
 from support.wire import Connection
@@ -125,7 +125,7 @@ def cluster_of(
     path: Path,
     settings: dict[str, str] | None = None,
     kind: Kind = "ottla",
-    java: tuple[str, ...] = JAVA,
+    java: tuple[str, ...] | None = None,
     places: Mapping[int, Place] | None = None,
     ports: Sequence[int] | None = None,
     first: int = 1,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from support.brokers import die_with_parent
+from support.class_data import brief_java
 from support.jars import PROJECT, class_path
 
 SOURCES = PROJECT / "tests" / "system" / "interop" / "java"
@@ -32,7 +33,7 @@ class Toolbox:
         sources = [str(source) for source in SOURCES.glob("*.java")]
         subprocess.run(["javac", "-cp", class_path(), "-d", classes, *sources], check=True)
         self.process = subprocess.Popen(
-            ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{classes}:{class_path()}", "Toolbox"],
+            [*brief_java(), "-Xms64m", "-cp", f"{class_path()}:{classes}", "Toolbox"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log.open("wb"),

@@ -168,3 +168,12 @@ def without_none(hint: Any) -> Any:
     if isinstance(hint, UnionType):
         return next(part for part in typing.get_args(hint) if part is not NoneType)
     return hint
+
+
+def answers(bootstrap: str) -> bool:
+    """Whether a broker serves there, and knows of itself."""
+    try:
+        with Connection(bootstrap, timeout=5) as connection:
+            return len(connection.ask("metadata", 1, topics=[]).brokers) > 0
+    except OSError:
+        return False

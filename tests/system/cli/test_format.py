@@ -9,7 +9,7 @@ import pytest
 from ottla.metadata.releases import levels_of_release, metadata_version, release_name
 from ottla.quorum.control_records import control_records
 from ottla.wire.record_batch import iterate_batches
-from support.brokers import JAVA
+from support.class_data import brief_java
 from support.jars import class_path
 
 CLUSTER_ID = "qxMSOLpFR9-f3GtICWzutw"
@@ -56,7 +56,7 @@ def ottla_format(file: Path, *options: str, cluster_id: str = CLUSTER_ID) -> tup
 
 
 def kafka_format(file: Path, *options: str) -> None:
-    tool = [*JAVA, "-cp", class_path(), "kafka.tools.StorageTool", "format"]
+    tool = [*brief_java(), "-cp", class_path(), "kafka.tools.StorageTool", "format"]
     command = [*tool, "-t", CLUSTER_ID, "-c", str(file), *options]
     subprocess.run(command, check=True, capture_output=True)
 

@@ -38,7 +38,8 @@ from ottla.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from support.brokers import JAVA, running
+from support.brokers import running
+from support.class_data import brief_java
 from support.homes import CLUSTER_ID, Home
 from support.ids import new_uuid
 from support.jars import class_path
@@ -168,7 +169,7 @@ def topic_setting(admin: AdminClient, topic: str, name: str) -> str:
 
 
 def dumped(file: Path) -> str:
-    tool = [*JAVA, "-cp", class_path(), "org.apache.kafka.tools.DumpLogSegments"]
+    tool = [*brief_java(), "-cp", class_path(), "org.apache.kafka.tools.DumpLogSegments"]
     command = [*tool, "--cluster-metadata-decoder", "--files", str(file)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

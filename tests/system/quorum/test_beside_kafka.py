@@ -13,7 +13,8 @@ import pytest
 from ottla.ids import show_uuid
 from ottla.metadata.features import bootstrap_values
 from ottla.quorum.roles import LeaderState
-from support.brokers import JAVA, die_with_parent
+from support.brokers import die_with_parent
+from support.class_data import brief_java
 from support.jars import class_path
 from support.quorum_members import CLUSTER_ID, Members, eventually
 
@@ -50,7 +51,7 @@ class KafkaController:
             for n, m in members.all.items()
         )
         more = [] if static else ["--initial-controllers", initial]
-        tool = [*JAVA, "-cp", class_path(), "kafka.tools.StorageTool", "format"]
+        tool = [*brief_java(), "-cp", class_path(), "kafka.tools.StorageTool", "format"]
         subprocess.run(
             [*tool, "-t", CLUSTER_ID, "-c", str(self.file), *more],
             check=True,
@@ -60,7 +61,7 @@ class KafkaController:
     def start(self) -> None:
         with (self.path / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                [*JAVA, "-cp", class_path(), "kafka.Kafka", str(self.file)],
+                [*brief_java(), "-cp", class_path(), "kafka.Kafka", str(self.file)],
                 stdout=log,
                 stderr=log,
                 preexec_fn=die_with_parent,

@@ -16,7 +16,8 @@ from confluent_kafka.admin import AdminClient
 from ottla.cli.local_cluster import lay_out
 from ottla.client.connection import read_connection
 from ottla.client.files import LIBRDKAFKA
-from support.brokers import JAVA, Kind, die_with_parent
+from support.brokers import Kind, die_with_parent
+from support.class_data import brief_java
 from support.confluent import wait_until
 from support.jars import class_path
 
@@ -27,7 +28,7 @@ SECONDS = 60
 @contextlib.contextmanager
 def running(kind: Kind, file: Path, config: dict[str, Any]) -> Iterator[None]:
     commands = {
-        "kafka": [*JAVA, "-cp", class_path(), "kafka.Kafka", str(file)],
+        "kafka": [*brief_java(), "-cp", class_path(), "kafka.Kafka", str(file)],
         "ottla": [sys.executable, "-m", "ottla", "start", str(file)],
     }
     with (file.parent / f"{kind}.log").open("ab") as log:

@@ -6,7 +6,6 @@ asks is never held up. What an event says is `security.audit`'s.
 """
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Callable
@@ -166,6 +165,10 @@ class AuditTrail:
 
             events.append(audit.dropped(self._now_ms(), self.dropped))
             self.dropped = 0
+        if not events:
+            return []
+        import json  # not at a start: most nodes have no such file
+
         return [json.dumps(event).encode() + b"\n" for event in events]
 
     def _write(self, data: bytes) -> None:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from ottla.config.options import BROKER_OPTIONS
 from ottla.config.properties import PropertyEntry, read_properties, render_properties
-from ottla.config.providers import resolve
 from ottla.config.settings import Settings
 from ottla.config.topology import EVERYWHERE, Listener, host_and_port, show_address
 from ottla.errors import OttlaError
@@ -100,7 +99,7 @@ def load(
         if told not in EVERYWHERE and "listeners" not in overrides:
             given["advertised.listeners"] = str(Listener("PLAINTEXT", told, listen[1]))
     else:
-        given, warnings = _checked(str(path), resolve(read_properties(path)))
+        given, warnings = _checked(str(path), _resolved(read_properties(path)))
         if listen is not None:
             given |= _listening(given | overrides, listen, advertise)
         if data is not None:
@@ -108,6 +107,15 @@ def load(
     given |= overrides
     _name_the_node_twice(given)
     return Loaded(Settings(given), (*warnings, *more, *_without_effect(given)))
+
+
+def _resolved(entries: list[PropertyEntry]) -> list[PropertyEntry]:
+    """With what stands elsewhere; most files name no such place, and a start need not load how."""
+    if not any(entry.name == "config.providers" for entry in entries):
+        return entries
+    from ottla.config.providers import resolve
+
+    return resolve(entries)
 
 
 def single_node(

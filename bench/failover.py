@@ -38,7 +38,8 @@ from bench.failover_loads import (
 from bench.failover_wire import Asks, WireCommits, WireTransactions
 from bench.reach import Reach
 from bench.secured import secured_cluster
-from support.brokers import JAVA, Kind
+from support.brokers import Kind
+from support.class_data import BRIEF
 from support.clusters import Cluster, cluster_of
 from support.confluent import wait_until
 from support.wire import Connection
@@ -184,7 +185,7 @@ def read_all(bootstrap: str, least: int) -> list[int]:
 @contextmanager
 def three_nodes(folder: Path, kind: Kind, *, secured: bool) -> Iterator[tuple[Cluster, Reach]]:
     if secured:
-        with secured_cluster(3, folder, DEFAULTS, kind, JAVA) as both:
+        with secured_cluster(3, folder, DEFAULTS, kind, BRIEF) as both:
             yield both
     else:
         with cluster_of(3, folder, DEFAULTS, kind) as cluster:

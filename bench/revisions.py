@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.processes import cpu_seconds, memory_mb
+from bench.reach import Reach
 from bench.report import Values, machine, more_is_better, number
 from bench.rounds import Load, run, throughput, warm_up
 from support.brokers import BrokerProcess
@@ -75,10 +76,10 @@ def under_load(pids: list[int], bootstrap: str, partitions: int) -> Values:
     time.sleep(1)
     values = {"memory idle MB": sum(map(memory_mb, pids))}
     for load in warm_up(partitions):
-        run(load, "ottla", bootstrap, pids)
+        run(load, "ottla", Reach(bootstrap), pids)
     for load in loads(partitions):
         before = sum(map(cpu_seconds, pids))
-        values |= run(load, "ottla", bootstrap, pids)
+        values |= run(load, "ottla", Reach(bootstrap), pids)
         if not load.gigabytes:
             values[f"{load.name}: CPU s"] = sum(map(cpu_seconds, pids)) - before
     values["memory loaded MB"] = sum(map(memory_mb, pids))

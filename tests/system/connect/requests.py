@@ -12,6 +12,7 @@ from typing import Any
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 NOWHERE = "/no-such-folder/file"
+FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Step:
 
     def __str__(self) -> str:
         shown = "" if self.sent is None else f" {self.sent.decode('latin-1')}"
-        return f"{self.method} {self.path}{shown}"
+        kind = self.headers.get("Content-Type", "")
+        return f"{self.method} {self.path}{shown}{kind and f' as {kind}'}"
 
 
 def get(path: str, **first: str) -> Step:
@@ -119,6 +121,23 @@ def of_nothing(folder: str) -> Iterator[Step]:
     yield delete("/connectors/none")
     yield Step("GET", "/connectors", headers={"Accept": "text/html"})
     yield Step("POST", "/connectors", b"{}", {"Content-Type": "text/plain"})
+    for method, path, kind in (
+        ("POST", "/connectors/none/restart", FORM),
+        ("PUT", "/connectors/none/pause", FORM),
+        ("DELETE", "/connectors/none", "text/plain"),
+        ("GET", "/connectors/none", "text/plain"),
+        ("GET", "/connectors", "application/json;charset=utf-8"),
+        ("GET", "/connectors", "application/*"),
+        ("GET", "/connector-plugins", "text/plain"),
+        ("GET", "/admin/loggers", "text/plain"),
+        ("GET", "/", "text/plain"),
+        ("GET", "/health", "text/plain"),
+        ("GET", "/nowhere", "text/plain"),
+        ("POST", "/connectors/none", "text/plain"),
+    ):
+        yield Step(method, path, headers={"Content-Type": kind})
+        if method in ("POST", "PUT"):
+            yield Step(method, path, b"a=b", {"Content-Type": kind})
     yield Step("OPTIONS", "/connectors/none/tasks-config")
     yield get("/connectors/none/tasks-config")
 

@@ -12,7 +12,7 @@ MS_PER_DAY = 86_400_000
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _EPOCH_DAY = _EPOCH.toordinal()
 _MS = datetime.timedelta(milliseconds=1)
-_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
 
 def scale_of(schema: Schema) -> int:
@@ -43,7 +43,7 @@ def unscaled_bytes(scale: int, value: decimal.Decimal) -> bytes:
             "Decimal value has mismatching scale for given Decimal schema. "
             f"Schema has scale {scale}, value has scale {held}."
         )
-    unscaled = int(_EXACT.scaleb(value, scale))
+    unscaled = int(EXACT.scaleb(value, scale))
     bits = unscaled.bit_length() if unscaled >= 0 else (unscaled + 1).bit_length()
     return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
 
@@ -52,7 +52,7 @@ def decimal_of(schema: Schema, data: bytes) -> decimal.Decimal:
     if not data:
         raise DataError("Zero length BigInteger")
     unscaled = decimal.Decimal(int.from_bytes(data, "big", signed=True))
-    return _EXACT.scaleb(unscaled, -scale_of(schema))
+    return EXACT.scaleb(unscaled, -scale_of(schema))
 
 
 def days(value: datetime.date) -> int:

@@ -260,12 +260,12 @@ class SinkChain(_Chain):
         headers: Iterable[tuple[str, bytes | None]] = (),
     ) -> Record | Failure | None:
         """None: filtered. A failure is for the caller to report and to `tolerate`."""
-        asked = (topic, partition, offset, timestamp, key, value, headers)
         try:
-            return self._record(*asked)
+            return self._record(topic, partition, offset, timestamp, key, value, headers)
         except ServiceError:
             raise
         except RetriableError:
+            asked = (topic, partition, offset, timestamp, key, value, headers)
             try:
                 return self.errors.attempt(lambda: self._record(*asked))
             except ServiceError:
@@ -294,10 +294,13 @@ class SinkChain(_Chain):
         key_schema, read_key = self.key.to_connect(topic, key)
         self._at = (Stage.VALUE_CONVERTER, self.value)
         value_schema, read_value = self.value.to_connect(topic, value)
-        self._at = (Stage.HEADER_CONVERTER, self.header)
-        read_headers = tuple(
-            Header(name, *self.header.to_header(topic, name, data)) for name, data in headers
-        )
+        read_headers: tuple[Header, ...] = ()
+        if headers:
+            self._at = (Stage.HEADER_CONVERTER, self.header)
+            to_header = self.header.to_header
+            read_headers = tuple(
+                [Header(name, *to_header(topic, name, data)) for name, data in headers]
+            )
         record = Record(
             topic=topic,
             partition=partition,

@@ -18,7 +18,7 @@ from ottla.connect.data import (
     check_value,
 )
 from ottla.connect.java_text import single
-from ottla.connect.logical import date_of, decimal_of, time_of, timestamp_of
+from ottla.connect.logical import EXACT, date_of, decimal_of, scale_of, time_of, timestamp_of
 
 
 def node_type(node: Any) -> str:
@@ -107,6 +107,27 @@ def _decimal(schema: Schema, node: Any) -> decimal.Decimal:
     )
 
 
+def _decimals(schema: Schema) -> Callable[[Any], decimal.Decimal]:
+    """`_decimal` with the schema's scale read once."""
+    try:
+        exponent = -scale_of(schema)
+    except (ValueError, DataError):
+        return lambda node: _decimal(schema, node)
+    from_bytes, made, shifted = int.from_bytes, decimal.Decimal, EXACT.scaleb
+
+    def read(node: Any) -> decimal.Decimal:
+        if type(node) is str:
+            try:
+                data = binascii.a2b_base64(node, strict_mode=True)
+            except ValueError:
+                raise DataError("Invalid bytes for Decimal field") from None
+            if data:
+                return shifted(made(from_bytes(data, "big", signed=True)), exponent)
+        return _decimal(schema, node)
+
+    return read
+
+
 def _int32(name: str, node: Any) -> int:
     if type(node) is not int or not -(1 << 31) <= node < 1 << 31:
         raise DataError(
@@ -190,6 +211,8 @@ class Reading:
 
     def _within(self, schema: Schema) -> Read:
         """Of nodes that are not null."""
+        if schema.name == DECIMAL:
+            return _decimals(schema)
         logical = _LOGICAL.get(schema.name or "")
         if logical is not None:
             return lambda node: logical(schema, node)

@@ -104,6 +104,7 @@ class Mapper:
         self._settings = settings
         self._shapes: dict[tuple[str, int, int], Shape] = {}
         self._known: dict[str, list[Shape]] = {}
+        self._tables: dict[str, str] = {}  # by topic, where nothing else names them
 
     def row(self, record: Record) -> Row:
         """ConnectError: the record is none."""
@@ -215,6 +216,14 @@ class Mapper:
     # Tables
 
     def _table(self, record: Record) -> str:
+        found = self._tables.get(record.topic)
+        if found is None:
+            found = self._named(record)
+            if "${source." not in self._settings.name_format:
+                self._tables[record.topic] = found
+        return found
+
+    def _named(self, record: Record) -> str:
         settings, topic = self._settings, record.topic
         if topic in settings.tables:
             return settings.tables[topic]
@@ -260,7 +269,7 @@ def _fields(record: Record, schema: Schema, names: Iterable[str], what: str) -> 
 def _of_key(record: Record, shape: Shape) -> tuple[Any, ...]:
     if isinstance(record.key, Struct):
         given = record.key.values
-        found = tuple(given.get(one.name) for one in shape.wanted[: shape.keys])
+        found = tuple([given.get(name) for name, _ in shape.fields[: shape.keys]])
     else:
         found = (record.key,)
     if None in found:

@@ -81,7 +81,10 @@ def unnested(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> tupl
 
 
 def _quoted(value: Any) -> str:
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    text = str(value)
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _float(value: float) -> str:

@@ -72,7 +72,7 @@ def until(url: str, name: str, state: str) -> None:
     while time.monotonic() < deadline:
         seen = ask(url, Step("GET", path)).body
         found = seen.get("connector", seen).get("state") if isinstance(seen, dict) else None
-        if found == state:
+        if (found or "") == state:
             return
         time.sleep(0.05)
     raise AssertionError(f"{name} does not become {state}: {seen}")

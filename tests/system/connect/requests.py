@@ -56,7 +56,7 @@ def delete(path: str, **first: str) -> Step:
 
 
 def _states(first: Mapping[str, str]) -> dict[str, str]:
-    """`src="RUNNING"` is the connector, `src_0="RUNNING"` its task 0."""
+    """`src="RUNNING"` is the connector, `src_0="RUNNING"` its task 0, `src_0=""` that it is gone."""
     return {name.replace("_", "/"): state for name, state in first.items()}
 
 
@@ -285,7 +285,7 @@ def of_failing(folder: str) -> Iterator[Step]:
     yield put("/connectors/bad/resume")
     yield get("/connectors/bad/status", bad="RUNNING", bad_0="FAILED")
     yield put("/connectors/bad/stop")
-    yield get("/connectors/bad/status", bad="STOPPED")
+    yield get("/connectors/bad/status", bad="STOPPED", bad_0="")
     yield delete("/connectors/bad")
 
 

@@ -56,7 +56,7 @@ def delete(path: str, **first: str) -> Step:
 
 
 def _states(first: Mapping[str, str]) -> dict[str, str]:
-    """`src="RUNNING"` is the connector, `src_0="RUNNING"` its task 0, `src_0=""` that it is gone."""
+    """`src="RUNNING"` is the connector, `src_0="RUNNING"` its task 0, `src_0=""`: it is gone."""
     return {name.replace("_", "/"): state for name, state in first.items()}
 
 

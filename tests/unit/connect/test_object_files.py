@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import pickle
+import threading
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
 from ottla.connect.connectors import hdfs_sink, s3_sink
+from ottla.connect.connectors.object_files.putting import Putting
 from ottla.connect.connectors.object_files.sink import FilesSink
 from ottla.connect.connectors.object_files.stores import HdfsStore
 from ottla.connect.data import (
@@ -251,3 +253,35 @@ def test_a_name_node_that_is_away_is_said_so() -> None:
         store.check()
     with pytest.raises(RetriableError, match="cannot be written"):
         store.put("a/b.json", b"1")
+
+
+class Together:
+    """A store whose files arrive two at a time, or never."""
+
+    def __init__(self) -> None:
+        self.there: dict[str, bytes] = {}
+        self._pairs = threading.Barrier(2, timeout=30)
+
+    def check(self) -> None: ...
+
+    def put(self, path: str, data: bytes) -> None:
+        self._pairs.wait()
+        self.there[path] = data
+
+
+def test_files_are_written_several_at_once_and_all_are_there_in_the_end() -> None:
+    store = Together()
+    with Putting(store) as putting:
+        for number in range(20):
+            putting.put(f"{number}", b"%d" % number)
+    assert store.there == {f"{number}": b"%d" % number for number in range(20)}
+
+
+class Full(Together):
+    def put(self, path: str, data: bytes) -> None:
+        raise RetriableError(f"{path} cannot be written")
+
+
+def test_a_file_that_was_not_written_is_told_at_the_latest_in_the_end() -> None:
+    with pytest.raises(RetriableError, match="only cannot be written"), Putting(Full()) as putting:
+        putting.put("only", b"")

@@ -16,9 +16,10 @@ from ottla.connect.connector import (
     TopicPartition,
     Written,
 )
-from ottla.connect.connectors.object_files.cutting import Chunk, Cutting, offset
+from ottla.connect.connectors.object_files.cutting import Cutting, offset
 from ottla.connect.connectors.object_files.formats import Format
 from ottla.connect.connectors.object_files.partitioning import Extractor, Partitioner
+from ottla.connect.connectors.object_files.putting import Putting
 from ottla.connect.connectors.object_files.stores import HdfsStore, Store
 from ottla.connect.data import DataError, Record
 from ottla.connect.definitions import InvalidConfig
@@ -59,8 +60,11 @@ class FilesTask:
         self, partition: TopicPartition, records: Iterator[Record], report: Report
     ) -> int | None:
         cutting = Cutting(self.folder, self.time, self.flush_size, self.rotate_interval_ms)
-        for chunk in cutting.chunks(self._good(records, report)):
-            self._write(chunk)
+        with Putting(self.store) as putting:
+            for chunk in cutting.chunks(self._good(records, report)):
+                for folder, mine in chunk.files.items():
+                    path = self.naming.path(folder, mine, self.format.extension)
+                    putting.put(path, self.format.data(mine))
         return cutting.open.first_offset if cutting.open.count else None
 
     def _good(self, records: Iterable[Record], report: Report) -> Iterator[Record]:
@@ -86,11 +90,6 @@ class FilesTask:
             for folder, mine in chunk.files.items():
                 path = self.naming.path(folder, mine, self.format.extension)
                 yield path, self.format.data(mine)
-
-    def _write(self, chunk: Chunk) -> None:
-        for folder, records in chunk.files.items():
-            path = self.naming.path(folder, records, self.format.extension)
-            self.store.put(path, self.format.data(records))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import posixpath
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -41,7 +42,7 @@ class S3Store:
 
     def put(self, path: str, data: bytes) -> None:
         try:
-            with self._filesystem().open_output_stream(f"{self.bucket}/{path}") as out:
+            with _known(self, self._filesystem).open_output_stream(f"{self.bucket}/{path}") as out:
                 out.write(data)
         except OSError as error:
             raise RetriableError(f"{path} cannot be written to {self.bucket}: {error}") from error
@@ -71,6 +72,7 @@ class HdfsStore:
 
     def check(self) -> None:
         try:
+            self._reach()
             self._client().get_file_info("/")
         except Exception as error:
             raise ConnectError(f"{self.url} cannot be reached: {error}") from error
@@ -82,19 +84,34 @@ class HdfsStore:
         folder, name = posixpath.split(place)
         unfinished = posixpath.join(folder, f"_{name}.tmp")
         try:
-            client = self._client()
+            self._reach()
+            client = _known(self, self._client)
             client.mkdirs(folder, create_parent=True)
             with client.create(unfinished, WriteOptions(overwrite=True)) as out:
                 out.write(data)
             client.rename(unfinished, place, overwrite=True)
         except Exception as error:
+            _clients.pop(self, None)
             raise RetriableError(f"{path} cannot be written to {self.url}: {error}") from error
 
     def _client(self) -> Any:
-        """The client itself would wait for ever for a name node that is away."""
         from hdfs_native import Client
 
+        return Client(self.url)
+
+    def _reach(self) -> None:
+        """The client itself would wait for ever for a name node that is away."""
         place = urlsplit(self.url)
         if place.hostname and place.port:  # else a name service, of several name nodes
             socket.create_connection((place.hostname, place.port), ANSWER_S).close()
-        return Client(self.url)
+
+
+# Of this process: a store's connections are used for file after file.
+_clients: dict[Store, Any] = {}
+
+
+def _known(store: Store, make: Callable[[], Any]) -> Any:
+    found = _clients.get(store)
+    if found is None:
+        found = _clients[store] = make()
+    return found

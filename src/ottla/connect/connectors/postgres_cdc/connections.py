@@ -66,5 +66,11 @@ def failed(what: str, error: psycopg2.Error) -> ConnectError:
     said = str(error).strip().splitlines()
     sentence = f"{what}: {said[0] if said else type(error).__name__}"
     never = (error.pgcode or "").startswith(_NEVER)
-    broken = isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError)
-    return RetriableError(sentence) if broken and not never else ConnectError(sentence)
+    return RetriableError(sentence) if _is_broken(error) and not never else ConnectError(sentence)
+
+
+def _is_broken(error: psycopg2.Error) -> bool:
+    """The connection. A server that is killed may leave an error that says no more than that."""
+    if type(error) is psycopg2.DatabaseError:
+        return error.pgcode is None
+    return isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError)

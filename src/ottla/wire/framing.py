@@ -16,7 +16,7 @@ _HEADER = Struct(">hhih")  # api key, version, correlation id, length of the cli
 _REPLY_HEADER = Struct(">ii")  # size, correlation id
 _TAGGED_REPLY_HEADER = Struct(">iib")
 _POOLED_BYTES_MAX = 2 * 1024 * 1024
-_MAPPED_BYTES_MIN = 64 * 1024
+_MAPPED_BYTES_MIN = COUNTED_BYTES_MIN = 64 * 1024
 
 
 TLS_HANDSHAKE = 0x16
@@ -56,6 +56,7 @@ class FrameAssembler:
         "_room",
         "_scratch",
         "_wanted",
+        "counted_bytes_min",
         "frame_bytes_max",
         "taken",
     )
@@ -64,6 +65,7 @@ class FrameAssembler:
         self._scratch = scratch
         self.frame_bytes_max = frame_bytes_max
         self._room = room
+        self.counted_bytes_min = COUNTED_BYTES_MIN  # room is asked for from that size on
         self._begun: bytes | None = None  # of a frame for which there is no room yet
         self.taken = 0  # of the room, by the unfinished frame or the one last completed
         self._own: memoryview | None = None
@@ -139,7 +141,7 @@ class FrameAssembler:
 
     def _keep(self, begun: memoryview, wanted: int) -> None:
         self.taken = 0
-        if wanted >= _MAPPED_BYTES_MIN and self._room is not None:
+        if wanted >= self.counted_bytes_min and self._room is not None:
             self.taken = wanted
             if not self._room.begin(wanted):
                 self._begun, self._wanted, self._own = bytes(begun), wanted, None

@@ -4,9 +4,11 @@ CVE-2022-34917 (memory before authentication), 2021-38153 and its like (users gu
 (SCRAM's nonce), 2026-33558 (secrets in logs).
 """
 
+import os
 import struct
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,27 @@ def test_a_large_frame_of_a_stranger_is_not_waited_for(secured: Secured, size: i
     with Connection(secured.address) as connection:
         connection.socket.sendall(struct.pack(">i", size) + b"\0\x24\0\2")
         assert connection.is_closed_by_peer()
+
+
+def test_strangers_together_have_little_memory(secured: Secured, broker_kind: Kind) -> None:
+    if broker_kind == "kafka":
+        pytest.skip("Apache Kafka has no limit for all of them")
+    begun = struct.pack(">i", FRAME_BYTES_MAX - 4) + bytes(FRAME_BYTES_MAX - 100)
+    before = resident_bytes(secured.process.pid)
+    with ExitStack() as stack:
+        strangers = [stack.enter_context(Connection(secured.address)) for _ in range(1500)]
+        for stranger in strangers:
+            stranger.socket.setblocking(False)
+            with suppress(BlockingIOError):
+                stranger.socket.send(begun)
+        with secured.by("alice") as known:  # who comes behind them is served
+            assert known.ask("metadata", 1, topics=[]).brokers
+        grown = resident_bytes(secured.process.pid) - before
+    assert grown < 1500 * FRAME_BYTES_MAX / 2
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_users_are_not_guessed_by_the_answer(secured: Secured, broker_kind: Kind) -> None:

@@ -24,8 +24,11 @@ from ottla.broker.transport.long_writes import (
     senders,
 )
 from ottla.broker.transport.pending_reply import Body, ConnectionLost, PendingReply
-from ottla.broker.transport.request_memory import RequestMemoryShare
-from ottla.wire.framing import FrameAssembler, FrameTooLong, LooksLikeTls
+from ottla.broker.transport.request_memory import (
+    STRANGERS_COUNTED_BYTES_MIN,
+    RequestMemoryShare,
+)
+from ottla.wire.framing import COUNTED_BYTES_MIN, FrameAssembler, FrameTooLong, LooksLikeTls
 
 if TYPE_CHECKING:
     from ottla.broker.transport.authentication import Authentication
@@ -109,12 +112,15 @@ class Connection(asyncio.BufferedProtocol):
             self._be_careful(self.peer.authentication)
 
     def _be_careful(self, authentication: "Authentication") -> None:
-        """Frames of one who has not said yet who it is are small."""
-        usual = self._assembler.frame_bytes_max
-        self._assembler.frame_bytes_max = min(usual, authentication.frame_bytes_max)
+        """Frames of one who has not said yet who it is are small, and count with all others'."""
+        assembler, usual = self._assembler, self._assembler.frame_bytes_max
+        assembler.frame_bytes_max = min(usual, authentication.frame_bytes_max)
+        assembler.counted_bytes_min = STRANGERS_COUNTED_BYTES_MIN
 
         def trust() -> None:
-            self._assembler.frame_bytes_max = usual
+            assembler.frame_bytes_max = usual
+            assembler.counted_bytes_min = COUNTED_BYTES_MIN
+            self._share.trust()
 
         authentication.completed = trust
 

@@ -3,15 +3,21 @@
 A request may announce 100 MB, and a client may send all but its last byte, on as many connections
 as it likes. So large requests are counted from their first bytes until they are taken up; while
 there is no room, a connection is not read from. One that keeps others waiting with a request that
-does not come to its end is closed.
+does not come to its end is closed. Those who have not said yet who they are have a little room of
+their own, for all of them together, and are closed where there is none.
 """
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from ottla.wire.framing import FrameTooLong
+
 UNFINISHED_S_MAX = 30.0
 """So long a request may take from its first byte to its last while others wait for room."""
+STRANGERS_BYTES_MAX = 16 * 1024 * 1024
+STRANGERS_COUNTED_BYTES_MIN = 1024
+"""What tells who somebody is mostly comes whole, or is less."""
 _SHARE_OF_MEMORY = 4
 _BYTES_MIN = 64 * 1024 * 1024
 _MEMORY_OF_CONTAINER = Path("/sys/fs/cgroup/memory.max")
@@ -41,12 +47,13 @@ class RequestMemory:
         self._waiting: dict[RequestMemoryShare, int] = {}  # in the order in which they came
         self._unfinished: dict[RequestMemoryShare, float] = {}  # since when
 
-    def share(self) -> "RequestMemoryShare":
-        return RequestMemoryShare(self)
+    def share(self, trusted: "RequestMemory | None" = None) -> "RequestMemoryShare":
+        """`trusted` is where it belongs once it is known whose it is."""
+        return RequestMemoryShare(self, trusted)
 
     def begin(self, share: "RequestMemoryShare", size: int) -> bool:
         """A request begins: True if there is room. One at a time always gets in."""
-        if self._waiting or not self._has_room(size):
+        if self._waiting or not self.has_room(size):
             self._waiting[share] = size
             return False
         self._admit(share, size)
@@ -61,7 +68,7 @@ class RequestMemory:
         self.used -= size
         while self._waiting:
             share, wanted = next(iter(self._waiting.items()))
-            if not self._has_room(wanted):
+            if not self.has_room(wanted):
                 return
             del self._waiting[share]
             self._admit(share, wanted)
@@ -75,7 +82,7 @@ class RequestMemory:
         for share in [share for share, since in self._unfinished.items() if since < late]:
             share.give_up()
 
-    def _has_room(self, size: int) -> bool:
+    def has_room(self, size: int) -> bool:
         return not self.used or self.used + size <= self.limit
 
     def _admit(self, share: "RequestMemoryShare", size: int) -> None:
@@ -87,15 +94,19 @@ class RequestMemory:
 class RequestMemoryShare:
     """What one connection holds of the room; told by it when to go on and when to give up."""
 
-    __slots__ = ("_memory", "give_up", "held", "let_in")
+    __slots__ = ("_memory", "_trusted", "give_up", "held", "let_in")
 
-    def __init__(self, request_memory: RequestMemory) -> None:
+    def __init__(self, request_memory: RequestMemory, trusted: RequestMemory | None) -> None:
         self._memory = request_memory
+        self._trusted = trusted
         self.held = 0
         self.let_in: Callable[[], None] = _nothing
         self.give_up: Callable[[], None] = _nothing
 
     def begin(self, size: int) -> bool:
+        """FrameTooLong for a stranger's that there is no room for: to wait it would be kept."""
+        if self._trusted is not None and not self._memory.has_room(size):
+            raise FrameTooLong("no room is left for frames of those who did not say who they are")
         return self._memory.begin(self, size)
 
     def completed(self) -> None:
@@ -110,6 +121,14 @@ class RequestMemoryShare:
     def give_back(self, size: int) -> None:
         self.held -= size
         self._memory.give_back(size)
+
+    def trust(self) -> None:
+        if self._trusted is None:
+            return
+        before, self._memory, self._trusted = self._memory, self._trusted, None
+        before.ended(self)
+        before.give_back(self.held)
+        self._memory.used += self.held
 
     def close(self) -> None:
         self._memory.ended(self)

@@ -15,7 +15,7 @@ from ottla.broker.api import Listeners
 from ottla.broker.transport.addresses import Addresses, addresses_of
 from ottla.broker.transport.connection import Connection, UnreadReplies
 from ottla.broker.transport.context import Peer
-from ottla.broker.transport.request_memory import RequestMemory, room_for
+from ottla.broker.transport.request_memory import STRANGERS_BYTES_MAX, RequestMemory, room_for
 from ottla.config import Settings
 from ottla.errors import OttlaError
 from ottla.ports.rare_log import RareLog
@@ -54,6 +54,7 @@ class SharedByListeners(Struct, frozen=True, eq=False, kw_only=True):
     now: Callable[[], float]
     settings: Callable[[], Settings]  # those in force
     request_memory: RequestMemory
+    strangers_memory: RequestMemory  # before it is known who they are
     unread_replies: UnreadReplies
     addresses: Addresses
     connection_rates: ConnectionRates
@@ -68,6 +69,7 @@ class SharedByListeners(Struct, frozen=True, eq=False, kw_only=True):
             now=now,
             settings=settings,
             request_memory=RequestMemory(room, now),
+            strangers_memory=RequestMemory(STRANGERS_BYTES_MAX, now),
             unread_replies=UnreadReplies(now),
             addresses=Addresses(),
             connection_rates=ConnectionRates(window, addresses_of),
@@ -169,7 +171,11 @@ class Server:
         return len(self._connections)
 
     def _accept(self) -> Connection:
-        share = self._shared.request_memory.share()
+        memory = self._shared.request_memory
+        if self._authenticate is None:
+            share = memory.share()
+        else:
+            share = self._shared.strangers_memory.share(trusted=memory)
         return Connection(
             self._dispatcher,
             FrameAssembler(self._scratch, self._frame_bytes_max, share),

@@ -55,10 +55,13 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         return self._scratch
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._incoming.write(self._scratch[:nbytes])
         if self._protocol is not None:
-            self._decrypt()
-        elif not self._awaits_turn:
+            for begin in range(0, nbytes, PIECE_BYTES):
+                self._incoming.write(self._scratch[begin : min(begin + PIECE_BYTES, nbytes)])
+                self._decrypt()
+            return
+        self._incoming.write(self._scratch[:nbytes])
+        if not self._awaits_turn:
             self._awaits_turn = True
             self._is_due(self)
         elif self._raw is not None and self._incoming.pending > PIECE_BYTES:

@@ -16,12 +16,13 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ottla.broker.transport.encryption import PIECE_BYTES, EncryptedConnection
+from ottla.broker.transport.encryption import EncryptedConnection
 from ottla.ports.clock import own_cpu_s
 from ottla.security.connection_rates import Admission
 
 log = logging.getLogger(__name__)
 
+SCRATCH_BYTES = 256 * 1024
 UNFINISHED_MAX = 2000
 PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
@@ -124,7 +125,7 @@ class TlsDoor:
         self._now = now
         self._budget = HandshakeBudget(now, own_cpu_s)
         self._turns = HandshakeTurns(self._budget)
-        self._scratch = memoryview(bytearray(PIECE_BYTES))
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._sockets: list[socket.socket] = []
         self._unfinished: dict[EncryptedConnection, Begun] = {}  # in the order in which they came
         self._arriving: set[asyncio.Task[None]] = set()

@@ -46,12 +46,12 @@ class SparkRunner:
             name="ottla connect", master=master, memory=memory, extra={**BATCHES, **(conf or {})}
         )
         self._making = threading.Lock()
-        self._runs: list[Run] = []
+        self._runs: list[SupervisedRun] = []
 
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
         own = plugins.module_of(plugins.find(plan.resolved["connector.class"])).DEFINITIONS
         made = SupervisedRun(plan, report, self._work(plan, report), own)
-        self._runs.append(made)
+        self._runs = [*(one for one in self._runs if not one.ended), made]
         return made
 
     def prepare(self) -> None:

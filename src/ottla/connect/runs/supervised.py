@@ -58,6 +58,10 @@ class SupervisedRun:
         )
         self._thread.start()
 
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
+
     def stop(self) -> None:
         self._stopping.set()
         self._work.interrupt()

@@ -1,66 +1,22 @@
 """A raw connection and topics made through it."""
 
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from support.batches import batch
 from support.confluent import wait_until
+from support.share import start_at_the_beginning
 from support.wire import Connection
-
-
-@dataclass(frozen=True)
-class RawTopic:
-    """A topic with the means to write to and read from its partition 0."""
-
-    name: str
-    id: uuid.UUID
-    connection: Connection
-
-    def produce(self, records: bytes, partition: int = 0, acks: int = -1, version: int = 12) -> Any:
-        """The partition's reply to a Produce request."""
-        place = {"index": partition, "records": records}
-        named = {"name": self.name} if version < 13 else {"topic_id": self.id}
-        reply = self.connection.ask(
-            "produce",
-            version,
-            acks=acks,
-            timeout=5000,
-            topic_data=[{**named, "partition_data": [place]}],
-        )
-        return reply.responses[0].partition_responses[0]
-
-    def fill(self, *values: bytes) -> None:
-        """One batch per value."""
-        for value in values:
-            assert self.produce(batch([value])).error_code == ErrorCode.none
-
-    def fetch(self, version: int = 17, partition: int = 0, **fields: Any) -> Any:
-        """The partition's part of the reply to a full Fetch."""
-        of_request = {"max_wait": 0, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0}
-        for name in of_request.keys() & fields.keys():
-            of_request[name] = fields.pop(name)
-        place = {"partition": partition, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-        named = {"topic": self.name} if version < 13 else {"topic_id": self.id}
-        reply = self.connection.ask(
-            "fetch", version, **of_request, topics=[{**named, "partitions": [{**place, **fields}]}]
-        )
-        if version >= 7:
-            assert reply.error_code == ErrorCode.none
-        return reply.responses[0].partitions[0]
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
+from system.conformance.share_member import JoinShareGroup, Member
 
 
 @pytest.fixture
 def connection(bootstrap: str) -> Iterator[Connection]:
     with Connection(bootstrap) as opened:
         yield opened
-
-
-MakeRawTopic = Callable[..., RawTopic]
 
 
 @pytest.fixture
@@ -108,3 +64,23 @@ def group(connection: Connection) -> str:
 
     wait_until(found)
     return name
+
+
+@pytest.fixture
+def join(bootstrap: str) -> Iterator[JoinShareGroup]:
+    members: list[Member] = []
+
+    def join(topic: RawTopic, group: str | None = None, *, has_joined: bool = True) -> Member:
+        if group is None:
+            group = f"share-{uuid.uuid4().hex[:10]}"
+            start_at_the_beginning(bootstrap, group)
+        member = Member(bootstrap, group, topic)
+        members.append(member)
+        member.find_coordinator()
+        if has_joined:
+            member.join()
+        return member
+
+    yield join
+    for member in members:
+        member.connection.socket.close()

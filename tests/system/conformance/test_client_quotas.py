@@ -18,7 +18,7 @@ from kio.schema.errors import ErrorCode
 from support.batches import batch
 from support.confluent import wait_until
 from support.wire import Connection, encode_request
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 WINDOW_S = 10  # of eleven samples the last one is not full
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from support.batches import batch
 from support.wire import API_KEYS, Connection, decode_response
-from system.conformance.conftest import RawTopic
+from system.conformance.raw_topics import RawTopic
 
 OFFERED = {  # what one Kafka 4.3.1 node offers on a client's listener
     "produce": (0, 13),

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from support.confluent import wait_until
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 GROUP_RESOURCE = 32
 

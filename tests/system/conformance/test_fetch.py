@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from support.batches import batch
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 BATCH_SIZE = len(batch([b"x" * 100]))
 

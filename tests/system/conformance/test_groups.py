@@ -7,7 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from support.confluent import wait_until
 from support.wire import Connection
-from system.conformance.conftest import RawTopic
+from system.conformance.raw_topics import RawTopic
 
 
 def join(connection: Connection, group: str, **fields: Any) -> Any:

@@ -12,7 +12,7 @@ from support.brokers import START_SECONDS_MAX, Kind, running
 from support.confluent import create_topic, wait_until
 from support.homes import Home
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 
 def test_no_list_means_all_topics_and_an_empty_list_none(

@@ -7,7 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from support.batches import batch
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 FIRST = 1_700_000_000_000

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from support.batches import batch
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 CONTROL, GZIP, LOG_APPEND_TIME = 0x20, 0x01, 0x08
 

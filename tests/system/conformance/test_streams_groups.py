@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from support.confluent import wait_until
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic
+from system.conformance.raw_topics import MakeRawTopic
 
 STALE_TOPOLOGY, MISSING_SOURCES, BADLY_PARTITIONED, MISSING_INTERNAL, SHUTDOWN, DELAYED = range(6)
 LEFT_OUT = (

@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from support.batches import batch
 from support.confluent import wait_until
 from support.wire import Connection
-from system.conformance.conftest import MakeRawTopic, RawTopic
+from system.conformance.raw_topics import MakeRawTopic, RawTopic
 
 TRANSACTIONAL = 0x10
 ZSTD = 0x04

@@ -17,6 +17,9 @@ from ottla.connect.connectors import hdfs_sink, s3_sink
 from ottla.connect.connectors.object_files.putting import Putting
 from ottla.connect.connectors.object_files.sink import FilesSink
 from ottla.connect.connectors.object_files.stores import HdfsStore
+from ottla.connect.converters.avro_names import UNION
+from ottla.connect.converters.avro_options import AvroOptions
+from ottla.connect.converters.avro_schemas import avro_schema
 from ottla.connect.data import (
     TIMESTAMP_SCHEMA,
     DataError,
@@ -182,6 +185,32 @@ def test_avro_files_hold_the_schema_and_are_the_same_each_time() -> None:
     assert read.writer_schema["name"] == "org.example.Row"
     assert [one["price"] for one in read] == [Decimal("1.50"), Decimal("-2.00")]
     assert written(made, rows())[0] == files
+
+
+def test_avro_files_say_all_that_the_converter_says_of_a_schema() -> None:
+    """Versions, docs, defaults and unions, as Confluent's sinks write them by its AvroData."""
+    number = optional(Schema(type=Type.INT32, version=3))
+    either = Schema(
+        type=Type.STRUCT,
+        name=UNION,
+        fields=(Field("int", number), Field("string", optional(Schema(type=Type.STRING)))),
+    )
+    schema = Schema(
+        type=Type.STRUCT,
+        name="Row",
+        version=7,
+        doc="a row",
+        fields=(Field("n", Schema(type=Type.INT8, default=4)), Field("either", either)),
+    )
+    row = Struct(schema, {"n": 2, "either": Struct(either, {"string": "five"})})
+    made = sink(format_class=CONFLUENT + "s3.format.avro.AvroFormat", flush_size="1")
+    (data,) = written(made, [record(0, row, value_schema=schema)])[0].values()
+    read: Any = fastavro.reader(io.BytesIO(data))
+    assert list(read) == [{"n": 2, "either": "five"}]
+    said = json.loads(read.metadata["avro.schema"])
+    assert (said["connect.version"], said["connect.doc"]) == (7, "a row")
+    assert said["fields"][0]["type"]["connect.type"] == "int8"
+    assert avro_schema(schema, AvroOptions())["fields"] == said["fields"]
 
 
 def test_parquet_files_hold_typed_columns_and_are_the_same_each_time() -> None:

@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ottla.connect.connectors.object_files.avro_schemas import avro_schema, avro_value
+from ottla.connect.connectors.object_files.avro_values import avro_value
 from ottla.connect.connectors.object_files.keys import last_part
 from ottla.connect.connectors.object_files.parquet_schemas import arrow_schema, arrow_value
+from ottla.connect.converters.avro_options import AvroOptions
+from ottla.connect.converters.avro_schemas import avro_schema
 from ottla.connect.converters.json_writing import Writing
 from ottla.connect.data import DataError, Record, Schema, Struct
 
@@ -97,7 +99,7 @@ class AvroFormat:
         out = io.BytesIO()
         fastavro.writer(
             out,
-            fastavro.parse_schema(avro_schema(schema)),
+            fastavro.parse_schema(avro_schema(schema, AvroOptions())),
             [avro_value(schema, one.value) for one in records],
             codec=self._codec,
             sync_marker=marker,

@@ -41,8 +41,10 @@ java: # Spark's only need besides Python, installed where the package manager ma
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
-check: install lint ## Lint, and what runs inside one process: a minute and a half
-	$(BIN)/python -m pytest tests/unit -m "not long" -n 2 --dist loadfile $(ARGS)
+check: install ## Lint, and what runs inside one process: a minute and a half
+	@$(LINTED) >.lint.log 2>&1 & lint=$$!; trap 'kill $$lint 2>/dev/null' EXIT; outcome=0; set -x; \
+	$(BIN)/python -m pytest tests/unit -m "not long" -n 2 --dist loadfile $(ARGS) || outcome=1; \
+	wait $$lint || outcome=1; set +x; cat .lint.log; exit $$outcome
 
 test: install ## Run every check and the tests; at most MINUTES=75
 	# Tests of real processes wait more than they compute: three workers, one of which has all that needs

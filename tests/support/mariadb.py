@@ -4,26 +4,21 @@ As `support.postgres`: `running_mariadb()` starts one, `database()` makes a plac
 """
 
 import os
-import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pymysql
 
 from ottla.ports.network import free_ports
 from support.brokers import die_with_parent
+from support.databases import PASSWORD, USER, DatabaseServer, folder_of, serving
 from support.debian import program_of
 
 PACKAGE = "mariadb-server-core"
-USER, PASSWORD = "ottla", "se cret"
-START_S = 60.0
 FIRST = "CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
 SCRIPTS, PARTS = Path("/usr/share/mysql"), ("", "_data")
 OPTIONS = {
@@ -41,22 +36,18 @@ OPTIONS = {
 
 
 @dataclass(frozen=True)
-class MariaDb:
-    """One database of a running server, and who may do everything in it."""
+class MariaDb(DatabaseServer):
+    HOME = "mysql"
+    QUOTE = "`"
+    AWAY = pymysql.err.OperationalError
 
-    folder: Path
-    port: int
     name: str = "test"
-    user: str = USER
-    password: str = PASSWORD
-    process: list["subprocess.Popen[bytes]"] = field(default_factory=list, compare=False)
 
     @property
     def jdbc_url(self) -> str:
         return f"jdbc:mariadb://127.0.0.1:{self.port}/{self.name}"
 
     def connect(self, **options: Any) -> Any:
-        """A connection of PyMySQL's; transactions begin by themselves."""
         return pymysql.connect(
             host="127.0.0.1",
             port=self.port,
@@ -67,65 +58,27 @@ class MariaDb:
             **options,
         )
 
-    def run(self, *statements: str) -> None:
-        """Each statement in a transaction of its own."""
-        connection = self.connect(autocommit=True)
-        try:
-            with connection.cursor() as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-        finally:
-            connection.close()
+    def commit_each(self, connection: Any) -> None:
+        connection.autocommit(True)
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        connection = self.connect()
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(query)
-                return list(cursor.fetchall())
-        finally:
-            connection.close()
-
-    def database(self) -> "MariaDb":
-        """A new, empty database on this server; it goes with it."""
-        name = f"db_{uuid4().hex[:12]}"
-        self.run(f"CREATE DATABASE `{name}`")
-        return replace(self, name=name)
-
-    def kill(self) -> None:
-        process = self.process.pop()
-        process.kill()
-        process.wait(30)
-
-    def start(self) -> None:
-        """After `kill`, on the same port; returns when it answers."""
+    def launch(self, log: Any, *options: str) -> "subprocess.Popen[bytes]":
         command = [program_of(PACKAGE, "mariadbd"), "--no-defaults", f"--datadir={self.folder}"]
         command += [f"--port={self.port}", f"--socket={self.folder}/server.socket"]
-        command += [f"--init-file={self.folder}/first.sql"]
+        command += [f"--init-file={self.folder}/first.sql", *options]
         command += [f"--{name}={value}" for name, value in OPTIONS.items()]
-        with (self.folder / "server.log").open("ab") as log:
-            process = subprocess.Popen(
-                command + _as_root(), stdout=log, stderr=log, preexec_fn=die_with_parent
-            )
-        self.process.append(process)
-        deadline = time.monotonic() + START_S
-        while True:
-            try:
-                replace(self, name="mysql").connect().close()
-                return
-            except pymysql.err.OperationalError as error:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    said = (self.folder / "server.log").read_text()[-2000:]
-                    raise AssertionError(f"MariaDB did not start: {said}") from error
-                time.sleep(0.05)
+        return subprocess.Popen(
+            command + _as_root(), stdout=log, stderr=log, preexec_fn=die_with_parent
+        )
+
+    def end(self, process: "subprocess.Popen[bytes]") -> None:
+        process.kill()
 
 
 @contextmanager
 def running_mariadb() -> Iterator[MariaDb]:
     """A server of its own in a temporary folder."""
     program = program_of(PACKAGE, "mariadbd")
-    folder = Path(tempfile.mkdtemp(prefix="ottla-mariadb-"))
-    try:
+    with folder_of("mariadb") as folder:
         data = folder / "data"
         data.mkdir()
         # What mariadb-install-db does; the script itself needs a program of the clients' package.
@@ -141,15 +94,8 @@ def running_mariadb() -> Iterator[MariaDb]:
             f"CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';\n"
             f"GRANT ALL ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n"
         )
-        server = MariaDb(data, free_ports(1)[0])
-        try:
-            server.start()
+        with serving(MariaDb(data, free_ports(1)[0])) as server:
             yield server
-        finally:
-            if server.process:
-                server.kill()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _as_root() -> list[str]:

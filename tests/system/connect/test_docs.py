@@ -15,9 +15,10 @@ import pytest
 
 from ottla.testing.connect import Connect
 from support.connect_tool import ConnectTool
+from support.databases import PASSWORD, USER
 from support.jars import PROJECT
 from support.opensearch import running_opensearch
-from support.postgres import PASSWORD, USER, Postgres, running_postgres
+from support.postgres import Postgres, running_postgres
 from system.connect.original import Original
 from system.connect.requests import SOURCE
 

@@ -1,6 +1,7 @@
 """Debezium's envelope: the parts that are the same whatever database a change comes from. Pure."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -33,6 +34,20 @@ TRANSACTION: Final = Schema(
         Field("data_collection_order", INT64),
     ),
 )
+
+
+def row_schema(topic: str, columns: Iterable[tuple[str, Schema]]) -> Schema:
+    return Schema(type=Type.STRUCT, optional=True, name=f"{topic}.Value", fields=_fields(columns))
+
+
+def key_schema(topic: str, columns: Iterable[tuple[str, Schema]]) -> Schema | None:
+    """None: the table has no key."""
+    fields = _fields(columns)
+    return Schema(type=Type.STRUCT, name=f"{topic}.Key", fields=fields) if fields else None
+
+
+def _fields(columns: Iterable[tuple[str, Schema]]) -> tuple[Field, ...]:
+    return tuple(Field(name, schema) for name, schema in columns)
 
 
 def envelope(topic: str, row: Schema, source: Schema) -> Schema:

@@ -15,6 +15,8 @@ from ottla.connect.connectors.debezium.schemas import (
     STRING,
     context_headers,
     envelope,
+    key_schema,
+    row_schema,
     sanitised,
 )
 from ottla.connect.connectors.mysql_cdc.binlog import UNSENT
@@ -155,16 +157,8 @@ class TableRecords(ChangeRecords):
         keyed = [values[name] for name in chosen if name in values]
         self._row = tuple(_plan(one) for one in captured)
         self._key = tuple(_plan(one) for one in keyed)
-        self.row_schema = Schema(
-            type=Type.STRUCT,
-            optional=True,
-            name=f"{self.topic}.Value",
-            fields=tuple(Field(one.name, one.schema) for one in captured),
-        )
-        self.key_schema = None
-        if keyed:
-            fields = tuple(Field(one.name, one.schema) for one in keyed)
-            self.key_schema = Schema(type=Type.STRUCT, name=f"{self.topic}.Key", fields=fields)
+        self.row_schema = row_schema(self.topic, ((one.name, one.schema) for one in captured))
+        self.key_schema = key_schema(self.topic, ((one.name, one.schema) for one in keyed))
         source = source_schema(naming.server)
         self.value_schema = envelope(self.topic, self.row_schema, source)
 

@@ -13,6 +13,8 @@ from ottla.connect.connectors.debezium.schemas import (
     STRING,
     context_headers,
     envelope,
+    key_schema,
+    row_schema,
     sanitised,
 )
 from ottla.connect.connectors.postgres_cdc.defaults import default
@@ -148,16 +150,8 @@ class TableRecords(ChangeRecords):
         self.captured, self.keyed = tuple(captured), tuple(keyed)
         self._row = tuple(_plan(one) for one in captured)
         self._key = tuple(_plan(one) for one in keyed)
-        self.row_schema = Schema(
-            type=Type.STRUCT,
-            optional=True,
-            name=f"{self.topic}.Value",
-            fields=tuple(Field(one.name, one.schema) for one in captured),
-        )
-        self.key_schema = None
-        if keyed:
-            fields = tuple(Field(one.name, one.schema) for one in keyed)
-            self.key_schema = Schema(type=Type.STRUCT, name=f"{self.topic}.Key", fields=fields)
+        self.row_schema = row_schema(self.topic, ((one.name, one.schema) for one in captured))
+        self.key_schema = key_schema(self.topic, ((one.name, one.schema) for one in keyed))
         self.value_schema = envelope(self.topic, self.row_schema, SOURCE)
 
     def row(self, values: Tuple | None, old: Tuple | None = None) -> Struct | None:

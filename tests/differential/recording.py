@@ -7,7 +7,7 @@ between two runs has none. Where Ottla is known to differ, the answers end befor
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,29 +78,44 @@ def unfolded(value: Comparable, above: list[Comparable]) -> Comparable:
 
 def record(area: Area, both: Sides, workers: int) -> tuple[int, int]:
     """How many seeds were written, and how many of them are open."""
-    values = Values()
-    seeds: list[str] = []
-    opened = size = 0
+    before = {one.seed: one for one in recorded(area)} if area.kafka_varies else {}
     with ThreadPoolExecutor(workers) as pool:
         drawn = [area.sequence(seed) for seed in (*area.also, *range(area.seeds_in_tests))]
         # A Java that has just started is slow, and what it is asked first would vary.
         list(pool.map(lambda sequence: drive(both.kafka(sequence, patient)), drawn[:WARMING]))
-        for one in pool.map(lambda sequence: drive(look(area, both, sequence)), drawn):
-            known = len(values.lines)
-            row = [None if answer is None else values.number(answer) for answer in one.answers]
-            line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
-            if one.open is not None:
-                line["open"] = one.open
-            size += len(text(line)) + sum(len(new) + 1 for new in list(values.lines)[known:])
-            if size > BYTES_MAX:
-                values.lines = dict(list(values.lines.items())[:known])
-                pool.shutdown(wait=False, cancel_futures=True)
-                break
-            seeds.append(text(line))
-            opened += one.open is not None
+        looked = pool.map(lambda sequence: drive(look(area, both, sequence)), drawn)
+        written = write(area, (further(one, before.get(one.seed)) for one in looked))
+        pool.shutdown(wait=False, cancel_futures=True)
+    return written
+
+
+def write(area: Area, records: Iterable[Recorded]) -> tuple[int, int]:
+    """As many as there is room for."""
+    values = Values()
+    seeds: list[str] = []
+    opened = size = 0
+    for one in records:
+        known = len(values.lines)
+        row = [None if answer is None else values.number(answer) for answer in one.answers]
+        line = {"seed": one.seed, "drawn": one.drawn, "answers": row}
+        if one.open is not None:
+            line["open"] = one.open
+        size += len(text(line)) + sum(len(new) + 1 for new in list(values.lines)[known:])
+        if size > BYTES_MAX:
+            values.lines = dict(list(values.lines.items())[:known])
+            break
+        seeds.append(text(line))
+        opened += one.open is not None
     FOLDER.mkdir(exist_ok=True)
     path_of(area).write_text("".join(f"{line}\n" for line in (*values.lines, *seeds)))
     return len(seeds), opened
+
+
+def further(now: Recorded, before: Recorded | None) -> Recorded:
+    """Where Kafka varies a sequence ends by chance: it stays as it was if it went further then."""
+    if before is None or before.drawn != now.drawn or now.open or before.open:
+        return now
+    return before if len(before.answers) > len(now.answers) else now
 
 
 async def look(area: Area, both: Sides, sequence: Sequence) -> Recorded:
@@ -144,7 +159,8 @@ async def differs(
 
 def recorded(area: Area) -> Iterator[Recorded]:
     above: list[Comparable] = []
-    for line in path_of(area).read_text().splitlines():
+    path = path_of(area)
+    for line in path.read_text().splitlines() if path.exists() else ():
         said = json.loads(line)
         if isinstance(said, dict) and "drawn" in said:
             row = [None if number is None else above[number] for number in said["answers"]]

@@ -504,5 +504,5 @@ AREA = Area(
     keeps_connections=False,  # who goes releases what it had acquired
     seeds_in_tests=60,
     kafka_varies=True,
-    also=(12080, 15361, 15640, 16334),
+    also=(236, 295, 321, 370, 12080, 15361, 16334),  # the first four: mutants
 )

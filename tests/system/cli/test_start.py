@@ -69,6 +69,15 @@ def test_starting_imports_none_of_the_tools_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_node_is_loaded_without_what_msgspec_can_do_without() -> None:
+    code = (
+        "import sys, ottla.node; ottla.node._load_msgspec(); import ottla.node.lifecycle;"
+        "print('typing_extensions' in sys.modules); import typing_extensions"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_a_typing_mistake_in_the_number_of_workers_is_one_sentence(tmp_path: Path) -> None:
     done = ottla("start", "--data", str(tmp_path), "--workers", "two")
     assert done.returncode == 1

@@ -15,7 +15,7 @@ from ottla.connect.converters.json_nodes import (
     read_enveloped,
     read_tree,
 )
-from ottla.connect.converters.json_reading import Reading, is_logical
+from ottla.connect.converters.json_reading import Read, Reading, is_logical
 from ottla.connect.converters.json_schemas import SchemaReader, SchemaWriter
 from ottla.connect.converters.json_writing import Writing
 from ottla.connect.data import DataError, Schema, Type
@@ -100,7 +100,7 @@ class JsonConverter(DataConverter):
         self._reading = Reading(defaults)
         self._writing = Writing(defaults, values["decimal.format"].upper() == "NUMERIC")
         self._schema_reader = SchemaReader(self._reading)
-        self._beginnings: dict[bytes, Schema] = {}
+        self._beginnings: dict[bytes, tuple[Schema, Read]] = {}
         self._schema = self._said_schema(values["schema.content"])
         self._encode = msgspec.json.Encoder(decimal_format="number").encode
         self._schema_writer = SchemaWriter(self._writing, self._encode)
@@ -160,7 +160,8 @@ class JsonConverter(DataConverter):
             return None, None
         known = read_enveloped(data, self._beginnings) if self._beginnings else None
         if known is not None:
-            return known[0], self._reading.value(*known)
+            (like_before, read), node = known
+            return like_before, read(node)
         try:
             tree = read_tree(data, exact=self._envelope)
         except NotJson as error:
@@ -188,4 +189,4 @@ class JsonConverter(DataConverter):
         if beginning is not None:
             if len(self._beginnings) >= _BEGINNINGS:
                 self._beginnings.clear()
-            self._beginnings[beginning] = schema
+            self._beginnings[beginning] = schema, self._reading.reader(schema)

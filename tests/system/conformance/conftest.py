@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 from kio.schema.errors import ErrorCode
 
+from support.brokers import Kind
 from support.confluent import wait_until
+from support.secured import Secured, running_secured
 from support.share import start_at_the_beginning
 from support.wire import Connection
 from system.conformance.raw_topics import MakeRawTopic, RawTopic
@@ -84,3 +86,11 @@ def join(bootstrap: str) -> Iterator[JoinShareGroup]:
     yield join
     for member in members:
         member.connection.socket.close()
+
+
+@pytest.fixture(scope="module")
+def secured(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A broker with two listeners: PLAINTEXT, where everybody is a super user and tests set things
+    up, and SECURE (SASL_PLAINTEXT), where nobody is."""
+    with running_secured(broker_kind, tmp_path_factory.mktemp("secured")) as secured:
+        yield secured

@@ -1,9 +1,6 @@
 """Of every key the newest record stays; nothing else changes for a reader."""
 
 import asyncio
-import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -12,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.errors import OttlaError
 from ottla.ids import TopicPartition
 from ottla.log.cleaning import CleaningPlan, CleaningResult, clean
 from ottla.log.compaction import (
-    RETRY_MS,
     Compactor,
     dirtiness,
     discard,
@@ -27,60 +22,24 @@ from ottla.log.compaction import (
 from ottla.log.config import LogConfig
 from ottla.log.directory import LogDirectory
 from ottla.log.files import OpenFiles, read_file
-from ottla.log.partition_log import AppendOrigin, LogResources, PartitionLog
+from ottla.log.partition_log import LogResources, PartitionLog
 from ottla.log.reading import Damage
 from ottla.log.recovery import open_log
 from ottla.log.tail import TailCache
 from ottla.wire.compression import Codec
-from ottla.wire.record_batch import NewRecord, Record, build_batch, build_marker, iterate_batches
+from ottla.wire.record_batch import NewRecord, build_batch
 from support.ids import new_uuid
 from support.log_batches import NOW, records_in
-
-Open = Callable[..., PartitionLog]
-PryingThread = Callable[[], AbstractContextManager[None]]
-COMPACTED = LogConfig(compact=True, delete=False, segment_bytes=400, delete_retention_ms=1000)
-Pairs = list[tuple[bytes, bytes | None]]
-
-
-def put(log: PartitionLog, *pairs: tuple[bytes, bytes | None], **fields: int) -> None:
-    data = build_batch([NewRecord(NOW, *pair) for pair in pairs], **fields)  # type: ignore[arg-type]
-    log.append_as_leader(data, leader_epoch=0, now_ms=NOW)
-    log.advance_high_watermark(log.log_end_offset)
-
-
-def end_transaction(log: PartitionLog, producer: int, *, commit: bool) -> None:
-    marker = build_marker(
-        commit=commit,
-        producer_id=producer,
-        producer_epoch=0,
-        coordinator_epoch=0,
-        timestamp=NOW,
-    )
-    log.append_as_leader(marker, leader_epoch=0, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
-    log.advance_high_watermark(log.log_end_offset)
-
-
-def compact(log: PartitionLog, *, now_ms: int = NOW) -> int:
-    result = clean(plan_cleaning(log, dirtiness(log, now_ms), now_ms))
-    swap_in(log, result, now_ms)
-    return result.end_offset
-
-
-def everything(log: PartitionLog) -> list[Record]:
-    """All records, control records too, by reading to the end as a replica would."""
-    records: list[Record] = []
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        found = log.read(offset, 500, upto=log.log_end_offset)
-        data = bytes(found.fetch_cold() if found.cold else found.data)
-        here = records_in(data)
-        records += [record for record in here if record.offset >= offset]
-        offset = max(here[-1].offset + 1 if here else 0, end_of(data))
-    return records
-
-
-def end_of(data: bytes) -> int:
-    return max(header.next_offset for _, header in iterate_batches(data))
+from unit.log.compacting import (
+    COMPACTED,
+    Open,
+    Pairs,
+    PryingThread,
+    compact,
+    end_transaction,
+    everything,
+    put,
+)
 
 
 def test_only_the_newest_of_each_key_stays(open_orders: Open) -> None:
@@ -402,139 +361,6 @@ def test_a_crash_during_the_swap_loses_nothing(open_orders: Open, stage: str) ->
     assert again.log_end_offset == 30
     leftovers = (".cleaned", ".swap", ".deleted")
     assert [path for path in log.path.iterdir() if path.suffix in leftovers] == []
-
-
-def test_the_dirtiest_log_of_a_directory_is_cleaned_in_a_child(
-    tmp_path: Path, resources: LogResources
-) -> None:
-    directory = LogDirectory(tmp_path, resources)
-    directory.open_all(lambda topic: COMPACTED, now_ms=NOW)
-    name = TopicPartition("compacted", 0)
-    log = directory.create(name, new_uuid(), COMPACTED, now_ms=NOW)
-    for n in range(30):
-        put(log, (b"a", b"%d" % n))
-    compactor = Compactor(directory)
-    with asyncio.Runner() as runner:
-        assert runner.run(compactor.clean_dirtiest(NOW)) == name
-        assert log.cleaned_upto == log.active.base_offset
-        assert runner.run(compactor.clean_dirtiest(NOW)) is None
-    assert everything(log)[-1].value == b"29"
-    assert len(everything(log)) < 10
-
-
-def test_one_child_cleans_until_nothing_is_left_to_clean(
-    tmp_path: Path, resources: LogResources
-) -> None:
-    directory = LogDirectory(tmp_path, resources)
-    names = [TopicPartition("first", 0), TopicPartition("second", 0)]
-    for name in names:
-        log = directory.create(name, new_uuid(), COMPACTED, now_ms=NOW)
-        for n in range(30):
-            put(log, (b"a", b"%d" % n))
-
-    async def scenario() -> None:
-        compactor, children = Compactor(directory), set()
-        for _ in names:
-            assert await compactor.clean_dirtiest(NOW) in names
-            children.add(compactor.child)
-        (child,) = children
-        assert child is not None
-        assert await compactor.clean_dirtiest(NOW) is None
-        assert compactor.child is None
-
-    asyncio.run(scenario())
-
-
-def test_what_an_earlier_cleaning_set_aside_is_gone_before_the_next_takes_its_place(
-    open_orders: Open,
-) -> None:
-    log = open_orders(COMPACTED)
-    for n in range(10):
-        put(log, (b"a", b"%d" % n))
-    log.roll(NOW)
-    compact(log)
-    aside = list(log.path.glob("*.deleted"))
-    assert aside
-    put(log, (b"a", b"again"))
-    log.roll(NOW)
-    clean(plan_cleaning(log, dirtiness(log, NOW), NOW))
-    assert not any(path.exists() for path in aside if path.name.startswith("0" * 20))
-
-
-def flip_a_bit(log: PartitionLog, offset: int) -> None:
-    """In a record, as a disk might."""
-    segment = log.segments[log.segment_number(offset)]
-    found = segment.find(offset)
-    assert found is not None
-    at = found[0] + found[1] - 3
-    (byte,) = segment.handle.read(at, 1)
-    os.pwrite(segment.handle.fd, bytes([byte ^ 1]), at)
-
-
-@pytest.mark.parametrize("cleaned", [False, True])
-def test_a_segment_that_is_damaged_is_left_to_whoever_can_mend_it(
-    open_orders: Open, cleaned: bool
-) -> None:
-    log = open_orders(COMPACTED)
-    for n in range(10):
-        put(log, (b"%d" % n, b"v%d" % n))
-    log.roll(NOW)
-    if cleaned:
-        compact(log)
-        put(log, (b"9", b"new"))
-        log.roll(NOW)
-    flip_a_bit(log, 3)
-    before = [(segment.base_offset, segment.size) for segment in log.segments]
-    with pytest.raises(Damage) as found:
-        compact(log)
-    assert found.value.offset == 3
-    assert [(segment.base_offset, segment.size) for segment in log.segments] == before
-
-
-def test_a_segment_of_a_format_too_old_is_not_damaged_but_cannot_be_cleaned(
-    open_orders: Open,
-) -> None:
-    log = open_orders(COMPACTED)
-    put(log, (b"a", b"1"))
-    put(log, (b"a", b"2"))
-    log.roll(NOW)
-    os.pwrite(log.segments[0].handle.fd, b"\1", 16)
-    with pytest.raises(OttlaError, match="offset 0 is in a format before"):
-        compact(log)
-
-
-def test_a_log_that_cannot_be_cleaned_keeps_no_other_from_it(
-    tmp_path: Path, resources: LogResources, caplog: pytest.LogCaptureFixture
-) -> None:
-    directory = LogDirectory(tmp_path, resources)
-    names = [TopicPartition("damaged", 0), TopicPartition("sound", 0)]
-    damaged, sound = (directory.create(one, new_uuid(), COMPACTED, now_ms=NOW) for one in names)
-    for n in range(30):
-        put(damaged, (b"%d" % n, b"%d" % n))
-        put(sound, (b"a", b"%d" % n))
-    flip_a_bit(damaged, 9)
-    compactor = Compactor(directory)
-
-    runner = asyncio.Runner()
-
-    def turned_to(now_ms: int) -> TopicPartition | None:
-        return runner.run(compactor.clean_dirtiest(now_ms))
-
-    assert [turned_to(NOW) for _ in names] == names
-    assert [turned_to(NOW) for _ in names] == [None, None], "it is not tried over and over"
-    assert damaged.damage is not None
-    assert damaged.damage.offset == 9
-    assert "damaged-0 cannot be cleaned" in caplog.text
-    assert list(damaged.path.glob("*.cleaned")) == []
-    assert len(everything(sound)) < 10
-    assert turned_to(NOW + RETRY_MS) == names[0], "but once in a while"
-    damaged.truncate_to(9, now_ms=NOW)  # as whoever mends it does
-    for n in range(9, 30):
-        put(damaged, (b"%d" % n, b"%d" % n))
-    assert turned_to(NOW + RETRY_MS) == names[0], "and when it is another"
-    assert damaged.cleaned_upto == damaged.active.base_offset
-    runner.run(compactor.stop())
-    runner.close()
 
 
 pairs = st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.none() | st.binary(max_size=30))

@@ -47,7 +47,7 @@ check: install ## Lint, and what runs inside one process: a minute and a half
 	wait $$lint || outcome=1; set +x; cat .lint.log; exit $$outcome
 
 test: install ## Run every check and the tests; at most MINUTES=75
-	# Tests of real processes wait more than they compute: three workers, one of which has all that needs
+	# Tests of real processes wait more than they compute: four workers, one of which has all that needs
 	# Spark, the longest first. Simulations only compute: they have what is left of both cores. What fails
 	# beside others is tried once more; what passed only then is a defect, named at the end. All of it has
 	# an end: who is stuck shows its stacks, and a worker that died is not replaced (xdist would wait for
@@ -58,7 +58,7 @@ test: install ## Run every check and the tests; at most MINUTES=75
 	setsid $(LAST) $(BIN)/python -m pytest tests/simulation -m "not long" -n 2 --dist loadfile \
 		--max-worker-restart 0 --durations=5 --session-timeout $$(left) $(ARGS) >.simulation.log 2>&1 & \
 	simulation=$$!; trap 'kill -- -$$simulation 2>/dev/null' EXIT; \
-	$(BRIEF) $(BIN)/python -m pytest tests --ignore=tests/simulation -m "not long" -n 3 --dist loadfile \
+	$(BRIEF) $(BIN)/python -m pytest tests --ignore=tests/simulation -m "not long" -n 4 --dist loadfile \
 		--max-worker-restart 0 --durations=25 $(AGAIN) --session-timeout $$(left) $(ARGS) || outcome=1; \
 	wait $$simulation || outcome=1; set +x; cat .simulation.log; \
 	[ ! -s .defects ] || { echo "Defects: passed only at a second try"; cat .defects; }; exit $$outcome

@@ -39,6 +39,7 @@ pytestmark = [pytest.mark.java, pytest.mark.foreign, pytest.mark.long, pytest.ma
 
 HERE = Path(__file__).parent
 PACKAGE = "org.apache.kafka.common.security.oauthbearer."
+ALLOWED = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
 PLAIN, SCRAM_256, SCRAM_512 = "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"
 BEARER, TOKEN, CERTIFICATE = "OAUTHBEARER", "delegation-token", "certificate"
 WAYS = (PLAIN, SCRAM_256, SCRAM_512, BEARER, TOKEN, CERTIFICATE)
@@ -108,16 +109,20 @@ def token_of(secured: Secured, user: str) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def doors(broker_kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     folder = tmp_path_factory.mktemp("ways")
-    with (
-        running_provider() as provider,
-        running_secured(broker_kind, folder, settings_of(provider)) as secured,
-    ):
-        secured.add_user(USER, PASSWORD)
-        secured.add_user(USER, PASSWORD, SHA_512)
-        own = certificates.issue(secured.authority, USER, "127.0.0.1", organization="people")
-        own.write_pem(folder / "wanda.pem")
-        wait_until(lambda: provider.asked > 0)
-        yield Doors(secured, provider, token_of(secured, USER), folder)
+    with running_provider() as provider, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", f"{ALLOWED}{provider.url}/keys")
+        with running_secured(broker_kind, folder, settings_of(provider)) as secured:
+            yield furnished(secured, provider, folder)
+
+
+def furnished(secured: Secured, provider: Provider, folder: Path) -> Doors:
+    """With somebody who may come in by every way."""
+    secured.add_user(USER, PASSWORD)
+    secured.add_user(USER, PASSWORD, SHA_512)
+    own = certificates.issue(secured.authority, USER, "127.0.0.1", organization="people")
+    own.write_pem(folder / "wanda.pem")
+    wait_until(lambda: provider.asked > 0)
+    return Doors(secured, provider, token_of(secured, USER), folder)
 
 
 def by_librdkafka(doors: Doors, way: str, topic: str, _: Path) -> None:
@@ -213,12 +218,14 @@ def by_java(doors: Doors, way: str, topic: str, folder: Path) -> None:
         }
     file = folder / "client.properties"
     file.write_text(render_properties(options, about="a client"))
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={doors.provider.url}/token"
+    allowed = f"{ALLOWED}{doors.provider.url}/token"
     java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", allowed, "-cp", class_path()]
     tool = [*java, "org.apache.kafka.tools.ProducerPerformance", "--topic", topic]
     shape = ["--num-records", str(RECORDS), "--record-size", "5", "--throughput", "2"]
     reach = ["--command-config", str(file), "--bootstrap-server", doors.address(way)]
-    ran = subprocess.run([*tool, *shape, *reach], capture_output=True, text=True, timeout=100)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JAVA_TOOL_OPTIONS")  # are the broker's
+        ran = subprocess.run([*tool, *shape, *reach], capture_output=True, text=True, timeout=100)
     assert ran.returncode == 0, ran.stderr
     assert "rror" not in ran.stderr + ran.stdout
 

@@ -63,10 +63,9 @@ class Shop:
             | {"isolation.level": "read_committed"}
         )
         consumer.subscribe(["large"])
-        read = [json.loads(one.value() or b"")["n"] for one in consumer.consume(count, SECONDS)]
-        read += [json.loads(one.value() or b"")["n"] for one in consumer.consume(1, 2)]
+        read = consumer.consume(count, SECONDS) + consumer.consume(1, 2)
         consumer.close()
-        return sorted(read)
+        return sorted(json.loads(one.value() or b"")["n"] for one in read if not one.error())
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:

@@ -11,9 +11,16 @@ from differential.mutants import Mutant, serve_as, source_of
 AREA = "rights"
 TABLE = "ottla.broker.api"
 OPEN = "-"
-NOT_HERE = ("produce broker", "fetch broker", "controller_registration controller")
-"""The first two ask for rights where they are handled; the last is asked by nobody, since it is
-never without effect."""
+OF_TOKENS = tuple(f"{what}_delegation_token" for what in ("create", "renew", "expire"))
+NOT_HERE = (
+    "produce broker",
+    "fetch broker",
+    "controller_registration controller",
+    *(f"{api} both" for api in OF_TOKENS),
+    "describe_delegation_token broker",
+)
+"""The first two and the tokens' ask for rights where they are handled; controller_registration is
+asked by nobody, since it is never without effect."""
 
 
 class Missing(NamedTuple):

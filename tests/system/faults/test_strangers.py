@@ -1,7 +1,8 @@
 """Crowds that never say who they are: others are served as before, and memory stays bounded.
 
-Prints what it measured. The strangers run on the same machine and want a core of their own: on a
-busy or small one the figures are theirs as much as the broker's.
+Prints what it measured. The strangers run on the same machine, where a real crowd would have others
+of its own: so they have the lowest priority. They want a core all the same: on a busy or small
+machine the figures are theirs as much as the broker's.
 """
 
 import subprocess
@@ -77,7 +78,7 @@ def crowd(kind: str, address: str) -> Iterator[None]:
     host, _, port = address.partition(":")
     program = str(Path(__file__).with_name("strangers.py"))
     process = subprocess.Popen(
-        [sys.executable, program, kind, host, port, str(CROWDS[kind])],
+        ["nice", "-n", "19", sys.executable, program, kind, host, port, str(CROWDS[kind])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

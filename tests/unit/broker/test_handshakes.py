@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,20 @@ def test_who_waits_too_long_makes_room(tmp_path: Path, monkeypatch: pytest.Monke
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         assert await asyncio.wait_for(greeted(port, client), SECONDS) == b"hello"
         assert await asyncio.wait_for(silent[0][0].read(), SECONDS) == b""
+
+    with_door(tmp_path, lambda *_: AT_ONCE, body)
+
+
+def test_who_never_ends_its_handshake_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handshakes, "HANDSHAKE_S_MAX", 0.1)
+
+    async def body(port: int, client: ssl.SSLContext) -> None:
+        silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        for reader, _ in silent:
+            with suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), SECONDS) == b""
 
     with_door(tmp_path, lambda *_: AT_ONCE, body)
 

@@ -12,7 +12,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,13 +27,14 @@ UNFINISHED_MAX = 2000
 PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
 HANDSHAKE_S_MAX = 10.0
+SWEEP_S = 0.001
 SHARE = 1 / 3
 REST_S = 0.005
 """Then it is looked again, whether the loop had nothing to do."""
 BURST_S = 0.05
 """So much at once is no flood: a cluster's clients that come back after a restart."""
-TAKEN_AT_ONCE = 2
-"""In one turn of the loop."""
+ENDED_AT_ONCE = 2
+"""In one turn of the loop, of those whose time is over: they may have come all together."""
 MayCome = Callable[[str, int, int], Admission | None]
 """Of an address: how many of all, and of it, are unfinished; None: it is closed at once."""
 
@@ -106,7 +107,6 @@ class HandshakeTurns:
 class Begun(NamedTuple):
     host: str
     since: float
-    patience: asyncio.TimerHandle
 
 
 class TlsDoor:
@@ -127,11 +127,12 @@ class TlsDoor:
         self._turns = HandshakeTurns(self._budget)
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._sockets: list[socket.socket] = []
-        self._unfinished: dict[EncryptedConnection, Begun] = {}  # in the order in which they came
+        self._unfinished: OrderedDict[EncryptedConnection, Begun] = OrderedDict()  # as they came
         self._arriving: set[asyncio.Task[None]] = set()
         self._held: dict[socket.socket, asyncio.TimerHandle] = {}  # by a rate of connections
         self._by_address: Counter[str] = Counter()
         self._pause: asyncio.TimerHandle | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
         self._is_open = False
 
     async def bind(self, host: str | None, port: int) -> int:
@@ -164,13 +165,14 @@ class TlsDoor:
     def close(self) -> None:
         self._deafen()
         self._is_open = False
-        if self._pause is not None:
-            self._pause.cancel()
+        for timer in (self._pause, self._sweeper):
+            if timer is not None:
+                timer.cancel()
         self._turns.close()
         for task in self._arriving:
             task.cancel()
-        for held, timer in self._held.items():
-            timer.cancel()
+        for held, release in self._held.items():
+            release.cancel()
             held.close()
         self._held.clear()
         for connection in list(self._unfinished):
@@ -192,21 +194,21 @@ class TlsDoor:
                 loop.remove_reader(one)
 
     def _take(self, listening: socket.socket) -> None:
+        """One connection: the next turn of the loop has the next."""
         began = own_cpu_s()
-        for _ in range(TAKEN_AT_ONCE):
-            wait_s = max(min(self._budget.wait_s(), REST_S), self._room_s())
-            if wait_s:
-                self._rest(wait_s)
-                break
-            try:
-                accepted, address = listening.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                break
-            except OSError as error:  # no descriptors are left
-                log.error("no connection can be taken: %s", error)
-                self._rest(1.0)
-                break
-            self._receive(accepted, str(address[0]))
+        wait_s = max(min(self._budget.wait_s(), REST_S), self._room_s())
+        if wait_s:
+            self._rest(wait_s)
+            return
+        try:
+            accepted, address = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:  # no descriptors are left
+            log.error("no connection can be taken: %s", error)
+            self._rest(1.0)
+            return
+        self._receive(accepted, str(address[0]))
         self._budget.spend(own_cpu_s() - began)
 
     def _room_s(self) -> float:
@@ -247,11 +249,11 @@ class TlsDoor:
         connection = EncryptedConnection(
             self._make, self._encryption, self._scratch, self._turns.await_turn, self._end
         )
-        loop = asyncio.get_running_loop()
-        patience = loop.call_later(HANDSHAKE_S_MAX, connection.abort)
-        self._unfinished[connection] = Begun(host, self._now(), patience)
+        self._unfinished[connection] = Begun(host, self._now())
         self._by_address[host] += 1
-        task = loop.create_task(self._arrive(connection, accepted))
+        if self._sweeper is None:
+            self._sweep()
+        task = asyncio.get_running_loop().create_task(self._arrive(connection, accepted))
         self._arriving.add(task)
         task.add_done_callback(self._arriving.discard)
 
@@ -262,11 +264,24 @@ class TlsDoor:
             accepted.close()
             self._end(connection)
 
+    def _sweep(self) -> None:
+        """Close whose time is over; called again when that will be so of the next."""
+        self._sweeper = None
+        for _ in range(ENDED_AT_ONCE):
+            oldest = next(iter(self._unfinished), None)
+            if oldest is None:
+                return
+            left_s = self._unfinished[oldest].since + HANDSHAKE_S_MAX - self._now()
+            if left_s > 0:
+                break
+            self._end(oldest)
+            oldest.abort()
+        self._sweeper = asyncio.get_running_loop().call_later(max(SWEEP_S, left_s), self._sweep)
+
     def _end(self, connection: EncryptedConnection) -> None:
         """Of its handshake, however."""
         begun = self._unfinished.pop(connection, None)
         if begun is not None:
-            begun.patience.cancel()
             self._by_address[begun.host] -= 1
             if not self._by_address[begun.host]:
                 del self._by_address[begun.host]

@@ -234,7 +234,9 @@ def _binary(column: Column, modes: Modes) -> ColumnMapping:
 
 def _uuid(column: Column, modes: Modes) -> ColumnMapping:
     def convert(value: bytes | str) -> str:
-        return value if isinstance(value, str) else str(uuid.UUID(bytes=value))
+        if isinstance(value, str):
+            return value
+        return str(uuid.UUID(bytes=value.ljust(16, b"\0")))  # binlogs leave zeros at the end out
 
     schema = _named(Type.STRING, "io.debezium.data.Uuid")
     return ColumnMapping(schema, convert, lambda text: text.decode(), "")

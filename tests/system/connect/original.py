@@ -3,24 +3,24 @@
 import os
 import subprocess
 import tempfile
-import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from support.brokers import die_with_parent
-from support.homes import free_port
+from support.http_services import HttpService
 from support.jars import connect_class_path
 from system.connect.asking import ask
 from system.connect.requests import get
 
-START_SECONDS_MAX = 90
 QUICK = ("-Xmx512m", "-XX:TieredStopAtLevel=1")  # a JVM that is about to end again
 
 
-class Original:
+class Original(HttpService):
     """A distributed worker; `options` go before its own, and may be those of one of ours."""
+
+    START_S_MAX = 90.0
+    PAUSE_S = 0.2
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Original:
         java: Sequence[str] = QUICK,
     ) -> None:
         own = uuid.uuid4().hex[:8]
-        self.port = free_port()
+        super().__init__()
         converter = "org.apache.kafka.connect.json.JsonConverter"
         self.options = {
             "bootstrap.servers": bootstrap,
@@ -53,11 +53,6 @@ class Original:
         }
         self._java = tuple(java)
         self.folder = Path(tempfile.mkdtemp(prefix="connect-"))
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
@@ -84,41 +79,5 @@ class Original:
                 preexec_fn=die_with_parent,
             )
 
-    def __enter__(self) -> "Original":
-        self.launch()
-        self.wait_until_serving()
-        return self
-
-    def wait_until_serving(self) -> None:
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while True:
-            assert self.process is not None
-            assert self.process.poll() is None, self.log[-3000:]
-            try:
-                if ask(self.url, get("/health")).status == 200:
-                    return
-            except OSError:
-                pass
-            assert time.monotonic() < deadline, self.log[-3000:]
-            time.sleep(0.2)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.kill()
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(10)
+    def serves(self) -> bool:
+        return ask(self.url, get("/health")).status == 200

@@ -5,16 +5,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 import uuid
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from support.brokers import die_with_parent
-from support.homes import free_port
+from support.http_services import HttpService
 from support.jars import PROJECT
 
-START_SECONDS_MAX = 30
 V1 = "application/vnd.schemaregistry.v1+json"
 
 
@@ -29,7 +26,10 @@ class Answer(NamedTuple):
         return self.body["error_code"] if isinstance(self.body, dict) else None
 
 
-class Registry:
+class Registry(HttpService):
+    START_S_MAX = 30.0
+    STOP_S_MAX = 10.0
+
     def __init__(
         self,
         bootstrap: str,
@@ -38,7 +38,7 @@ class Registry:
         options: dict[str, str] | None = None,
     ) -> None:
         self.bootstrap = bootstrap
-        self.port = port or free_port()
+        super().__init__(port)
         own = f"{name}-{uuid.uuid4().hex[:8]}"
         self.options = {
             "kafkastore.topic": f"_schemas-{own}",
@@ -47,11 +47,6 @@ class Registry:
             "kafkagroup.heartbeat.interval.ms": "500",
             **(options or {}),
         }
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
     @property
     def topic(self) -> str:
@@ -76,43 +71,8 @@ class Registry:
             preexec_fn=die_with_parent,
         )
 
-    def wait_until_serving(self) -> None:
-        assert self.process is not None
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while True:
-            try:
-                if self.get("/subjects").status == 200:
-                    return
-            except OSError:
-                assert self.process.poll() is None, "the registry ended at its start"
-                assert time.monotonic() < deadline, "the registry does not serve"
-                time.sleep(0.01)
-
-    def __enter__(self) -> "Registry":
-        self.launch()
-        self.wait_until_serving()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.kill()
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(10)
+    def serves(self) -> bool:
+        return self.get("/subjects").status == 200
 
     # --- requests
 

@@ -29,7 +29,7 @@ from ottla.cli import (
     topic,
     user,
 )
-from ottla.cli.arguments import RegistryPort, Secure
+from ottla.cli.arguments import Listen, RegistryPort, Secure
 from ottla.cli.run import run as run_application
 from ottla.cli.start import Start
 from ottla.cli.start import start as start_node
@@ -81,9 +81,7 @@ def start(
     file: Annotated[
         str | None, typer.Argument(metavar="server.properties", help="Kafka's own file.")
     ] = None,
-    listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")
-    ] = None,
+    listen: Listen = None,
     data: Annotated[str | None, typer.Option(metavar="DIR", help="Where records live.")] = None,
     set_: Annotated[
         list[str] | None,

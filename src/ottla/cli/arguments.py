@@ -21,6 +21,11 @@ from ottla.client.properties import CONFIG_VARIABLE, Property
 from ottla.errors import OttlaError
 
 Json = Annotated[bool, typer.Option("--json", help="JSON for scripts instead of a table.")]
+Listen = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")]
+Assigned = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="An option; repeatable."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before deleting.")]
 RegistryPort = Annotated[
     str | None,

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from ottla.cli.arguments import Json, Target, Yes, assignments, reaches_a_cluster, said_of
+from ottla.cli.arguments import (
+    Assigned,
+    Json,
+    Listen,
+    Target,
+    Yes,
+    assignments,
+    reaches_a_cluster,
+    said_of,
+)
 from ottla.cli.connect_preview import preview as preview_rows
 from ottla.cli.connect_preview import print_rows
 from ottla.cli.connect_start import ConnectStart, run
@@ -48,19 +57,14 @@ def start(
         list[Path] | None,
         typer.Argument(metavar="connector.properties…", help="Connectors to begin with."),
     ] = None,
-    listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")
-    ] = None,
+    listen: Listen = None,
     group: Annotated[
         str | None, typer.Option(metavar="NAME", help="The group of workers that share topics.")
     ] = None,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="A Spark cluster; default: this machine.")
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option; repeatable."),
-    ] = None,
+    set_: Assigned = None,
 ) -> None:
     """Run a worker until it is told to stop (Ctrl-C, SIGTERM)."""
     asked = ConnectStart(

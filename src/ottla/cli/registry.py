@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ottla.cli.arguments import Target, reaches_a_cluster, said_of
+from ottla.cli.arguments import Assigned, Listen, Target, reaches_a_cluster, said_of
 from ottla.cli.registry_start import RegistryStart, run
 
 app = typer.Typer(no_args_is_help=True, help="Share schemas: Avro, JSON Schema, Protobuf.")
@@ -24,19 +24,14 @@ def start(
         Path | None,
         typer.Argument(metavar="schema-registry.properties", help="Confluent's own file."),
     ] = None,
-    listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where clients connect.")
-    ] = None,
+    listen: Listen = None,
     topic: Annotated[
         str | None, typer.Option(metavar="NAME", help="The topic that holds the schemas.")
     ] = None,
     group: Annotated[
         str | None, typer.Option(metavar="NAME", help="The group of registries that share it.")
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option; repeatable."),
-    ] = None,
+    set_: Assigned = None,
 ) -> None:
     """Run a registry until it is told to stop (Ctrl-C, SIGTERM)."""
     asked = RegistryStart(None if file is None else str(file))

@@ -32,9 +32,6 @@ class Provider:
         )
         self._private[key_id] = algorithm, key
 
-    def drop_key(self, key_id: str) -> None:
-        del self._private[key_id]
-
     def key_set(self) -> bytes:
         keys = []
         for key_id, (algorithm, key) in self._private.items():

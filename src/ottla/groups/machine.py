@@ -82,10 +82,6 @@ class Groups:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
-    def find_classic(self, group_id: str) -> ClassicGroup | None:
-        group = self.groups.get(group_id)
-        return group if isinstance(group, ClassicGroup) else None
-
     def find_consumer(self, group_id: str) -> ConsumerGroup | None:
         group = self.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) else None

@@ -77,10 +77,6 @@ def incompatible(subject: str, details: list[str]) -> RestError:
     )
 
 
-def unprocessable(message: str) -> RestError:
-    return RestError(UNPROCESSABLE, 422, message)
-
-
 def invalid_schema(message: str) -> RestError:
     return RestError(UNPROCESSABLE, INVALID_SCHEMA, message)
 

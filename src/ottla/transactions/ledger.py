@@ -95,9 +95,6 @@ class Ledger:
     def loaded(self, now: Instant) -> Decision[None]:
         return Decision((), None)
 
-    def unloaded(self) -> None:
-        self._transactions = {}
-
     def deadline(self) -> float | None:
         return None
 

@@ -166,10 +166,6 @@ class Server:
             self._door.close()
             self._door = None
 
-    @property
-    def connection_count(self) -> int:
-        return len(self._connections)
-
     def _accept(self) -> Connection:
         memory = self._shared.request_memory
         if self._authenticate is None:

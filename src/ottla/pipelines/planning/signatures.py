@@ -24,7 +24,6 @@ from ottla.pipelines.api.definitions import (
     Subscribe,
     TableAggregate,
     TableJoin,
-    walk,
 )
 from ottla.pipelines.api.folds import subtracts
 from ottla.pipelines.formats.format import Format
@@ -190,7 +189,3 @@ def _is_input(value: Any) -> bool:
     return isinstance(value, Node) or (
         isinstance(value, tuple) and bool(value) and all(isinstance(v, Node) for v in value)
     )
-
-
-def sources_of(node: Node) -> list[Source]:
-    return [at for at in walk(node) if isinstance(at, Source)]

@@ -17,7 +17,7 @@ from ottla.connect.connectors.mysql_cdc.ddl_columns import (
     definition,
 )
 from ottla.connect.connectors.mysql_cdc.tables import TEXTS, Column, Table, TableId
-from ottla.connect.connectors.mysql_cdc.tokens import Token, identifier, tokens
+from ottla.connect.connectors.mysql_cdc.tokens import identifier, tokens
 
 Kind = Literal["CREATE", "ALTER", "DROP", "TRUNCATE", "DATABASE", "OTHER"]
 _INDEXES: Final = ("KEY", "INDEX", "FULLTEXT", "SPATIAL", "FOREIGN", "CHECK", "PERIOD")
@@ -513,8 +513,3 @@ def _converted(table: Table, charset: str) -> Table:
         replace(one, charset=charset) if one.jdbc_type in TEXTS else one for one in table.columns
     )
     return replace(table, columns=columns, charset=charset)
-
-
-def first_words(sql: str, count: int = 2) -> tuple[str, ...]:
-    found: list[Token] = tokens(sql[:200])[:count]
-    return tuple(one.upper for one in found)

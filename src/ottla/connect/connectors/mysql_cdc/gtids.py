@@ -5,21 +5,8 @@ A set's text is Debezium's, for offsets and schema histories.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, Self
 
 from pymysqlreplication.gtid import Gtid, GtidSet
-
-
-class Gtids(Protocol):
-    """Immutable."""
-
-    @property
-    def text(self) -> str: ...
-
-    def with_one(self, gtid: str) -> Self: ...
-
-    def within(self, other: Self) -> bool:
-        """Whether all of it is in the other one, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,15 @@ def _archive() -> Path | None:
     """None where it cannot be made, as beside jars that somebody else keeps."""
     libraries = kafka_libraries()
     java = Path(shutil.which("java") or "java").resolve()
-    archive = libraries.with_name(f"{libraries.name}-{java.parent.parent.name}.jsa")
+    made_by = f"{java.parent.parent.name}-{int(java.stat().st_mtime)}"  # no other can use it
+    archive = libraries.with_name(f"{libraries.name}-{made_by}.jsa")
     if not archive.exists():
         try:
             with archive.with_suffix(".lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if not archive.exists():
+                    for outdated in archive.parent.glob(f"{libraries.name}-*.jsa"):
+                        outdated.unlink()
                     _make(archive)
         except (OSError, subprocess.SubprocessError):
             return None

@@ -22,9 +22,10 @@ SOURCE = Path(__file__).parents[3] / "src"
 PROGRAM = """
 import ottla
 from ottla.pipelines import json
+from shop_rules import squared
 app = ottla.App("{name}", delivery="exactly_once")
 numbers = app.stream("{name}-in", value=json("n BIGINT"))
-squares = numbers.map(lambda row: row | {{"square": row["n"] ** 2}}, "n BIGINT, square BIGINT")
+squares = numbers.map(lambda row: row | {{"square": squared(row["n"])}}, "n BIGINT, square BIGINT")
 squares.key_by("n").to("{name}-squares")
 numbers.with_columns(odd="n % 2").group_by("odd").agg(total="sum(n)").to("{name}-totals")
 """
@@ -40,6 +41,8 @@ def test_results_are_the_same_on_a_cluster(driven: str, tmp_path: Path, kind: st
     assert producer.flush(30) == 0
     file = tmp_path / "program.py"
     file.write_text(PROGRAM.format(name=name))
+    # A module beside it, which executors cannot import from where they run.
+    (tmp_path / "shop_rules.py").write_text("def squared(n):\n    return n**2\n")
     environment = os.environ | {
         "PYTHONPATH": str(SOURCE),
         "OTTLA_BOOTSTRAP": driven,

@@ -12,6 +12,7 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, DefinitionError, json
 from ottla.pipelines.lifecycle import brokers
 from ottla.pipelines.lifecycle.application_file import load_app
+from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.planning import topics
 from ottla.pipelines.planning.plan import make_plan
 from ottla.pipelines.runtime import extra
@@ -62,6 +63,32 @@ def test_a_file_that_uses_pyspark_s_functions_has_spark_started_for_it(tmp_path:
     )
     assert done.returncode == 0, done.stderr
     assert "late" in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_function_that_spark_does_not_know_is_one_sentence(driven: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(
+        HEAD
+        + "app = ottla.App('unknown')\n"
+        + "orders = app.stream('orders-of-nobody', value=json('n INT'))\n"
+        + "orders.select(m='mediann(n)').to('medians-of-nobody')\n"
+    )
+    create(App("a", bootstrap=driven).definition(), [topics.NewTopic("orders-of-nobody", 1)])
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "OTTLA_STATE": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "ottla", "run", "--no-ui", "-b", driven, str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+        env=os.environ | environment,
+    )
+    assert done.returncode == 1
+    [said] = done.stderr.splitlines()
+    assert said.startswith("ottla: shop.py:5: Spark refuses this: ")
+    assert "mediann" in said
 
 
 def test_distinct_values_are_refused_with_a_way_out() -> None:

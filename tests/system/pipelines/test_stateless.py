@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ottla.pipelines import App, json, long, string
+from ottla.pipelines import App, DefinitionError, json, long, string
 from ottla.pipelines.lifecycle.application_file import load_app
+from ottla.pipelines.runtime import sessions
 from ottla.testing import drive
 
 pytestmark = [pytest.mark.usefixtures("driven"), pytest.mark.timeout(400)]
@@ -246,6 +247,42 @@ def test_a_plain_frame_comes_out_of_an_application_and_goes_back_in(driven: str)
         assert d.table("totals") == {"ann": {"who": "ann", "total": 20}}
         [letter] = d.dead_letters()
         assert letter.headers["ottla.reason"] == b"the field who is missing"
+
+
+def test_a_plain_frame_is_a_stream_again(driven: str) -> None:
+    from pyspark.sql import functions as F
+
+    app = App("again", bootstrap=driven)
+    topic = f"orders-{uuid.uuid4().hex[:6]}"
+    orders = app.stream(topic, value=json("who STRING, amount INT"))
+    halves = app.from_df(orders.filter("amount > 0").df.withColumn("half", F.col("amount") / 2))
+    assert halves.columns == ("who", "amount", "half")
+    halves.filter("half > 2").drop("amount").to("large-halves")
+    halves.group_by("who").agg(halves="sum(half)").to("sums")
+    folded = app.from_df(orders.df.groupBy("who").agg(F.sum("amount").alias("total")))
+    folded.key_by("who").with_columns(large="total > 9").to("totals")
+    folded.group_by("total").count().to("by-total")  # a second fold: through a topic
+    with pytest.raises(DefinitionError, match=r"test_stateless.py:\d+: there is no column hlf"):
+        halves.filter("hlf > 2")
+    with pytest.raises(DefinitionError, match="is no stream"):
+        app.from_df(sessions.session().range(3))
+    with drive(app) as d:
+        for who, amount in (("ann", 4), ("ann", -1), ("ann", 6), ("bob", 9)):
+            d.send(topic, {"who": who, "amount": amount}, key="k")
+        assert sorted(d.read("large-halves")) == [
+            ("k", {"who": "ann", "half": 3.0}), ("k", {"who": "bob", "half": 4.5})
+        ]  # fmt: skip
+        assert d.table("sums") == {
+            "ann": {"who": "ann", "halves": 5.0}, "bob": {"who": "bob", "halves": 4.5}
+        }  # fmt: skip
+        assert d.table("totals") == {
+            "ann": {"who": "ann", "total": 9, "large": False},
+            "bob": {"who": "bob", "total": 9, "large": False},
+        }
+        assert d.table("by-total") == {"9": {"total": 9, "count": 2}}
+        d.send(topic, {"who": "ann", "amount": 1}, key="k")
+        assert d.table("totals")["ann"] == {"who": "ann", "total": 10, "large": True}
+        assert d.table("by-total")["10"] == {"total": 10, "count": 1}
 
 
 def test_modules_beside_the_application_travel_to_python_workers(tmp_path: Path) -> None:

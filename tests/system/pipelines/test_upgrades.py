@@ -27,6 +27,7 @@ from ottla.pipelines.api.definitions import Application
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.engine.queries import Starter
 from ottla.pipelines.lifecycle.brokers import connect, create, describe
 from ottla.pipelines.lifecycle.changing import Change, plan_change
 from ottla.pipelines.lifecycle.cleaning import find_leftovers, remove
@@ -84,9 +85,9 @@ class Shop:
             )
         assert self.producer.flush(30) == 0
 
-    def runner(self, build: Build, **options: Any) -> Runner:
+    def runner(self, build: Build, kind: type[Runner] = Runner, **options: Any) -> Runner:
         chosen = RunOptions(state=self.folder, ui=False, archive=False, **options)
-        return Runner(make_plan(self.app(build).definition()), chosen, Lines(self.said))
+        return kind(make_plan(self.app(build).definition()), chosen, Lines(self.said))
 
     def run(self, build: Build, **options: Any) -> None:
         self.runner(build, until_done=True, **options).run()
@@ -193,6 +194,35 @@ def test_an_application_is_changed_while_it_lives(driven: str, tmp_path: Path) -
     assert not any("rebuild" in name for name in topics if name.startswith(shop.name))
     shop.send(20, seed=5)
     shop.run(both(large, totals("town")))
+    assert of_column(shop.table("totals"), "total") == shop.sums("town")
+
+
+class StoppedBeforeTheSwitch(Runner):
+    """Asked to stop when what must be rebuilt has caught up."""
+
+    def _rebuild(self, starter: Starter, state: State, change: Change) -> bool:
+        caught_up = super()._rebuild(starter, state, change)
+        self.stop()
+        return caught_up
+
+
+@pytest.mark.long
+def test_until_the_switch_an_upgrade_leaves_everything_as_it_was(
+    driven: str, tmp_path: Path
+) -> None:
+    shop = Shop(driven, tmp_path)
+    shop.send(50, seed=1)
+    shop.run(both(large, totals("who")))
+    before = shop.rows("totals")
+    shop.runner(totals("town"), StoppedBeforeTheSwitch, upgrade=True, until_done=True).run()
+    assert "Switched" not in shop.said.getvalue()
+    assert shop.rows("totals") == before
+    shop.send(50, seed=2)
+    shop.run(both(large, totals("who")))  # the old code still fits, and goes on where it was
+    assert of_column(shop.table("totals"), "total") == shop.sums("who")
+    expected = Counter(row["n"] for row in shop.sent if row["n"] >= 50)
+    assert Counter(row["n"] for _, row in shop.rows("large")) == expected
+    shop.run(both(large, totals("town")), upgrade=True)
     assert of_column(shop.table("totals"), "total") == shop.sums("town")
 
 

@@ -6,19 +6,25 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from ottla.pipelines.api.app import App
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.lifecycle.brokers import create
+from ottla.pipelines.lifecycle.state import Generations, State
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.runtime.java import find_java
+from ottla.pipelines.runtime.sessions import session
+from ottla.pipelines.runtime.storage import HadoopStorage
+from support.hdfs import running_hdfs
 from support.spark_cluster import standalone
+from system.pipelines.struck import reading
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 SOURCE = Path(__file__).parents[3] / "src"
@@ -41,6 +47,12 @@ OWN_SESSION = """
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false").getOrCreate()
 assert spark.range(3).count() == 3
+"""
+
+OTTLAS_SESSION = """
+import ottla
+spark = ottla.spark_session("notebook", conf={"spark.sql.files.maxPartitionBytes": "64m"})
+assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "64m"
 """
 
 
@@ -111,7 +123,9 @@ def test_by_spark_submit(place: Place) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("session", ["", OWN_SESSION], ids=["none", "own"])
+@pytest.mark.parametrize(
+    "session", ["", OWN_SESSION, OTTLAS_SESSION], ids=["none", "own", "ottlas"]
+)
 def test_in_a_notebook(place: Place, session: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
@@ -128,6 +142,60 @@ def test_in_a_notebook(place: Place, session: str, monkeypatch: pytest.MonkeyPat
     shown = json.dumps([cell["outputs"] for cell in notebook.cells])
     assert "text/html" in shown
     assert f"{place.name}-totals" in shown
+
+
+def test_with_checkpoints_in_hdfs(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with running_hdfs(tmp_path_factory.mktemp("hdfs")) as hdfs:
+        for _ in range(2):  # the second time it goes on where it was, and nothing is there twice
+            place.call(
+                sys.executable, "-m", "ottla", "run", "--no-ui", "--until-done",
+                "--checkpoints", f"{hdfs.url}/ottla", place.file(place.program),
+            )  # fmt: skip
+        storage = HadoopStorage(session(), f"{hdfs.url}/ottla")
+        [cluster] = storage.list(place.name)
+        state = Generations(storage, place.name, cluster).current()
+        assert sorted(state.checkpoints()) == [f"{place.name}-squares", f"{place.name}-totals"]
+        manifest = state.manifest()
+        assert manifest is not None
+        missed = look_while(state, lambda: [state.save(manifest) for _ in range(30)])
+    assert missed == 0
+    consumer = reading(place.bootstrap)
+    with contextlib.closing(consumer):
+        assert count(consumer, f"{place.name}-squares") == 100
+
+
+def look_while(state: State, work: Callable[[], object]) -> int:
+    """How often there was no manifest while the work was done."""
+    done, missed = threading.Event(), 0
+
+    def look() -> None:
+        nonlocal missed
+        while not done.is_set():
+            missed += state.manifest() is None
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        work()
+    finally:
+        done.set()
+        looking.join()
+    return missed
+
+
+def count(consumer: Consumer, topic: str) -> int:
+    """Committed records of a topic."""
+    places = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, place, 0) for place in places])
+    found, left = 0, len(places)
+    while left:
+        message = consumer.poll(10)
+        assert message is not None
+        if message.error():
+            left -= 1
+        else:
+            found += 1
+    return found
 
 
 def test_on_a_cluster_of_two_workers(place: Place, tmp_path: Path) -> None:

@@ -207,6 +207,21 @@ class App:
             )
         return json(", ".join(f"`{one.name}` {one.type}" for one in columns))
 
+    def from_df(self, frame: "DataFrame") -> Stream:
+        """A DataFrame of your own, made of any `.df` of the application, as a stream again.
+
+        Rows keep the frame's `_key` and `_timestamp`, if it has them. What Spark can fold no
+        further (a second aggregate) goes through a topic, as everywhere.
+        """
+        from ottla.pipelines.engine.plain import plain_node
+
+        where = here()
+        if not frame.isStreaming:
+            raise DefinitionError(
+                where, "this DataFrame is no stream: begin with the .df of one of the application."
+            )
+        return Stream(self, plain_node(frame, self._opened, where))
+
     def sink(
         self,
         frame: "DataFrame",

@@ -99,6 +99,11 @@ class Plain(Node):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class StatefulPlain(Plain):
+    """One in the middle that folds or joins rows: cut off from other operators with state."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Step(Node):
     input: Node
 
@@ -272,6 +277,7 @@ STATEFUL = (
     StreamJoin,
     TableJoin,
     ForeignKeyJoin,
+    StatefulPlain,
     StatefulTransform,
     Subscribe,
     Process,

@@ -10,15 +10,18 @@ from ottla.pipelines.api.definitions import (
     Node,
     OnError,
     OutputMode,
+    Plain,
+    Source,
+    StatefulPlain,
     StatefulTransform,
     Transform,
     walk,
 )
-from ottla.pipelines.formats.schema import Field
+from ottla.pipelines.formats.schema import Field, Schema
 from ottla.pipelines.runtime.where import DefinitionError, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import DataFrame
 
@@ -78,10 +81,9 @@ def analysed(
     plan = made._jdf.queryExecution().analyzed().toString()
     found = next((words for name, words in OBSTACLES.items() if name in plan), None)
     kind = StatefulTransform if any(name in plan for name in STATE) else Transform
-    fields = (f for f in made.schema if not f.name.startswith("_"))
     transform = kind(
         where=where,
-        schema=tuple(Field(f.name, f.dataType.simpleString().upper()) for f in fields),
+        schema=_fields(made),
         input=node,
         function=function,
         obstacle=found,
@@ -89,6 +91,24 @@ def analysed(
     )
     added = _operators(made) - _operators(given)
     return Analysed(transform, next((name for name in added if name not in BY_ROW), None))
+
+
+def plain_node(frame: "DataFrame", reads: "Iterable[Source]", where: Where) -> Plain:
+    """A frame of the user's own, to go on from."""
+    plan = frame._jdf.queryExecution().analyzed().toString()
+    kind = StatefulPlain if any(name in plan for name in STATE) else Plain
+    return kind(
+        where=where,
+        schema=_fields(frame),
+        frame=frame,
+        reads=tuple(reads),
+        output_mode=output_mode_of(frame),
+    )
+
+
+def _fields(frame: "DataFrame") -> Schema:
+    columns = (column for column in frame.schema if not column.name.startswith("_"))
+    return tuple(Field(one.name, one.dataType.simpleString().upper()) for one in columns)
 
 
 def _operators(frame: "DataFrame") -> "Counter[str]":

@@ -162,6 +162,8 @@ def _title(node: Node) -> str:
             return f"{origin(node.left)}-with-{origin(node.right)}"
         case Process(processor=processor):
             return f"{origin(node.input)}-{type(processor).__name__}"
+        case Plain():
+            return f"{_before(node)}-frame"
     return f"{_before(node)}-{type(node).__name__.lower()}"
 
 

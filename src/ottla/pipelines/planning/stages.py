@@ -22,6 +22,7 @@ from ottla.pipelines.api.definitions import (
     PythonMap,
     Sink,
     Source,
+    StatefulPlain,
     StatefulTransform,
     StreamJoin,
     Subscribe,
@@ -79,7 +80,7 @@ class Stage:
         if isinstance(self.node, Plain):
             return self.node.output_mode
         node = self.stateful
-        if isinstance(node, StatefulTransform):
+        if isinstance(node, StatefulPlain | StatefulTransform):
             return node.output_mode
         if isinstance(node, StreamJoin | Deduplicate) or (
             isinstance(node, Aggregate) and node.final

@@ -16,6 +16,7 @@ from ottla.errors import OttlaError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+OBJECT_STORES = {"s3a", "gs", "oss", "cosn"}
 SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<rest>.*)")
 
 
@@ -82,6 +83,7 @@ class HadoopStorage:
     def __init__(self, spark: "SparkSession", root: str) -> None:
         self.root = root.rstrip("/")
         self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
         self._conf = spark._jsc.hadoopConfiguration()
         try:
             self._files = self._path("").getFileSystem(self._conf)
@@ -103,13 +105,26 @@ class HadoopStorage:
         return bytes(data).decode()
 
     def write(self, name: str, text: str) -> None:
-        """Beside the target, then renamed; where renames are copies, the last one wins whole."""
-        partial = self._path(f"{name}.partial")
-        stream = self._files.create(partial, True)
+        """Whole or not at all: who is killed meanwhile finds what was there before."""
+        target = self._path(name)
+        # An object is there when it is whole; a rename would copy it, and delete the old one first.
+        beside = target if self._keeps_objects() else self._path(f"{name}.partial")
+        stream = self._files.create(beside, True)
         stream.write(bytearray(text.encode()))
         stream.close()
-        self._files.delete(self._path(name), True)
-        self._files.rename(partial, self._path(name))
+        if beside is not target:
+            self._replace(beside, target)
+
+    def _keeps_objects(self) -> bool:
+        return str(self._files.getScheme()) in OBJECT_STORES
+
+    def _replace(self, beside: Any, target: Any) -> None:
+        """Only this of Hadoop's two interfaces to a file system renames over what is there."""
+        fs = self._jvm.org.apache.hadoop.fs
+        kind = getattr(fs, "Options$Rename")
+        over = self._gateway.new_array(kind, 1)
+        over[0] = kind.OVERWRITE
+        fs.FileContext.getFileContext(target.toUri(), self._conf).rename(beside, target, over)
 
     def list(self, name: str) -> list[str]:
         path = self._path(name)

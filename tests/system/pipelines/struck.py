@@ -36,7 +36,6 @@ class Struck:
         (folder / "program.py").write_text(program)
         self._master = master
         self._process: subprocess.Popen[bytes] | None = None
-        self._started = 0.0
 
     @property
     def bootstrap(self) -> str:
@@ -48,7 +47,6 @@ class Struck:
         return (self.folder / "run.log").read_text()[-2000:]
 
     def start(self) -> None:
-        self._started = time.time()
         command = [sys.executable, "-m", "ottla", "run", "--no-ui", *self._master]
         environment = os.environ | {
             "PYTHONPATH": str(SOURCE),
@@ -73,9 +71,7 @@ class Struck:
         elif victim == "driver":
             self._restart()
         else:
-            struck = [
-                pid for pid, command in below(self._process.pid) if PROCESSES[victim] in command
-            ]
+            struck = self._those(victim)
             assert struck, f"no {victim} to kill"
             for pid in struck:
                 with contextlib.suppress(ProcessLookupError):
@@ -84,13 +80,23 @@ class Struck:
                 self._restart()
 
     def await_work(self) -> None:
-        """Until it has ended a batch since it was started."""
+        """Until it has ended a batch since it was started.
+
+        A JVM whose driver was killed lives a little longer, and may end one that is not meant.
+        """
         deadline = time.monotonic() + WORKS_WITHIN_S
-        while not any(
-            path.stat().st_mtime > self._started for path in self.folder.glob("state/**/commits/*")
+        began: float | None = None
+        while began is None or not any(
+            path.stat().st_mtime > began for path in self.folder.glob("state/**/commits/*")
         ):
             assert time.monotonic() < deadline, f"it does nothing:\n{self.told}"
             time.sleep(0.1)
+            if began is None and self._those("jvm"):
+                began = time.time()
+
+    def _those(self, victim: str) -> list[int]:
+        assert self._process is not None
+        return [pid for pid, command in below(self._process.pid) if PROCESSES[victim] in command]
 
     def change(self, program: str) -> None:
         """Stop it, and start another program in its place."""

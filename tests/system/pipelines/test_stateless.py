@@ -269,8 +269,9 @@ def test_a_plain_frame_is_a_stream_again(driven: str) -> None:
     with drive(app) as d:
         for who, amount in (("ann", 4), ("ann", -1), ("ann", 6), ("bob", 9)):
             d.send(topic, {"who": who, "amount": amount}, key="k")
-        assert sorted(d.read("large-halves")) == [
-            ("k", {"who": "ann", "half": 3.0}), ("k", {"who": "bob", "half": 4.5})
+        large = [row for _, row in d.read("large-halves")]
+        assert sorted(large, key=str) == [
+            {"who": "ann", "half": 3.0}, {"who": "bob", "half": 4.5}
         ]  # fmt: skip
         assert d.table("sums") == {
             "ann": {"who": "ann", "halves": 5.0}, "bob": {"who": "bob", "halves": 4.5}

@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from ottla.pipelines.api.app import App
 from ottla.pipelines.api.store import TableView
 from ottla.pipelines.lifecycle.brokers import create
 from ottla.pipelines.lifecycle.state import Generations, State
+from ottla.pipelines.planning.manifest import Manifest
 from ottla.pipelines.planning.topics import NewTopic
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.sessions import session
@@ -157,11 +159,16 @@ def test_with_checkpoints_in_hdfs(place: Place, tmp_path_factory: pytest.TempPat
         assert sorted(state.checkpoints()) == [f"{place.name}-squares", f"{place.name}-totals"]
         manifest = state.manifest()
         assert manifest is not None
-        missed = look_while(state, lambda: [state.save(manifest) for _ in range(30)])
+        missed = look_while(state, partial(save_often, state, manifest))
     assert missed == 0
     consumer = reading(place.bootstrap)
     with contextlib.closing(consumer):
         assert count(consumer, f"{place.name}-squares") == 100
+
+
+def save_often(state: State, manifest: Manifest) -> None:
+    for _ in range(30):
+        state.save(manifest)
 
 
 def look_while(state: State, work: Callable[[], object]) -> int:

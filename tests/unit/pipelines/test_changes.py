@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ottla.errors import OttlaError
 from ottla.pipelines import App, Context, Processor, json, session, tumbling
+from ottla.pipelines.api.definitions import Plain, Source, StatefulPlain
 from ottla.pipelines.api.processors import Row
 from ottla.pipelines.api.streams import Stream
 from ottla.pipelines.lifecycle.changing import Change, in_words, plan_change, refusal, what_ran
@@ -45,6 +46,60 @@ def kinds(change: Change) -> dict[str, Kind]:
 
 def totals(app: App) -> None:
     orders_of(app).group_by("customer").agg(total="sum(amount)").to("totals")
+
+
+class Frame:
+    """A DataFrame, as far as a plan looks at one."""
+
+    def __init__(self, plan: str) -> None:
+        self._plan = plan
+        self._jdf = self
+
+    def queryExecution(self) -> "Frame":
+        return self
+
+    def analyzed(self) -> "Frame":
+        return self
+
+    def toString(self) -> str:
+        return self._plan
+
+
+def of_frame(plan: str, kind: type[Plain] = Plain) -> Build:
+    def build(app: App) -> None:
+        source = orders_of(app).node
+        assert isinstance(source, Source)
+        node = kind(
+            where=source.where, schema=source.schema, frame=Frame(plan), reads=(source,),
+            output_mode="append" if kind is Plain else "update",
+        )  # fmt: skip
+        Stream(app, node).filter("n > 1").to("of-a-frame")
+
+    return build
+
+
+def test_another_frame_in_the_middle_counts_from_now_on_and_with_state_is_another_state() -> None:
+    [same] = change(of_frame("Project [n#1]"), of_frame("Project [n#2]")).verdicts[:1]
+    assert same.kind == "same"
+    [other] = change(of_frame("Project [n#1]"), of_frame("Project [m#1]")).verdicts[:1]
+    assert other.kind == "compatible"
+    folded = of_frame("Aggregate [n#1]", StatefulPlain), of_frame("Aggregate [m#1]", StatefulPlain)
+    [verdict] = change(*folded).verdicts[:1]
+    assert verdict.kind == "rebuild"
+
+
+def test_a_second_fold_of_a_frame_is_behind_a_topic() -> None:
+    app = App("shop")
+    source = orders_of(app).node
+    assert isinstance(source, Source)
+    node = StatefulPlain(
+        where=source.where, schema=source.schema, frame=Frame("Aggregate [n#1]"),
+        reads=(source,), output_mode="update",
+    )  # fmt: skip
+    Stream(app, node).group_by("n").count().to("counts")
+    stages = make_plan(app.definition()).stages
+    assert [stage.name for stage in stages][:2] == ["shop-orders-frame", "counts"]
+    assert stages[0].output_mode == "update"
 
 
 def test_the_same_code_goes_on() -> None:

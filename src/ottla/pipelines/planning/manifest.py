@@ -214,6 +214,8 @@ def _steps(stage: Stage) -> Iterable[str]:
             yield f"read {node.topic} as {_format(node)}"
         elif isinstance(node, Project):
             yield f"select {', '.join(f'{name} = {sql}' for name, sql in node.columns)}"
+        elif isinstance(node, Plain) and node is not stage.node:
+            yield f"{words(node)} ({signature(node)})"  # else its plan is its state
         elif (text := words(node)) is not None:
             yield text
     sink = stage.sink

@@ -71,9 +71,7 @@ class Struck:
         elif victim == "driver":
             self._restart()
         else:
-            struck = self._those(victim)
-            assert struck, f"no {victim} to kill"
-            for pid in struck:
+            for pid in self._await(victim):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             if victim == "jvm":  # the driver is nothing without it
@@ -93,6 +91,14 @@ class Struck:
             time.sleep(0.1)
             if began is None and self._those("jvm"):
                 began = time.time()
+
+    def _await(self, victim: str) -> list[int]:
+        """Processes of a kind, as soon as there are any: stages do not begin all at once."""
+        deadline = time.monotonic() + WORKS_WITHIN_S
+        while not (found := self._those(victim)):
+            assert time.monotonic() < deadline, f"no {victim} to kill:\n{self.told}"
+            time.sleep(0.1)
+        return found
 
     def _those(self, victim: str) -> list[int]:
         assert self._process is not None

@@ -29,6 +29,7 @@ from ottla.serving.producing import Fenced, RecordTooLarge, Unwritten
 _log = logging.getLogger(__name__)
 _SETTLED_S = 10.0
 _LONG_S = 3.0
+_STOPPED_S = 15.0  # more than a job is given to end by itself
 STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a "
     "concurrent config change)"
@@ -86,10 +87,13 @@ class Worker:
             self._step(herder.Lost())
 
     async def stop(self) -> None:
-        """In good order: runs have ended, and their states are told, when this returns."""
+        """In good order: runs have ended, and their states are told, when this returns. Where
+        nobody can be told, since no broker answers, runs have ended all the same."""
         if self._leading:
             self._step(herder.Stopping())
-        await self.idle()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOPPED_S):
+                await self.idle()
         self._leading = False
         for hand in self._hands.values():
             if hand.task is not None:

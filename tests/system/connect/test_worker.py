@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ottla.testing import Node
 from support.connect_workers import LocalWorker
 from system.connect.asking import ask, until
 from system.connect.requests import SINK, delete, get, patch, post, put, source
@@ -67,6 +68,15 @@ def test_the_second_worker_hands_on_and_takes_over(bootstrap: str, tmp_path: obj
         assert refused.status == 409
         first.stop()
         eventually(lambda: list(second.runner.running) == ["moves"])
+
+
+def test_a_worker_can_be_stopped_while_its_brokers_are_away(tmp_path: Path) -> None:
+    with Node() as node, LocalWorker(node.bootstrap_servers) as worker:
+        ask(worker.url, put("/connectors/runs/config", source(str(tmp_path))))
+        until(worker.url, "runs/0", "RUNNING")
+        node.kill()
+        worker.stop()
+        assert worker.runner.closed
 
 
 def test_a_secret_goes_into_the_run_and_nowhere_else(bootstrap: str, tmp_path: object) -> None:

@@ -80,7 +80,7 @@ def compared(section: Section, given: argparse.Namespace) -> bool:
     text = table(
         lines,
         title=section.title,
-        rounds=len(values["ottla"]),
+        rounds=max(len(line.ratios) for line in lines),
         version=KAFKA_VERSION,
         note=", a quick run" if given.quick else "",
         command=section.command,

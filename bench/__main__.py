@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import cluster, rounds
-from bench.report import Values, compare, put, table
+from bench.report import Line, Values, compare, put, table
 from bench.rounds import Load
 from support.brokers import Kind
 from support.jars import KAFKA_VERSION
@@ -84,11 +84,16 @@ def compared(section: Section, given: argparse.Namespace) -> bool:
         version=KAFKA_VERSION,
         note=", a quick run" if given.quick else "",
         command=section.command,
+        is_whole=all(any(is_of(line, load) for line in lines) for load in section.loads),
     )
     print(text, flush=True)
     if given.write and not given.quick and len(selected) == len(section.loads):
         put(section.title, text, given.write)
     return any(line.behind for line in lines)
+
+
+def is_of(line: Line, load: Load) -> bool:
+    return line.name.startswith(f"{load.name}: ")
 
 
 def read_values(file: Path | None) -> dict[str, Rounds]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 Values = dict[str, float]
 
-HEADER = """## {title}, the last full run
+HEADER = """## {title}, {which}
 
 Apache Kafka {version} and Ottla in one run on the same machine, through the same client
 (librdkafka), {rounds} rounds in turn. A ratio above 1 means that Ottla is better; the interval is
@@ -78,9 +78,11 @@ def table(
     version: str,
     note: str,
     command: str = "make bench",
+    is_whole: bool = True,
 ) -> str:
     header = HEADER.format(
         title=title,
+        which="the last full run" if is_whole else "a run that is not whole yet",
         version=version,
         rounds=rounds,
         command=command,

@@ -9,7 +9,6 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.avro.Schema;
 import org.apache.avro.generic.GenericDatumReader;
 import org.apache.avro.generic.GenericDatumWriter;
@@ -49,8 +48,7 @@ import scala.runtime.AbstractFunction1;
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
 public final class AvroFrames implements Serializable {
-    private static final Map KNOWN = new ConcurrentHashMap(); // by registry and id: Schema, or when it was not there
-    private static final long UNKNOWN_FOR_MS = 10000;
+    private static final SchemaRegistry.Known KNOWN = new Writers();
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final String registry; // URLs with commas between; users and passwords stand in them
@@ -93,11 +91,10 @@ public final class AvroFrames implements Serializable {
         }
         String key = frame.key;
         int begin = header == null ? frame.begin : 0;
-        Object found = this.writer(frame);
-        if (!(found instanceof Writer)) {
+        Writer writer = (Writer) KNOWN.of(this.registry, frame);
+        if (writer == null) {
             return because("the registry has no schema with the id " + key, null);
         }
-        Writer writer = (Writer) found;
         try {
             return new GenericInternalRow(new Object[] {
                 this.worker().row(writer, value, begin), null, writer.id});
@@ -214,43 +211,33 @@ public final class AvroFrames implements Serializable {
         }
     }
 
-    private Object writer(SchemaRegistry.Frame frame) {
-        String place = this.registry + " " + frame.key;
-        Object known = KNOWN.get(place);
-        boolean isOld = known instanceof Long
-            && System.currentTimeMillis() - ((Long) known).longValue() > UNKNOWN_FOR_MS;
-        if (known == null || isOld) {
-            known = this.fetched(frame);
-            KNOWN.put(place, known);
-        }
-        return known;
-    }
-
-    private Object fetched(SchemaRegistry.Frame frame) {
-        JsonNode told = SchemaRegistry.asked(this.registry, frame.path());
-        if (told == null) {
-            return Long.valueOf(System.currentTimeMillis());
-        }
-        Schema.Parser parser = new Schema.Parser();
-        this.addReferences(parser, told);
-        try {
-            Schema schema = parser.parse(SchemaRegistry.text(told, "schema"));
-            return new Writer(schema, frame.id());
-        } catch (RuntimeException error) { // of another type than Avro
-            return Long.valueOf(System.currentTimeMillis());
+    static final class Writers extends SchemaRegistry.Known {
+        Object made(String registry, SchemaRegistry.Frame frame) {
+            JsonNode told = SchemaRegistry.asked(registry, frame.path());
+            if (told == null) {
+                return null;
+            }
+            Schema.Parser parser = new Schema.Parser();
+            addReferences(registry, parser, told);
+            try {
+                Schema schema = parser.parse(SchemaRegistry.text(told, "schema"));
+                return new Writer(schema, frame.id());
+            } catch (RuntimeException error) { // of another type than Avro
+                return null;
+            }
         }
     }
 
-    private void addReferences(Schema.Parser parser, JsonNode told) {
+    private static void addReferences(String registry, Schema.Parser parser, JsonNode told) {
         JsonNode references = (JsonNode) told.get("references");
         for (int at = 0; references != null && at < references.size(); at++) {
             JsonNode one = (JsonNode) references.get(at);
             if (parser.getTypes().containsKey(SchemaRegistry.text(one, "name"))) {
                 continue;
             }
-            JsonNode held = SchemaRegistry.asked(this.registry, SchemaRegistry.referred(one));
+            JsonNode held = SchemaRegistry.asked(registry, SchemaRegistry.referred(one));
             if (held != null) {
-                this.addReferences(parser, held);
+                addReferences(registry, parser, held);
                 parser.parse(SchemaRegistry.text(held, "schema"));
             }
         }

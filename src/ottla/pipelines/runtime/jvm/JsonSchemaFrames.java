@@ -8,7 +8,6 @@ import java.io.Serializable;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -33,8 +32,7 @@ import scala.runtime.AbstractFunction1;
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
 public final class JsonSchemaFrames implements Serializable {
-    private static final Map KNOWN = new ConcurrentHashMap(); // by registry and id: JsonRules, or when it was not there
-    private static final long UNKNOWN_FOR_MS = 10000;
+    private static final SchemaRegistry.Known KNOWN = new Rules();
     private static final ObjectMapper JSON = new ObjectMapper()
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
         .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
@@ -81,12 +79,12 @@ public final class JsonSchemaFrames implements Serializable {
         if (frame.flaw != null) {
             return because(frame.flaw, null);
         }
-        Object found = this.rules(frame);
-        if (!(found instanceof JsonRules)) {
+        JsonRules found = (JsonRules) KNOWN.of(this.registry, frame);
+        if (found == null) {
             return because("the registry has no JSON Schema with the id " + frame.key, null);
         }
         byte[] body = header == null ? Arrays.copyOfRange(bytes, frame.begin, bytes.length) : bytes;
-        String flaw = this.validates ? this.flaw((JsonRules) found, body, frame.key)
+        String flaw = this.validates ? this.flaw(found, body, frame.key)
             : JsonText.isAll(body) ? null : "there is more behind the JSON";
         return flaw == null ? new GenericInternalRow(new Object[] {body, null, frame.id()})
             : because(flaw, frame.id());
@@ -110,42 +108,32 @@ public final class JsonSchemaFrames implements Serializable {
 
     // --- the registry
 
-    private Object rules(SchemaRegistry.Frame frame) {
-        String place = this.registry + " " + frame.key;
-        Object known = KNOWN.get(place);
-        boolean isOld = known instanceof Long
-            && System.currentTimeMillis() - ((Long) known).longValue() > UNKNOWN_FOR_MS;
-        if (known == null || isOld) {
-            known = this.fetched(frame);
-            KNOWN.put(place, known);
-        }
-        return known;
-    }
-
-    private Object fetched(SchemaRegistry.Frame frame) {
-        JsonNode told = SchemaRegistry.asked(this.registry, frame.path());
-        if (told == null || !told.has("schemaType") || !SchemaRegistry.text(told, "schemaType").equals("JSON")) {
-            return Long.valueOf(System.currentTimeMillis());
-        }
-        Map documents = new HashMap();
-        try {
-            this.addReferences(documents, told);
-            return new JsonRules(JSON.readTree(SchemaRegistry.text(told, "schema")), documents);
-        } catch (IOException error) {
-            throw new IllegalStateException("the schema registry sends no JSON Schema: " + error.getMessage());
+    static final class Rules extends SchemaRegistry.Known {
+        Object made(String registry, SchemaRegistry.Frame frame) {
+            JsonNode told = SchemaRegistry.asked(registry, frame.path());
+            if (told == null || !told.has("schemaType") || !SchemaRegistry.text(told, "schemaType").equals("JSON")) {
+                return null;
+            }
+            Map documents = new HashMap();
+            try {
+                addReferences(registry, documents, told);
+                return new JsonRules(JSON.readTree(SchemaRegistry.text(told, "schema")), documents);
+            } catch (IOException error) {
+                throw new IllegalStateException("the schema registry sends no JSON Schema: " + error.getMessage());
+            }
         }
     }
 
-    private void addReferences(Map documents, JsonNode told) throws IOException {
+    private static void addReferences(String registry, Map documents, JsonNode told) throws IOException {
         JsonNode references = (JsonNode) told.get("references");
         for (int at = 0; references != null && at < references.size(); at++) {
             JsonNode one = (JsonNode) references.get(at);
             String name = SchemaRegistry.text(one, "name");
             JsonNode held = documents.containsKey(name)
-                ? null : SchemaRegistry.asked(this.registry, SchemaRegistry.referred(one));
+                ? null : SchemaRegistry.asked(registry, SchemaRegistry.referred(one));
             if (held != null) {
                 documents.put(name, JSON.readTree(SchemaRegistry.text(held, "schema")));
-                this.addReferences(documents, held);
+                addReferences(registry, documents, held);
             }
         }
     }

@@ -8,8 +8,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -35,8 +33,7 @@ import scala.runtime.AbstractFunction1;
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
 public final class ProtobufFrames implements Serializable {
-    private static final Map KNOWN = new ConcurrentHashMap(); // by registry and id: Names, or when it was not there
-    private static final long UNKNOWN_FOR_MS = 10000;
+    private static final SchemaRegistry.Known KNOWN = new Files();
 
     private final String registry; // URLs with commas between; users and passwords stand in them
     private final String plan;
@@ -81,15 +78,15 @@ public final class ProtobufFrames implements Serializable {
         if (frame.flaw != null) {
             return because(frame.flaw, null);
         }
-        Object found = this.names(frame);
-        if (!(found instanceof Names)) {
+        Names found = (Names) KNOWN.of(this.registry, frame);
+        if (found == null) {
             return because("the registry has no Protobuf schema with the id " + frame.key, null);
         }
         Integer id = frame.id();
         try {
             byte[] head = header == null ? bytes : header;
             ProtobufMessages.Reader reader = new ProtobufMessages.Reader(head, frame.begin, head.length);
-            String name = named((Names) found, reader);
+            String name = named(found, reader);
             if (!this.message.equals(name)) {
                 return because(name == null
                     ? "the schema with the id " + frame.key + " has no message at the record's indexes"
@@ -149,27 +146,17 @@ public final class ProtobufFrames implements Serializable {
         }
     }
 
-    private Object names(SchemaRegistry.Frame frame) {
-        String place = this.registry + " " + frame.key;
-        Object known = KNOWN.get(place);
-        boolean isOld = known instanceof Long
-            && System.currentTimeMillis() - ((Long) known).longValue() > UNKNOWN_FOR_MS;
-        if (known == null || isOld) {
-            known = this.fetched(frame);
-            KNOWN.put(place, known);
-        }
-        return known;
-    }
-
-    private Object fetched(SchemaRegistry.Frame frame) {
-        JsonNode told = SchemaRegistry.asked(this.registry, frame.path() + "?format=serialized");
-        if (told == null || !told.has("schemaType") || !SchemaRegistry.text(told, "schemaType").equals("PROTOBUF")) {
-            return Long.valueOf(System.currentTimeMillis());
-        }
-        try {
-            return file(Base64.getDecoder().decode(SchemaRegistry.text(told, "schema")));
-        } catch (ProtobufMessages.Unfit error) {
-            throw new IllegalStateException("the schema registry sends no descriptor: " + error.getMessage());
+    static final class Files extends SchemaRegistry.Known {
+        Object made(String registry, SchemaRegistry.Frame frame) {
+            JsonNode told = SchemaRegistry.asked(registry, frame.path() + "?format=serialized");
+            if (told == null || !told.has("schemaType") || !SchemaRegistry.text(told, "schemaType").equals("PROTOBUF")) {
+                return null;
+            }
+            try {
+                return file(Base64.getDecoder().decode(SchemaRegistry.text(told, "schema")));
+            } catch (ProtobufMessages.Unfit error) {
+                throw new IllegalStateException("the schema registry sends no descriptor: " + error.getMessage());
+            }
         }
     }
 

@@ -11,13 +11,15 @@ import java.net.URLEncoder;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.TaskContext;
 
 /**
  * A schema registry, asked from tasks, and the frames of records that name one of its schemas.
  *
- * Whoever asks keeps the answer. A registry that is away makes the task wait.
+ * What is made of a schema is kept. A registry that is away makes the task wait.
  *
  * Compiled by Janino, which knows neither type arguments nor lambdas: see compiled.py.
  */
@@ -71,6 +73,30 @@ public final class SchemaRegistry {
     private static String guid(byte[] frame) {
         ByteBuffer bytes = ByteBuffer.wrap(frame, 1, 16);
         return new UUID(bytes.getLong(), bytes.getLong()).toString();
+    }
+
+    // --- what is made of schemas
+
+    /** Made once for each JVM; where there was no such schema, asked for again after a while. */
+    public abstract static class Known {
+        private static final long UNKNOWN_FOR_MS = 10000;
+        private final Map found = new ConcurrentHashMap(); // by registry and id; a Long: when it was not there
+
+        /** What is made of the schema; null where the registry has none of that kind. */
+        abstract Object made(String registry, Frame frame);
+
+        public Object of(String registry, Frame frame) {
+            String place = registry + " " + frame.key;
+            Object known = this.found.get(place);
+            boolean isOld = known instanceof Long
+                && System.currentTimeMillis() - ((Long) known).longValue() > UNKNOWN_FOR_MS;
+            if (known == null || isOld) {
+                Object made = this.made(registry, frame);
+                known = made == null ? (Object) Long.valueOf(System.currentTimeMillis()) : made;
+                this.found.put(place, known);
+            }
+            return known instanceof Long ? null : known;
+        }
     }
 
     // --- asking

@@ -87,7 +87,7 @@ def test_a_function_that_spark_does_not_know_is_one_sentence(driven: str, tmp_pa
     )
     assert done.returncode == 1
     [said] = done.stderr.splitlines()
-    assert said.startswith("ottla: shop.py:5: Spark refuses this: ")
+    assert said.startswith(f"ottla: {file}:5: Spark refuses this: ")
     assert "mediann" in said
 
 

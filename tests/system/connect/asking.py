@@ -120,15 +120,15 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str | None:
             {**one, "body": {**(one["body"] or {}), "message": "…"}} for one in (theirs, ours)
         )
     expected, found = (_normal(one) for one in (theirs, ours))
-    places = list(_places(expected, found, ""))
+    places = list(places_of(expected, found))
     return "\n".join(places) if places else None
 
 
-def _places(theirs: Any, ours: Any, at: str) -> Iterator[str]:
+def places_of(theirs: Any, ours: Any, at: str = "") -> Iterator[str]:
     """Where two answers are not the same."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
         for key in dict.fromkeys((*theirs, *ours)):
-            yield from _places(theirs.get(key, "(none)"), ours.get(key, "(none)"), f"{at}/{key}")
+            yield from places_of(theirs.get(key, "(none)"), ours.get(key, "(none)"), f"{at}/{key}")
     elif theirs != ours:
         yield f"  {at}: Connect {json.dumps(theirs)}, Ottla {json.dumps(ours)}"
 

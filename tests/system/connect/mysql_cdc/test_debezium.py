@@ -12,6 +12,7 @@ from support.cdc import DirectRun, by_topic, payloads, shown
 from support.debezium import MARIADB, Debezium, running_debezium
 from support.mariadb import MariaDb
 from support.mysql_cdc import config
+from system.connect.asking import places_of
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
@@ -125,7 +126,7 @@ def test_random_transactions_give_the_same_records(debezium: Debezium, mariadb: 
     }
     for topic, records in theirs.items():
         for mine, one in zip(wanted[topic], records, strict=True):
-            assert mine == one
+            assert mine == one, "\n".join(places_of(one, mine))
 
 
 def is_end(key: object) -> bool:

@@ -95,13 +95,12 @@ async def running(
 async def _prepared(worker: Worker, soon: bool) -> AsyncIterator[None]:
     """Where there are connectors, what they run on starts while the group is joined; so whoever
     follows can take over at once."""
-    wanted = soon or any(map(worker.state.is_started, worker.state.configs.connectors))
-    preparing = asyncio.create_task(asyncio.to_thread(worker.runner.prepare)) if wanted else None
+    if soon or any(map(worker.state.is_started, worker.state.configs.connectors)):
+        worker.prepare()
     try:
         yield
     finally:
-        if preparing is not None:
-            await preparing
+        await worker.prepared()
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from ottla.connect.records import KeyAndValue, Status
 from ottla.connect.redaction import Redaction
 from ottla.connect.runs.run import Run, RunEvent, Runner, RunPlan
 from ottla.connect.settings import Settings
-from ottla.connect.state import ClusterState, LoggerSet
+from ottla.connect.state import ClusterState, ConfigChanged, LoggerSet
 from ottla.connect.store import Store
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.serving.errors import RestError
@@ -29,6 +29,7 @@ from ottla.serving.producing import Fenced, RecordTooLarge, Unwritten
 _log = logging.getLogger(__name__)
 _SETTLED_S = 10.0
 _LONG_S = 3.0
+FOLLOWER_READY_S = 10.0
 _STOPPED_S = 15.0  # more than a job is given to end by itself
 STALE = (
     "Cannot complete request momentarily due to stale configuration (typically caused by a "
@@ -64,6 +65,8 @@ class Worker:
         self._hands: dict[str, _Hand] = {}
         self._leading = False
         self._waking: asyncio.TimerHandle | None = None
+        self._preparing: asyncio.Task[None] | None = None
+        self._prepares_later: asyncio.TimerHandle | None = None
         self.on_logger: Callable[[str, str], None] = lambda name, level: None
 
     @property
@@ -100,7 +103,28 @@ class Worker:
                 hand.task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await hand.task
+        await self.prepared()
         await asyncio.to_thread(self.runner.close)
+
+    # --- being ready
+
+    def prepare(self) -> None:
+        """What runs need is started before there are any; once."""
+        if self._preparing is None:
+            self._preparing = asyncio.create_task(asyncio.to_thread(self.runner.prepare))
+
+    def _prepare_later(self) -> None:
+        """Whoever follows is ready to take over; but first the leader's runs have the machine."""
+        if self._preparing is None and self._prepares_later is None and not self._leading:
+            loop = asyncio.get_running_loop()
+            self._prepares_later = loop.call_later(FOLLOWER_READY_S, self.prepare)
+
+    async def prepared(self) -> None:
+        """Nothing is being prepared any more, nor will be."""
+        if self._prepares_later is not None:
+            self._prepares_later.cancel()
+        if self._preparing is not None:
+            await self._preparing
 
     async def idle(self) -> None:
         """Until all effects so far are performed."""
@@ -142,6 +166,8 @@ class Worker:
     def _step(self, event: Event) -> None:
         if isinstance(event, LoggerSet):
             self.on_logger(event.logger, event.level)
+        if isinstance(event, ConfigChanged):
+            self._prepare_later()
         for effect in self._herder.step(SYSTEM_CLOCK.monotonic(), event):
             hand = self._hands.setdefault(effect.name, _Hand())
             if hand.task is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import ottla.connect.worker
 from ottla.testing import Node
 from support.connect_workers import LocalWorker
 from system.connect.asking import ask, until
@@ -56,7 +57,10 @@ def test_what_was_asked_for_is_resumed_by_the_next_worker(bootstrap: str, tmp_pa
         assert second.runner.prepared  # while it joined its group
 
 
-def test_the_second_worker_hands_on_and_takes_over(bootstrap: str, tmp_path: object) -> None:
+def test_the_second_worker_hands_on_and_takes_over(
+    bootstrap: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ottla.connect.worker, "FOLLOWER_READY_S", 0.0)
     with LocalWorker(bootstrap) as first, first.another() as second:
         answer = ask(second.url, put("/connectors/moves/config", source(str(tmp_path))))
         assert answer.status == 201
@@ -64,6 +68,8 @@ def test_the_second_worker_hands_on_and_takes_over(bootstrap: str, tmp_path: obj
         until(second.url, "moves/0", "RUNNING")
         assert list(first.runner.running) == ["moves"]
         assert not second.runner.running
+        eventually(lambda: second.runner.prepared)  # to take over
+        assert not first.runner.prepared
         refused = ask(second.url, put("/connectors/moves/pause?forward=false"))
         assert refused.status == 409
         first.stop()

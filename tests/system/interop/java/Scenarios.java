@@ -235,6 +235,9 @@ public final class Scenarios {
                             new ConsumerGroupMetadata(args.get("group").asText()));
                     }
                     sendToAll(producer, args, String.valueOf(n));
+                    // The client's sender asks whether records are left, and only then takes the
+                    // next request: what is sent and committed in between is ended before it left.
+                    producer.flush();
                     producer.commitTransaction();
                     committed++;
                     if (shape.equals("abort")) {

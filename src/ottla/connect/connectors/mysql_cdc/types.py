@@ -354,11 +354,17 @@ def _connect_timestamp(us: int) -> dt.datetime:
 
 
 def _timestamp(column: Column, modes: Modes) -> ColumnMapping:
+    """A stream's have the column's digits, a snapshot's no zeros at the end: as Debezium's."""
     digits = column.length or 0
+
+    def convert(value: int | str) -> str:
+        return value if isinstance(value, str) else iso_timestamp(value, digits)
+
+    def parse(text: bytes) -> str:
+        return iso_timestamp(timestamp_of(text), 0)
+
     schema = _named(Type.STRING, "io.debezium.time.ZonedTimestamp")
-    return ColumnMapping(
-        schema, lambda us: iso_timestamp(us, digits), timestamp_of, "1970-01-01T00:00:00Z"
-    )
+    return ColumnMapping(schema, convert, parse, "1970-01-01T00:00:00Z")
 
 
 def _year(column: Column, modes: Modes) -> ColumnMapping:

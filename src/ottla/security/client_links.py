@@ -53,7 +53,8 @@ def _login(kept: Mapping[str, str]) -> NodeLogin:
 
         return NodeLogin(mechanism, "", "", client_endpoint(*provider_of(kept)))
     if mechanism not in MECHANISMS:
-        raise OttlaError(f"sasl.mechanism={mechanism} cannot be honoured here; one of X can.")
+        known = ", ".join((*MECHANISMS, OAUTHBEARER, kerberos.MECHANISM))
+        raise OttlaError(f"sasl.mechanism={mechanism} cannot be honoured here; one of {known} can.")
     if "sasl.username" not in kept or "sasl.password" not in kept:
         raise OttlaError(f"{mechanism} needs sasl.username and sasl.password.")
     return NodeLogin(mechanism, kept["sasl.username"], kept["sasl.password"])

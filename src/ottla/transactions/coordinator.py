@@ -85,10 +85,19 @@ class TransactionCoordinator:
     def elected(self, partition: int, log: ShardLog) -> None:
         """Load a shard; what was decided but not finished before is finished now."""
         loading = self.shards.elected(partition, log)
+        self._forget_unmarked()
         self._spawn(self._resume(partition, loading))
 
     def resigned(self, partition: int) -> None:
         self.shards.resigned(partition)
+        self._forget_unmarked()
+
+    def _forget_unmarked(self) -> None:
+        """Of what was given up for a while, as another coordinator ends it by now."""
+        for name in self._unmarked.keys() - self._delivering:
+            shard = self.shards.serving(name.transactional_id)
+            if shard is None or shard.epoch != name.coordinator_epoch:
+                del self._unmarked[name]
 
     def resize(self, partition_count: int) -> None:
         self.shards.resize(partition_count)

@@ -188,6 +188,25 @@ def test_while_a_transaction_is_ended_only_what_has_no_marker_yet_is_described()
     in_a_world(body)
 
 
+def test_who_resigned_remembers_no_markers() -> None:
+    async def body(world: World) -> None:
+        other = TopicPartition("orders", 1)
+        world.cluster.refused = {other: ErrorCode.TRANSACTION_COORDINATOR_FENCED}
+        await world.end(await world.begin(ORDERS, other), commit=True)
+        async with asyncio.timeout(5):
+            while world.coordinator.describe("app").partitions != {other}:
+                await asyncio.sleep(0)
+        for _ in range(10):
+            await asyncio.sleep(0)  # the effort is given up
+        world.coordinator.resigned(0)
+        world.cluster.reachable.clear()
+        world.coordinator.elected(0, world.log)
+        await world.ready()
+        assert world.coordinator.describe("app").partitions == {ORDERS, other}
+
+    in_a_world(body)
+
+
 def test_a_deleted_partition_needs_no_marker() -> None:
     async def body(world: World) -> None:
         await world.end(await world.begin(GONE), commit=False)

@@ -20,7 +20,12 @@ from ottla.broker.transport.encryption import (
     EncryptedConnection,
     pieces,
 )
-from ottla.broker.transport.handshakes import HandshakeBudget, HandshakeTurns, TlsDoor
+from ottla.broker.transport.handshakes import (
+    SCRATCH_BYTES,
+    HandshakeBudget,
+    HandshakeTurns,
+    TlsDoor,
+)
 from ottla.ports.clock import SYSTEM_CLOCK, own_cpu_s
 from ottla.security.connection_rates import AT_ONCE
 from support import certificates
@@ -198,11 +203,57 @@ def test_others_come_between_the_steps_of_handshakes() -> None:
     assert asyncio.run(scenario()) == ["step", "others"] * 3
 
 
+class Broken(Step):
+    """Something that nobody thought of."""
+
+    def shake_hands(self) -> None:
+        self._seen.append("broken")
+        raise RuntimeError
+
+    def abort(self) -> None:
+        self._seen.append("closed")
+
+
+def test_a_step_that_fails_takes_nobody_elses_turn() -> None:
+    async def scenario() -> list[str]:
+        seen: list[str] = []
+        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
+        steps: list[Any] = [Broken(seen), Step(seen)]
+        for step in steps:
+            turns.await_turn(step)
+        async with asyncio.timeout(SECONDS_MAX):
+            while len(seen) < 4:
+                await asyncio.sleep(0)
+        return seen
+
+    assert asyncio.run(scenario()) == ["broken", "closed", "step", "others"]
+
+
 class Lost(asyncio.BaseTransport):
-    aborted = False
+    """To one who reads nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = self.paused = False
+        self.unread = 0
 
     def abort(self) -> None:
         self.aborted = True
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def write(self, data: bytes) -> None:
+        self.unread += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
 
 
 def test_who_was_given_up_before_it_arrived_is_closed_on_arrival() -> None:
@@ -212,3 +263,49 @@ def test_who_was_given_up_before_it_arrived_is_closed_on_arrival() -> None:
     transport = Lost()
     connection.connection_made(transport)
     assert transport.aborted
+
+
+def test_whoever_is_not_known_is_not_gathered_for() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    scratch = memoryview(bytearray(SCRATCH_BYTES))
+    connection = EncryptedConnection(Echo, context, scratch, lambda _: None, print)
+    transport, came = Lost(), 0
+    connection.connection_made(transport)
+    while not transport.paused:
+        space = len(connection.get_buffer(-1))
+        connection.buffer_updated(space)
+        came += space
+    assert came <= 2 * RECORD_BYTES
+
+
+class AsksForKeys:
+    """A session whose other side asks for new keys all the time, and is answered as often."""
+
+    def wrap_bio(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *, server_side: bool
+    ) -> "AsksForKeys":
+        self._incoming, self._outgoing = incoming, outgoing
+        return self
+
+    def do_handshake(self) -> None:
+        self._incoming.read()
+
+    def read(self, size: int, space: memoryview) -> int:
+        self._outgoing.write(self._incoming.read())
+        raise ssl.SSLWantReadError
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_who_asks_for_keys_and_reads_none_is_closed(reads: bool) -> None:
+    context: Any = AsksForKeys()
+    scratch = memoryview(bytearray(SCRATCH_BYTES))
+    connection = EncryptedConnection(Echo, context, scratch, lambda _: None, lambda _: None)
+    transport = Lost()
+    connection.connection_made(transport)
+    connection.shake_hands()
+    for _ in range(1000):
+        connection.buffer_updated(1000)
+        if reads:
+            transport.unread = 0
+    assert transport.aborted is not reads
+    assert reads or transport.unread < SCRATCH_BYTES

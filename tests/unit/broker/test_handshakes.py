@@ -1,7 +1,9 @@
 """The door of a TLS listener: unfinished handshakes are counted, bounded, and get their share."""
 
 import asyncio
+import gc
 import ssl
+import warnings
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -139,3 +141,31 @@ def test_who_is_over_its_address_s_rate_is_closed_without_a_handshake(tmp_path: 
             await greeted(port, client)
 
     with_door(tmp_path, lambda *_: Admission(50, False), body)
+
+
+def test_who_arrives_while_the_door_closes_is_closed() -> None:
+    """Before anything is done for it: its socket is nobody else's to close."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+
+        def may_come(*_: object) -> Admission:
+            loop.call_soon(door.close)
+            return AT_ONCE
+
+        door = TlsDoor(
+            Greeting, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), may_come, SYSTEM_CLOCK.monotonic
+        )
+        port = await door.bind("127.0.0.1", 0)
+        door.open(10)
+        async with asyncio.timeout(4 * SECONDS):
+            reader, _ = await asyncio.open_connection("127.0.0.1", port)
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+
+    gc.collect()
+    with warnings.catch_warnings(record=True) as left:
+        warnings.simplefilter("always", ResourceWarning)
+        asyncio.run(run())
+        gc.collect()
+    assert not [one for one in left if "<socket.socket" in str(one.message)]

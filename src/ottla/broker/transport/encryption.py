@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 PIECE_BYTES = 64 * 1024
 """Of ciphertext in OpenSSL's hands, either way: its buffers keep the size they once had."""
 RECORD_BYTES = 16 * 1024
+UNREAD_ANSWERS_MAX = 2 * PIECE_BYTES
 Buffer = bytes | bytearray | memoryview
 
 
@@ -43,6 +44,7 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         self._protocol: asyncio.BufferedProtocol | None = None  # once hands are shaken
         self._awaits_turn = self._is_unwanted = False
         self._reading_paused = False
+        self._unread_answers = 0  # bytes that TLS itself had to say, behind what nobody reads
 
     # Below: what the event loop calls --------------------------------------------------------
 
@@ -52,7 +54,7 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
             self._raw.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._scratch
+        return self._scratch if self._protocol is not None else self._scratch[:RECORD_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._protocol is not None:
@@ -64,7 +66,7 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         if not self._awaits_turn:
             self._awaits_turn = True
             self._is_due(self)
-        elif self._raw is not None and self._incoming.pending > PIECE_BYTES:
+        elif self._raw is not None and self._incoming.pending > RECORD_BYTES:
             self._raw.pause_reading()  # before anybody is known nothing is gathered
 
     def eof_received(self) -> bool:
@@ -128,7 +130,7 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
             elif filled < len(space):
                 break
         if self._outgoing.pending:
-            self._flush()
+            self._answer()
 
     def _fill(self, space: memoryview) -> tuple[int, bool]:
         """How much there was, and whether the other side has said farewell."""
@@ -144,6 +146,17 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         except ssl.SSLZeroReturnError:
             return filled, True
         return filled, False
+
+    def _answer(self) -> None:
+        """New keys are answered with new keys: who asks on and on and reads nothing is closed."""
+        if not self.get_write_buffer_size():
+            self._unread_answers = 0
+        self._unread_answers += self._outgoing.pending
+        self._flush()
+        if self._unread_answers > UNREAD_ANSWERS_MAX:
+            peer = self.get_extra_info("peername")
+            log.warning("closed %s: it does not read what TLS answers", peer)
+            self.abort()
 
     def _flush(self) -> None:
         if self._raw is not None and self._outgoing.pending:

@@ -14,6 +14,7 @@ import socket
 import ssl
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from ottla.broker.transport.encryption import EncryptedConnection
@@ -98,10 +99,19 @@ class HandshakeTurns:
             self._plan()
             return
         began = own_cpu_s()
-        self._due.popleft().shake_hands()
+        connection = self._due.popleft()
+        try:
+            connection.shake_hands()
+        except Exception:  # whatever becomes of one, the others have their turns
+            log.exception("closed a connection")
+            connection.abort()
         self._budget.spend(own_cpu_s() - began)
         if self._due:
             self._plan()
+
+
+async def arrive(connection: EncryptedConnection, accepted: socket.socket) -> None:
+    await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
 
 
 class Begun(NamedTuple):
@@ -253,14 +263,15 @@ class TlsDoor:
         self._by_address[host] += 1
         if self._sweeper is None:
             self._sweep()
-        task = asyncio.get_running_loop().create_task(self._arrive(connection, accepted))
+        task = asyncio.get_running_loop().create_task(arrive(connection, accepted))
         self._arriving.add(task)
-        task.add_done_callback(self._arriving.discard)
+        task.add_done_callback(partial(self._arrived, connection, accepted))
 
-    async def _arrive(self, connection: EncryptedConnection, accepted: socket.socket) -> None:
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
-        except (OSError, asyncio.CancelledError):
+    def _arrived(
+        self, connection: EncryptedConnection, accepted: socket.socket, task: asyncio.Task[None]
+    ) -> None:
+        self._arriving.discard(task)
+        if task.cancelled() or task.exception() is not None:  # perhaps before it began
             accepted.close()
             self._end(connection)
 

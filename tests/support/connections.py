@@ -17,9 +17,10 @@ def connection(
     unread_replies: UnreadReplies,
     *,
     request_memory: RequestMemory | None = None,
+    trusted: RequestMemory | None = None,
     lost: Callable[[], None] = lambda: None,
 ) -> Connection:
-    share = (request_memory or RequestMemory(FRAME_BYTES_MAX, lambda: 0.0)).share()
+    share = (request_memory or RequestMemory(FRAME_BYTES_MAX, lambda: 0.0)).share(trusted)
     return Connection(
         dispatcher,
         FrameAssembler(memoryview(bytearray(4096)), FRAME_BYTES_MAX, share),

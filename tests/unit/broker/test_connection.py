@@ -70,13 +70,18 @@ class Transport:
 class Line:
     """A connection with a dispatcher and a transport of the test's."""
 
-    def __init__(self, *slow: int, request_memory: RequestMemory | None = None) -> None:
+    def __init__(
+        self,
+        *slow: int,
+        request_memory: RequestMemory | None = None,
+        trusted: RequestMemory | None = None,
+    ) -> None:
         self.dispatcher = Dispatcher()
         self.dispatcher.slow = set(slow)
         self.transport = Transport()
         self.unread_replies = UnreadReplies(SYSTEM_CLOCK.monotonic)
         self.connection = connection(
-            self.dispatcher, self.unread_replies, request_memory=request_memory
+            self.dispatcher, self.unread_replies, request_memory=request_memory, trusted=trusted
         )
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
@@ -255,6 +260,56 @@ def test_a_request_that_waits_for_its_turn_holds_its_room() -> None:
     line.dispatcher.finish(1)
     assert line.transport.written == bytes([1, 2])
     assert request_memory.used == 0
+
+
+def test_what_strangers_send_ahead_takes_no_more_than_their_room() -> None:
+    strangers, trusted = RequestMemory(2 * LARGE, Clock()), RequestMemory(100 * LARGE, Clock())
+    lines = [Line(1, request_memory=strangers, trusted=trusted) for _ in range(20)]
+    frame = struct.pack(">ih", 3003, METADATA) + bytes(3001)
+    for line in lines:
+        line.send((FETCH, 1))
+        for _ in range(30):
+            feed(line, frame)  # comes whole, and waits behind the first
+    assert LARGE < strangers.used <= 2 * LARGE
+    assert sum(line.transport.closed for line in lines) >= 17
+    known = Line(1, request_memory=trusted)
+    known.send((FETCH, 1))
+    assert feed(known, frame) == b""
+    assert not known.transport.closed
+
+
+class Watching(Dispatcher):
+    """Sees when the memory of requests goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frames: list[weakref.ref[Any]] = []
+
+    def take(self, frame: memoryview, peer: Peer) -> Body | PendingReply:
+        self.frames.append(weakref.ref(frame.obj))
+        return super().take(frame, peer)
+
+
+def test_a_stranger_keeps_no_buffer_that_is_not_counted() -> None:
+    strangers, trusted = RequestMemory(2 * LARGE, Clock()), RequestMemory(100 * LARGE, Clock())
+    dispatcher, transport = Watching(), Transport()
+    line = connection(
+        dispatcher,
+        UnreadReplies(SYSTEM_CLOCK.monotonic),
+        request_memory=strangers,
+        trusted=trusted,
+    )
+    line.connection_made(transport)  # type: ignore[arg-type]
+    data = large(1)
+    while data:
+        space = line.get_buffer(-1)
+        count = min(len(space), len(data))
+        space[:count] = data[:count]
+        del space
+        line.buffer_updated(count)
+        data = data[count:]
+    assert transport.written == bytes([1])
+    assert [frame() for frame in dispatcher.frames] == [None]
 
 
 def test_who_leaves_while_waiting_for_room_makes_way() -> None:

@@ -140,6 +140,8 @@ class Connection(asyncio.BufferedProtocol):
                         self._share.give_back(assembler.taken)
             if assembler.is_kept_out:
                 self._read_or_pause()
+            if assembler.taken and self._share.is_strangers:
+                assembler.forget_buffer()  # which nobody counts any more
         except (BadRequest, ConnectionLost, FrameTooLong) as error:
             self._refuse(error)
         self._write()

@@ -105,16 +105,26 @@ class RequestMemoryShare:
 
     def begin(self, size: int) -> bool:
         """FrameTooLong for a stranger's that there is no room for: to wait it would be kept."""
-        if self._trusted is not None and not self._memory.has_room(size):
-            raise FrameTooLong("no room is left for frames of those who did not say who they are")
+        self._check(size)
         return self._memory.begin(self, size)
+
+    def _check(self, size: int) -> None:
+        if self.is_strangers and not self._memory.has_room(size):
+            raise FrameTooLong("no room is left for frames of those who did not say who they are")
+
+    @property
+    def is_strangers(self) -> bool:
+        """It is not known yet whose it is."""
+        return self._trusted is not None
 
     def completed(self) -> None:
         """The request is whole; what it holds is held until it is taken up."""
         self._memory.ended(self)
 
     def hold(self, size: int) -> None:
-        """A request that came whole has to wait for its turn: it counts, but is not kept out."""
+        """A request that came whole has to wait for its turn: it counts, but is kept out only if it
+        is a stranger's."""
+        self._check(size)
         self._memory.used += size
         self.held += size
 

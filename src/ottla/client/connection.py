@@ -116,6 +116,13 @@ class Connection:
             self._judged(Producer, {**DEFAULTS, **kept})
         return self
 
+    def of_librdkafka(self) -> "Connection":
+        """Itself, if librdkafka can do all it says: services learn that at their start."""
+        from confluent_kafka import Producer
+
+        self._judged(Producer, {**DEFAULTS, **self.librdkafka()})
+        return self
+
     def _made(
         self, make: Callable[[Any], C], options: Mapping[str, Any], fixed: Mapping[str, Any]
     ) -> C:
@@ -130,7 +137,8 @@ class Connection:
         except KafkaException as error:
             if _WITHOUT_KERBEROS in str(error):
                 raise OttlaError(
-                    "librdkafka, as pip brings it, does not speak Kerberos. Commands that go "
+                    f"{self._said('security.protocol')}librdkafka, as pip brings it, is built "
+                    "without GSSAPI: it does not speak Kerberos. Commands that go "
                     "over the wire do: ottla user, acl, quota, tenant, token and cluster."
                 ) from None
             raise OttlaError(self._refused(error)) from None

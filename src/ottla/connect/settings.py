@@ -190,7 +190,7 @@ class Settings:
             and name not in JAVA_ALONE
             and name != "ssl.client.authentication"
         ]
-        return read_connection(self.values["bootstrap.servers"], options=said)
+        return read_connection(self.values["bootstrap.servers"], options=said).of_librdkafka()
 
 
 def read_settings(file: Path | None = None, more: Sequence[Said] = ()) -> Settings:

@@ -42,7 +42,7 @@ def connection_of(settings: Settings) -> Connection:
         if protocol != "PLAINTEXT":
             said.append(Property("security.protocol", protocol, "kafkastore.bootstrap.servers"))
     bootstrap = ",".join(one.partition("://")[2] or one for one in places)
-    return read_connection(bootstrap or None, options=said)
+    return read_connection(bootstrap or None, options=said).of_librdkafka()
 
 
 @contextlib.asynccontextmanager

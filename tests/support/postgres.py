@@ -25,6 +25,7 @@ from typing import Any
 import psycopg2
 
 from ottla.ports.network import free_ports
+from support.confluent import wait_until
 from support.databases import PASSWORD, USER, DatabaseServer, folder_of, serving
 from support.debian import program_of
 
@@ -68,6 +69,12 @@ class Postgres(DatabaseServer):
 
     def commit_each(self, connection: Any) -> None:
         connection.autocommit = True
+
+    def drop_slot(self, slot: str) -> None:
+        """PostgreSQL notices a moment later that nobody reads from it any more."""
+        active = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{slot}'"
+        wait_until(lambda: self.rows(active) == [(False,)])
+        self.run(f"SELECT pg_drop_replication_slot('{slot}')")
 
     def launch(self, log: Any, *options: str) -> "subprocess.Popen[bytes]":
         """options: `-c name=value`."""

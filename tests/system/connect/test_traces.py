@@ -78,7 +78,8 @@ def test_a_slot_that_was_dropped_meanwhile(
     committed(bootstrap, "slotless.public.kept", 1)
     ask(connect.url, put("/connectors/slotless/stop"))
     until(connect.url, "slotless", "STOPPED")
-    postgres.run("SELECT pg_drop_replication_slot('slotless')", "INSERT INTO kept VALUES (2)")
+    postgres.drop_slot("slotless")
+    postgres.run("INSERT INTO kept VALUES (2)")
     ask(connect.url, put("/connectors/slotless/resume"))
     said = sentence(connect, "slotless")
     assert "The replication slot slotless is gone, and with it the changes since" in said

@@ -58,7 +58,7 @@ def test_no_data_and_initial_only_take_one_half_each(postgres: Postgres, slot: s
         postgres.run("INSERT INTO orders VALUES (2, 'b')")
         changes.until_count(1)
     assert [one["op"] for one in payloads(changes.records)] == ["c"]
-    postgres.run(f"SELECT pg_drop_replication_slot('{slot}')")
+    postgres.drop_slot(slot)
     with DirectRun(config(postgres, slot_name=slot, snapshot_mode="initial_only")) as rows:
         rows.until_count(2)
         postgres.run("INSERT INTO orders VALUES (3, 'c')")

@@ -112,7 +112,8 @@ def test_a_slot_that_was_dropped_is_named_in_a_sentence(postgres: Postgres, slot
     keys = config(postgres, slot_name=slot)
     with DirectRun(keys) as run:
         run.until_count(1)
-    postgres.run(f"SELECT pg_drop_replication_slot('{slot}')", "INSERT INTO orders VALUES (2, 'x')")
+    postgres.drop_slot(slot)
+    postgres.run("INSERT INTO orders VALUES (2, 'x')")
     with pytest.raises(ConnectError, match=f"The replication slot {slot} is gone"):
         DirectRun(keys, run.offset)
     with DirectRun(keys | {"snapshot.mode": "when_needed"}, run.offset) as anew:

@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from ottla.errors import ErrorCode
-from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.serving.leadership import Leadership
 
 PROTOCOL_TYPE = "consumer"
@@ -143,8 +142,6 @@ class WorkerLeadership(Leadership):
 
     def lost(self) -> None:
         super().lost()
-        if self.is_certain:  # others are being counted, and it is waited for
-            self.heard(SYSTEM_CLOCK.monotonic() + self._session_s)
         if self._ending is None:
             loop = asyncio.get_running_loop()
             self._ending = loop.call_later(self._session_s, self._worker.end)

@@ -20,7 +20,6 @@ from ottla.connect.leadership import PROTOCOL, PROTOCOL_TYPE, WorkerLeadership
 from ottla.connect.protection import Protection
 from ottla.connect.rest.application import Routes
 from ottla.connect.rest.validating import Validating
-from ottla.connect.runs.rows import hold_many
 from ottla.connect.runs.run import Runner
 from ottla.connect.settings import Address, Settings
 from ottla.connect.worker import Worker
@@ -74,8 +73,7 @@ async def running(
         worker.leadership = leadership
         worker.generation = lambda: leadership.generation
         async with worker.store, _prepared(worker, soon):
-            hold_many()
-            gc.enable()
+            collect()
             routes = Routes(worker, leadership, protection.towards_leader)
             application = routes.application(protection.users, admin=settings.admin is None)
             only_admin = routes.admin_application(protection.users)
@@ -89,6 +87,13 @@ async def running(
                     yield Running(worker, urls, ended)
                 finally:
                     await worker.stop()
+
+
+def collect() -> None:
+    """As often as Python does by itself: py4j's objects are cycles, and until they are collected
+    Spark's JVM keeps what they stand for, which is every plan of every job."""
+    gc.freeze()  # what a start has made, and what was loaded, stays
+    gc.enable()
 
 
 @contextlib.asynccontextmanager

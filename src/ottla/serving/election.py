@@ -55,7 +55,8 @@ class Candidate(Protocol):
         """The group counts on this process until then, by the monotonic clock."""
 
     def lost(self) -> None:
-        """The assignment holds no longer: others are being counted, or nobody answers."""
+        """The assignment holds no longer: others are being counted, or nobody answers. Told at
+        every try to join, so nothing may begin anew with it."""
 
     def refused(self, why: ErrorCode) -> None:
         """The group does not take this process: told once until it does. It is tried again."""
@@ -200,6 +201,7 @@ class Election:
                 heard = asked
                 self._candidate.heard(heard + self._group.session_s)
             elif answer.error_code in _NEEDS_NEW_ID:
+                self._candidate.heard(asked)  # it has given this process up already
                 self._member = ""
                 return
             elif answer.error_code in (
@@ -210,6 +212,8 @@ class Election:
                 with suppress(OttlaError):
                     self._coordinator = await self._client.coordinator(self._group.name)
             else:
+                if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:  # a heartbeat all the same
+                    self._candidate.heard(asked + self._group.session_s)
                 return
 
     def _let_go(self) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
 from ottla.connect.connectors import hdfs_sink, s3_sink
+from ottla.connect.connectors.object_files import putting as several
 from ottla.connect.connectors.object_files.putting import Putting
 from ottla.connect.connectors.object_files.sink import FilesSink
 from ottla.connect.connectors.object_files.stores import HdfsStore
@@ -304,6 +305,40 @@ def test_files_are_written_several_at_once_and_all_are_there_in_the_end() -> Non
         for number in range(20):
             putting.put(f"{number}", b"%d" % number)
     assert store.there == {f"{number}": b"%d" % number for number in range(20)}
+
+
+class Slow(Together):
+    """A store whose first file is there when it is said."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on, self.second = threading.Event(), threading.Event()
+
+    def put(self, path: str, data: bytes) -> None:
+        if path == "first":
+            assert self.goes_on.wait(30)
+        else:
+            self.second.set()
+        self.there[path] = data
+
+
+def test_no_more_bytes_are_on_their_way_than_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(several, "BYTES_MAX", 10, raising=False)
+    store = Slow()
+
+    def put() -> None:
+        with Putting(store) as putting:
+            putting.put("first", b"123456")
+            putting.put("second", b"78901")
+
+    putting = threading.Thread(target=put)
+    putting.start()
+    assert not store.second.wait(0.3)
+    store.goes_on.set()
+    putting.join(30)
+    assert store.there == {"first": b"123456", "second": b"78901"}
 
 
 class Full(Together):

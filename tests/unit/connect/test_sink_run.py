@@ -7,9 +7,10 @@ import pickle
 import queue
 import resource
 import signal
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from ottla.connect.connector import (
 )
 from ottla.connect.connectors import file_sink
 from ottla.connect.data import Record
-from ottla.connect.runs import ranges
+from ottla.connect.runs import ranges, sink_run
 from ottla.connect.runs.failures import JobFailed, Kind
 from ottla.connect.runs.rows import Failure
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
@@ -119,6 +120,26 @@ def batch_of(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
         ],
         names=["topic", "partition", "offset", "time", "key", "value", "headers"],
     )
+
+
+class Target:
+    def __init__(self, task: SinkTask) -> None:
+        self._task = task
+
+    def task_configs(self, maximum: int) -> Sequence[dict[str, str]]:
+        return [{}]
+
+    def start(self) -> None: ...
+
+    def positions(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        return {}
+
+    def move(self, positions: Mapping[TopicPartition, int | None]) -> None: ...
+
+    def task(self) -> SinkTask:
+        return self._task
+
+    def stop(self) -> None: ...
 
 
 class Running:
@@ -254,6 +275,78 @@ def test_who_may_have_been_replaced_delivers_nothing_and_moves_no_group(tmp_path
     assert file.read_text() == "1\n2\n"
 
 
+class Begun(Target):
+    """Whether a run was begun with it."""
+
+    def __init__(self, task: SinkTask) -> None:
+        super().__init__(task)
+        self.begun = False
+
+    def start(self) -> None:
+        self.begun = True
+
+
+def test_who_may_have_been_replaced_while_spark_started_begins_no_run(tmp_path: Path) -> None:
+    kafka = Kafka()
+    target = Begun(file_sink.FileTask(tmp_path / "out"))
+    with Running(kafka, lambda: target) as running:
+        running.until(lambda: target.begun)
+        plan = running.plan
+    target.begun, certain = False, True
+
+    def slow() -> Kafka:
+        nonlocal certain
+        certain = False
+        return kafka
+
+    plan = replace(plan, is_certain=lambda: certain)
+    work = SinkWorking(plan, lambda event: None, lambda: target, slow, lambda _: kafka)
+    with pytest.raises(JobFailed, match="has not heard from its group"):
+        work.work(threading.Event(), lambda: None)
+    assert not target.begun
+
+
+class Forgetful(Kafka):
+    """Tells when a group's offsets are committed again, so that brokers keep them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.again = 0
+
+    def commit_again(self) -> None:
+        self.again += 1
+
+
+def test_who_may_have_been_replaced_commits_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sink_run, "LOOK_FOR_TOPICS_S", 0.0)
+    kafka = Forgetful()
+    make = lambda: file_sink.make({"file": str(tmp_path / "out")}, "FileStreamSink")  # noqa: E731
+    with Running(kafka, make) as running:
+        running.until(lambda: kafka.again > 0)
+        running.certain = False
+        asked = running.asked
+        running.until(lambda: running.asked > asked + 1)
+        before = kafka.again
+        asked = running.asked
+        running.until(lambda: running.asked > asked + 1)
+        assert kafka.again == before
+
+
+def test_who_may_have_been_replaced_moves_no_target_where_offsets_are_gone(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1, 2, 3), ONE: []})
+    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
+        running.until_committed()
+        running.certain = False
+        asked = running.asked
+        kafka.values[ZERO] = numbered(4)  # the topic was made anew
+        running.until(lambda: running.asked > asked + 2)
+        assert file_sink.Marker.of(file).offsets == {ZERO: 3}
+        assert kafka.group[ZERO] == 3
+
+
 def test_a_file_that_somebody_else_keeps_is_waited_for_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,26 +427,6 @@ class Hoarding:
             name = f"{partition.partition}-{every[at].offset}"
             (self.folder / name).write_text(",".join(str(one.value) for one in every[at : at + 5]))
         return every[whole].offset if whole < len(every) else None
-
-
-class Target:
-    def __init__(self, task: SinkTask) -> None:
-        self._task = task
-
-    def task_configs(self, maximum: int) -> Sequence[dict[str, str]]:
-        return [{}]
-
-    def start(self) -> None: ...
-
-    def positions(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        return {}
-
-    def move(self, positions: Mapping[TopicPartition, int | None]) -> None: ...
-
-    def task(self) -> SinkTask:
-        return self._task
-
-    def stop(self) -> None: ...
 
 
 def test_the_group_moves_only_to_what_is_safe_and_the_rest_is_given_again(

@@ -101,6 +101,7 @@ class SinkWorking:
         connector = self._make()
         input = self._make_input(plan)
         try:
+            self._refuse_unless_certain()  # Spark may have taken long, and this ends older runs
             connector.start()
             ranges = Ranges()
             self._assign(connector, input, ranges)
@@ -116,6 +117,7 @@ class SinkWorking:
                 if time.monotonic() - looked_at > LOOK_FOR_TOPICS_S:
                     news |= self._assign(connector, input, ranges)
                     looked_at = time.monotonic()
+                    self._refuse_unless_certain()
                     input.commit_again()
                 if not news:
                     news = input.wait(ranges.ends, WAIT_S)
@@ -141,6 +143,7 @@ class SinkWorking:
         reset = said(self._plan, "consumer").get("auto.offset.reset", "earliest")
         held = connector.positions(new)
         start = start_at(input.bounds(new), held, input.group_offsets(new), reset)
+        self._refuse_unless_certain()
         if start.moved:
             connector.move(start.moved)
         # A target may hold more than the group heard of.

@@ -47,11 +47,13 @@ class SparkRunner:
         )
         self._making = threading.Lock()
         self._runs: list[SupervisedRun] = []
+        self._counting = threading.Lock()  # connectors are started side by side
 
     def run(self, plan: RunPlan, report: Callable[[RunEvent], None]) -> Run:
         own = plugins.module_of(plugins.find(plan.resolved["connector.class"])).DEFINITIONS
         made = SupervisedRun(plan, report, self._work(plan, report), own)
-        self._runs = [*(one for one in self._runs if not one.ended), made]
+        with self._counting:
+            self._runs = [*(one for one in self._runs if not one.ended), made]
         return made
 
     def prepare(self) -> None:

@@ -10,6 +10,7 @@ from types import TracebackType
 from ottla.connect.connectors.object_files.stores import Store
 
 AT_ONCE = 8
+BYTES_MAX = 64 * 1024 * 1024  # of all that are on their way; a file that is larger goes alone
 
 
 class Putting:
@@ -18,15 +19,22 @@ class Putting:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files")
-        self._pending: deque[Future[None]] = deque()
+        self._pending: deque[tuple[Future[None], int]] = deque()
+        self._size = 0
 
     def __enter__(self) -> "Putting":
         return self
 
     def put(self, path: str, data: bytes) -> None:
-        if len(self._pending) == AT_ONCE:
-            self._pending.popleft().result()
-        self._pending.append(self._threads.submit(self._store.put, path, data))
+        while self._pending and not self._takes(len(data)):
+            done, size = self._pending.popleft()
+            done.result()
+            self._size -= size
+        self._pending.append((self._threads.submit(self._store.put, path, data), len(data)))
+        self._size += len(data)
+
+    def _takes(self, more: int) -> bool:
+        return len(self._pending) < AT_ONCE and self._size + more <= BYTES_MAX
 
     def __exit__(
         self,
@@ -36,5 +44,5 @@ class Putting:
     ) -> None:
         self._threads.shutdown(cancel_futures=error is not None)
         if error is None:
-            for one in self._pending:
+            for one, _ in self._pending:
                 one.result()

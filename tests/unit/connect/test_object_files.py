@@ -307,6 +307,32 @@ def test_files_are_written_several_at_once_and_all_are_there_in_the_end() -> Non
     assert store.there == {f"{number}": b"%d" % number for number in range(20)}
 
 
+class Reluctant(Together):
+    """A store whose first file is there when all others are."""
+
+    def __init__(self, others: int) -> None:
+        super().__init__()
+        self._left = others
+        self._changed = threading.Condition()
+
+    def put(self, path: str, data: bytes) -> None:
+        with self._changed:
+            if path == "0":
+                assert self._changed.wait_for(lambda: not self._left, 30)
+            else:
+                self._left -= 1
+                self._changed.notify_all()
+        self.there[path] = data
+
+
+def test_a_file_that_takes_long_keeps_no_other_one_waiting() -> None:
+    store = Reluctant(others=19)
+    with Putting(store) as putting:
+        for number in range(20):
+            putting.put(f"{number}", b"")
+    assert len(store.there) == 20
+
+
 class Slow(Together):
     """A store whose first file is there when it is said."""
 

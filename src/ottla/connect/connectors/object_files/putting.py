@@ -3,8 +3,7 @@
 Their order is nobody's affair: the group moves when all of them are there.
 """
 
-from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
 from ottla.connect.connectors.object_files.stores import Store
@@ -19,7 +18,7 @@ class Putting:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="files")
-        self._pending: deque[tuple[Future[None], int]] = deque()
+        self._pending: dict[Future[None], int] = {}  # with their bytes
         self._size = 0
 
     def __enter__(self) -> "Putting":
@@ -27,10 +26,11 @@ class Putting:
 
     def put(self, path: str, data: bytes) -> None:
         while self._pending and not self._takes(len(data)):
-            done, size = self._pending.popleft()
-            done.result()
-            self._size -= size
-        self._pending.append((self._threads.submit(self._store.put, path, data), len(data)))
+            done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
+            for one in done:
+                self._size -= self._pending.pop(one)
+                one.result()
+        self._pending[self._threads.submit(self._store.put, path, data)] = len(data)
         self._size += len(data)
 
     def _takes(self, more: int) -> bool:
@@ -44,5 +44,5 @@ class Putting:
     ) -> None:
         self._threads.shutdown(cancel_futures=error is not None)
         if error is None:
-            for one, _ in self._pending:
+            for one in self._pending:
                 one.result()

@@ -13,6 +13,7 @@ from ottla.connect import server
 from ottla.connect.runs import spark_runner
 from ottla.connect.runs.run import RunPlan
 from ottla.connect.runs.spark_runner import SparkRunner
+from ottla.pipelines.runtime import sessions
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_runs_that_begin_at_once_are_all_stopped_in_the_end(
 ) -> None:
     MADE.clear()
     runner, before = SparkRunner(), Ended()
-    monkeypatch.setattr(spark_runner.sessions, "stop", lambda: None)
+    monkeypatch.setattr(sessions, "stop", lambda: None)
     monkeypatch.setattr(spark_runner, "SupervisedRun", lambda *_: before)
     before.asked.set()
     runner.run(plan(), lambda event: None)

@@ -3,8 +3,10 @@
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -113,20 +115,34 @@ class Load:
             self.acknowledged.append((message.partition() or 0, int(message.value() or b"")))
 
 
-def read_all(bootstrap: str, count: int) -> list[tuple[int, int]]:
+class Found(NamedTuple):
+    partition: int
+    value: int
+    offset: int
+    epoch: int
+    """Of the leader that wrote it."""
+
+
+def read_all(bootstrap: str, count: int) -> list[Found]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "check"})
     consumer.assign([TopicPartition("orders", at, 0) for at in range(PARTITIONS)])
-    found: list[tuple[int, int]] = []
+    found: list[Found] = []
 
     def has_all() -> bool:
         for message in consumer.consume(500, 0.2):
             if message.error() is None:
-                found.append((message.partition() or 0, int(message.value() or b"")))
+                place = message.partition() or 0, int(message.value() or b"")
+                found.append(Found(*place, message.offset() or 0, message.leader_epoch() or 0))
         return len(found) >= count
 
     wait_until(has_all, SECONDS_MAX)
     consumer.close()
     return found
+
+
+def repeated(found: list[Found]) -> list[Found]:
+    seen = Counter(one[:2] for one in found)
+    return [one for one in found if seen[one[:2]] > 1]
 
 
 @contextlib.contextmanager
@@ -157,7 +173,8 @@ def test_node_by_node_there_and_back_nothing_is_lost_twice_or_out_of_order(
                     cluster.swap(node, kind)
         assert load.refused == []
         found = read_all(cluster.bootstrap, len(load.acknowledged))
-        assert sorted(found) == sorted(load.acknowledged)
+        assert repeated(found) == [], "by their offsets: written twice, or read twice?"
+        assert sorted(one[:2] for one in found) == sorted(load.acknowledged)
         for at in range(PARTITIONS):
-            values = [value for partition, value in found if partition == at]
+            values = [one.value for one in found if one.partition == at]
             assert values == sorted(values)

@@ -41,7 +41,7 @@ java: # Spark's only need besides Python, installed where the package manager ma
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || true
 
-check: install ## Lint, and what runs inside one process: a minute and a half
+check: install ## Lint, and what runs inside one process: a minute
 	@$(LINTED) >.lint.log 2>&1 & lint=$$!; trap 'kill $$lint 2>/dev/null' EXIT; outcome=0; set -x; \
 	$(BIN)/python -m pytest tests/unit -m "not long" -n 2 --dist loadfile $(ARGS) || outcome=1; \
 	wait $$lint || outcome=1; set +x; cat .lint.log; exit $$outcome

@@ -4,6 +4,7 @@
 project: through Maven where it is installed, else through the resolver that comes with Spark.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -84,16 +85,23 @@ def _fetched(name: str, packages: Sequence[str], *, transitive: bool = True) -> 
     folder = PROJECT / ".kafka" / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))
-        fetch = fetch_with_maven if shutil.which("mvn") else fetch_with_spark
-        fetch(unfinished, packages)
-        if not transitive:
-            names = ["{1}-{2}.jar".format(*one.split(":")) for one in packages]
-            for jar in unfinished.iterdir():
-                if jar.name not in names:
-                    jar.unlink()
-        unfinished.rename(folder)
+        with folder.with_name(f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes; one of them fetches
+            if not folder.is_dir():
+                _fetch(folder, packages, transitive)
     return folder
+
+
+def _fetch(folder: Path, packages: Sequence[str], transitive: bool) -> None:
+    unfinished = Path(tempfile.mkdtemp(prefix="libs-", dir=folder.parent))
+    fetch = fetch_with_maven if shutil.which("mvn") else fetch_with_spark
+    fetch(unfinished, packages)
+    if not transitive:
+        names = ["{1}-{2}.jar".format(*one.split(":")) for one in packages]
+        for jar in unfinished.iterdir():
+            if jar.name not in names:
+                jar.unlink()
+    unfinished.rename(folder)
 
 
 def class_path() -> str:

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from ottla.wire.record_batch import iterate_batches
 from support.brokers import BrokerProcess, Kind, format_with_kafka
 from support.confluent import wait_until
 from support.homes import Home, free_port
@@ -79,7 +80,13 @@ class Cluster:
 
 
 class Load:
-    """An idempotent producer that never pauses, and what it was told."""
+    """Idempotent producers that never pause, and what they were told.
+
+    One for each partition. When librdkafka hears that a batch is out of order, it takes a new
+    epoch for all partitions of its producer; what another of them had in flight when a node stopped
+    is then written once more, under the new epoch, and no broker can know it again
+    (confluentinc/librdkafka#4953).
+    """
 
     def __init__(self, bootstrap: str) -> None:
         self.acknowledged: list[tuple[int, int]] = []  # partition, value
@@ -97,16 +104,15 @@ class Load:
         self._thread.join()
 
     def _produce(self) -> None:
-        producer = Producer(
-            {"bootstrap.servers": self._bootstrap, "enable.idempotence": True, "log_level": 0}
-        )
+        config = {"bootstrap.servers": self._bootstrap, "enable.idempotence": True, "log_level": 0}
+        producers = [Producer(config) for _ in range(PARTITIONS)]
         number = 0
         while not self._stopping.wait(PAUSE_S):
-            value = str(number).encode()
-            producer.produce("orders", value, partition=number % PARTITIONS, on_delivery=self._told)
-            producer.poll(0)
+            value, at = str(number).encode(), number % PARTITIONS
+            producers[at].produce("orders", value, partition=at, on_delivery=self._told)
+            producers[at].poll(0)
             number += 1
-        assert producer.flush(SECONDS_MAX) == 0
+        assert [producer.flush(SECONDS_MAX) for producer in producers] == [0] * PARTITIONS
 
     def _told(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
@@ -140,9 +146,20 @@ def read_all(bootstrap: str, count: int) -> list[Found]:
     return found
 
 
-def repeated(found: list[Found]) -> list[Found]:
+def repeated(found: list[Found], home: Home) -> list[tuple[Found, str]]:
+    """What was read more than once, and how its batch was written."""
     seen = Counter(one[:2] for one in found)
-    return [one for one in found if seen[one[:2]] > 1]
+    return [(one, written(home, one)) for one in found if seen[one[:2]] > 1]
+
+
+def written(home: Home, one: Found) -> str:
+    """The same sequence of one epoch twice is a broker's fault; under two epochs the client's."""
+    for file in (home.data[0] / f"orders-{one.partition}").glob("*.log"):
+        for _, header in iterate_batches(file.read_bytes()):
+            if header.base_offset <= one.offset <= header.last_offset:
+                producer = f"producer {header.producer_id}, epoch {header.producer_epoch}"
+                return f"{producer}, sequence {header.base_sequence}"
+    return "in no log"
 
 
 @contextlib.contextmanager
@@ -173,7 +190,7 @@ def test_node_by_node_there_and_back_nothing_is_lost_twice_or_out_of_order(
                     cluster.swap(node, kind)
         assert load.refused == []
         found = read_all(cluster.bootstrap, len(load.acknowledged))
-        assert repeated(found) == [], "by their offsets: written twice, or read twice?"
+        assert repeated(found, cluster.homes[1]) == []
         assert sorted(one[:2] for one in found) == sorted(load.acknowledged)
         for at in range(PARTITIONS):
             values = [one.value for one in found if one.partition == at]

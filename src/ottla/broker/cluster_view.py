@@ -87,3 +87,11 @@ class ClusterView(Struct, frozen=True, eq=False, kw_only=True):
         """A broker that is fenced, leaving, or not the incarnation it was may not (KIP-903)."""
         broker = self.image.brokers.get(replica)
         return broker is not None and broker.active and broker_epoch in (-1, broker.epoch)
+
+    def has_place(self, replica: int, partition: TopicPartition) -> bool:
+        """Whether its replica of the partition is in a directory that can be used."""
+        broker = self.image.brokers.get(replica)
+        state = self.partition_state(partition.topic, ZERO_UUID, partition.partition)
+        if broker is None or state is None or replica not in state.replicas:
+            return False
+        return broker.holds(state.directory(replica))

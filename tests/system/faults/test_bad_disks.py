@@ -178,6 +178,21 @@ def test_the_others_serve_while_one_disk_is_full(tmp_path: Path, role: str) -> N
         assert "steps back: the disk of" in cluster.nodes[1].log.read_text()
 
 
+def test_who_has_left_with_a_full_disk_keeps_no_writer_waiting(tmp_path: Path) -> None:
+    """Nobody writes while it leaves: its last fetch still waits at the leader."""
+    disk = tmp_path / "node1"
+    with small_disk(disk, DISK_BYTES) as is_small, cluster_of(3, tmp_path) as cluster:
+        if not is_small:
+            pytest.skip("mounting a tmpfs is not allowed here")
+        create_led_by(cluster, 2)
+        with full(disk):
+            wait_until(lambda: cluster_without(cluster, 1), 30)
+            producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **QUIET})
+            producer.produce("orders", b"x")
+            assert producer.flush(10) == 0
+            assert cluster_without(cluster, 1)
+
+
 def create_led_by(cluster: Cluster, leader: int) -> None:
     replicas = sorted(cluster.nodes, key=lambda node: node != leader)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})

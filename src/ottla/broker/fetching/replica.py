@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class ReplicaFetch(FetchOperation):
     is_replica = True
 
-    __slots__ = ("arrived_at", "eligible", "replica_epoch", "replica_id")
+    __slots__ = ("arrived_at", "eligible", "is_arriving", "replica_epoch", "replica_id")
 
     def __init__(
         self,
@@ -37,7 +37,14 @@ class ReplicaFetch(FetchOperation):
         self.replica_epoch = request.replica_state.replica_epoch
         self.arrived_at = services.cluster.clock.monotonic()
         """When it was last heard of: not when its request is looked at again."""
+        self.is_arriving = True
+        """At the first look. One that still waits says nothing of who sent it: its replica may
+        have left meanwhile, as when its disk is full, and must not come back by it."""
         self.eligible = False  # to be in sync, as the image has it at each look
+
+    def read_partitions(self) -> None:
+        super().read_partitions()
+        self.is_arriving = False
 
     def to_read(self) -> list[CachedPartition]:
         """In a session, those where something has changed since."""
@@ -85,7 +92,8 @@ class ReplicaFetch(FetchOperation):
         assert isinstance(source, Leader)
         log, wanted = source.log, asked.wanted
         upto = log.log_end_offset  # before others hear that it was here
-        self.record_follower_fetch(source, wanted)
+        if self.is_arriving:
+            self.record_follower_fetch(source, wanted)
         asked.leader = source
         if log.log_start_offset > wanted.log_start_offset and self._is_start_news(asked, log):
             self.reads.must_answer = True
@@ -102,8 +110,14 @@ class ReplicaFetch(FetchOperation):
                 wanted.fetch_offset,
                 log_start_offset=wanted.log_start_offset,
                 broker_epoch=self.replica_epoch,
-                eligible=self.eligible,
+                eligible=self.eligible and self._may_join(leader),
             )
+        )
+
+    def _may_join(self, leader: Leader) -> bool:
+        """A fetch that was under way when its replica lost its place comes after the news."""
+        return self.replica_id in leader.in_sync.committed or self.services.cluster.has_place(
+            self.replica_id, leader.topic_partition
         )
 
     def _is_start_news(self, asked: CachedPartition, log: PartitionLog) -> bool:

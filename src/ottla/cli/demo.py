@@ -47,15 +47,18 @@ def demo(
     spark: Annotated[
         bool, typer.Option("--spark", help="Let Spark join, window and sum them (Java 17).")
     ] = False,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="All of it by SCRAM over TLS, with access rules.")
+    ] = False,
 ) -> None:
     """See it work: a broker, sample orders, and a group of consumers counting them."""
     if spark:
-        show_pipeline(rate, seconds)
+        show_pipeline(rate, seconds, secure=secure)
         return
     began = time.monotonic()
-    with Node() as node:
-        board = Board(node.bootstrap_servers, time.monotonic() - began)
-        create_topic(node.bootstrap_servers)
+    with Node(secure=secure) as node:
+        board = Board(node.connection, address(node), time.monotonic() - began)
+        create_topic(node.connection)
         stopping = threading.Event()
         workers = [threading.Thread(target=feed, args=(board, rate, stopping))]
         workers += [
@@ -75,7 +78,7 @@ def demo(
     out.print(f"{board.sent:,} events sent, {board.read:,} read. The broker has stopped.")
 
 
-def show_pipeline(rate: int, seconds: float | None) -> None:
+def show_pipeline(rate: int, seconds: float | None, *, secure: bool = False) -> None:
     """A broker, orders flowing in, customers in a database, and Spark that joins and sums them."""
     need_extra()
     from ottla.cli.demo_table import customers_in_a_table
@@ -86,32 +89,39 @@ def show_pipeline(rate: int, seconds: float | None) -> None:
     find_java()  # says what to install before anything has started
     for number in (signal.SIGINT, signal.SIGTERM):  # either ends it cleanly, also from a script
         signal.signal(number, signal.default_int_handler)
-    with tempfile.TemporaryDirectory(prefix="ottla-demo-") as folder, Node() as node:
-        print(f"broker at {node.bootstrap_servers}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="ottla-demo-") as folder, Node(secure=secure) as node:
+        print(f"broker at {address(node)}", flush=True)
         options = RunOptions(state=Path(folder))
         try:
             results = run_showcase(
-                node.bootstrap_servers,
+                node.connection,
                 rate=rate,
                 seconds=seconds,
                 options=options,
-                customers=customers_in_a_table(node.bootstrap_servers, Path(folder)),
+                customers=customers_in_a_table(node.connection, Path(folder)),
             )
         finally:
             stop_spark()
     print(f"{results:,} results. Spark and the broker have stopped.")
 
 
-def create_topic(bootstrap: str) -> None:
-    admin = Connection(bootstrap).admin()
+def address(node: Node) -> str:
+    """Where it is, and what others need who want to look at it meanwhile."""
+    files = node.client_files
+    return node.bootstrap_servers + (f" by SASL_SSL, client files in {files}" if files else "")
+
+
+def create_topic(connection: Connection) -> None:
+    admin = connection.admin()
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(10)
 
 
 class Board:
     """What has happened so far; written by the workers, drawn by the main thread."""
 
-    def __init__(self, bootstrap: str, started_in_s: float) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, connection: Connection, address: str, started_in_s: float) -> None:
+        self.connection = connection
+        self.address = address
         self.started_in_s = started_in_s
         self.sent = 0
         self.read = 0
@@ -150,7 +160,7 @@ def orders(seed: int = 1) -> Iterator[dict[str, object]]:
 
 
 def feed(board: Board, rate: int, stopping: threading.Event) -> None:
-    producer = Connection(board.bootstrap).producer()
+    producer = board.connection.producer()
     for order in orders():
         producer.produce(TOPIC, json.dumps(order), key=str(order["city"]))
         producer.poll(0)
@@ -161,7 +171,7 @@ def feed(board: Board, rate: int, stopping: threading.Event) -> None:
 
 
 def read(board: Board, name: str, stopping: threading.Event) -> None:
-    consumer = Connection(board.bootstrap).consumer(
+    consumer = board.connection.consumer(
         {
             "group.id": GROUP,
             "client.id": name,
@@ -194,7 +204,7 @@ def show(board: Board, until: float | None) -> None:
                 time.sleep(0.125)
                 live.update(draw(board))
         return
-    print(f"broker at {board.bootstrap}, started in {board.started_in_s:.2f} s", flush=True)
+    print(f"broker at {board.address}, started in {board.started_in_s:.2f} s", flush=True)
     while going_on():
         time.sleep(0.1)
         while board.fresh:
@@ -209,7 +219,7 @@ def draw(board: Board) -> RenderableType:
     half = latencies[len(latencies) // 2] if latencies else 0.0
     head = Text.assemble(
         ("broker ", "dim"),
-        (board.bootstrap, "bold"),
+        (board.address, "bold"),
         (f"   started in {board.started_in_s:.2f} s", "dim"),
         ("   sent ", "dim"),
         f"{board.sent:,}",

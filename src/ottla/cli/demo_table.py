@@ -34,15 +34,15 @@ INSERT INTO customers (id, name, country, changed_at) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET country = excluded.country, changed_at = excluded.changed_at"""
 
 
-def customers_in_a_table(bootstrap: str, folder: Path) -> Customers:
+def customers_in_a_table(connection: Connection, folder: Path) -> Customers:
     """Or straight in their topic, where connectors cannot be run."""
     try:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ModuleNotFoundError as missing:
         print(f"{missing.name} is missing (ottla[connect]): customers come without a database.")
-        return ProducedCustomers(bootstrap)
-    return TableOfCustomers(bootstrap, folder / "shop.db")
+        return ProducedCustomers(connection)
+    return TableOfCustomers(connection, folder / "shop.db")
 
 
 def connector(file: Path) -> dict[str, str]:
@@ -70,15 +70,15 @@ def connector(file: Path) -> dict[str, str]:
 class TableOfCustomers:
     """Called by the demo's threads; what arrives in the topic is watched by one of its own."""
 
-    def __init__(self, bootstrap: str, file: Path) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, connection: Connection, file: Path) -> None:
+        self._connection = connection
         self._file = file
         self._writing = threading.Lock()
         self._database = sqlite3.connect(file, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = WAL")  # readers do not hold writers up
         self._database.execute(_TABLE)
         self._expected: set[str] = set()
-        self._worker = _Worker(bootstrap)
+        self._worker = _Worker(connection)
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._count = 0
@@ -121,7 +121,7 @@ class TableOfCustomers:
 
     def _watch(self, arrived: Callable[[], None]) -> None:
         """What comes into the topic, as everybody sees it."""
-        consumer = Connection(self._bootstrap).consumer(
+        consumer = self._connection.consumer(
             {
                 "group.id": "customers-window",
                 "auto.offset.reset": "earliest",
@@ -153,7 +153,7 @@ class TableOfCustomers:
             self._newest = f"{row['name']} in {row['country']}, {age_ms:,.0f} ms after its change"
 
     def _produce_straight(self) -> None:
-        straight = ProducedCustomers(self._bootstrap)
+        straight = ProducedCustomers(self._connection)
         with self._writing:
             rows = self._database.execute("SELECT id, name, country FROM customers").fetchall()
         for row in rows:
@@ -164,8 +164,8 @@ class TableOfCustomers:
 class _Worker:
     """Connect's, on a loop of its own, with runs on the Spark of this process."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._serving = threading.Event()
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -196,7 +196,7 @@ class _Worker:
         from ottla.serving.options import Said
 
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        said = {"bootstrap.servers": self._bootstrap, "listeners": "http://127.0.0.1:0"}
+        said = {**self._connection.java(), "listeners": "http://127.0.0.1:0"}
         said |= {f"{one}.storage.replication.factor": "1" for one in ("config", "offset", "status")}
         settings = read_settings(None, [Said(*one, "the demo") for one in said.items()])
         async with running(settings, SparkRunner()) as connect:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ottla.client.connection import Connection
 from ottla.pipelines.api.app import App
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.formats import json
@@ -29,14 +30,14 @@ def rehearse() -> None:
         state = Path(folder)
         sessions.session(SparkSettings(name="class-data archive", ui=True))
         archive.stand_back(sessions.jvm_pid())
-        _live(node.bootstrap_servers, state)
+        _live(node.connection, state)
         _until_done(node.bootstrap_servers, state)
         sessions.stop(TAKES_AT_MOST_S)  # the JVM writes the archive meanwhile
 
 
-def _live(bootstrap: str, state: Path) -> None:
+def _live(connection: Connection, state: Path) -> None:
     run_showcase(
-        bootstrap,
+        connection,
         seconds=TAKES_AT_MOST_S,
         options=RunOptions(state=state, archive=False),
         results_max=RESULTS,

@@ -67,6 +67,11 @@ class Node(Server):
             return read_connection(file=self._accounts.admin_file, environ={})
         return Connection(self.bootstrap_servers)
 
+    @property
+    def client_files(self) -> Path | None:
+        """Of a secured node's first user: a folder with a file for each client."""
+        return None if self._accounts is None else self._accounts.admin_file.parent
+
     def client_config(self, user: str = ADMIN, *, for_: Kind = "confluent") -> dict[str, Any]:
         """What a client of this user is made with. Whoever is not known yet is made, and may do
         nothing before a rule says so."""

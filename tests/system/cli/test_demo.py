@@ -6,10 +6,14 @@ import subprocess
 import sys
 import time
 
+import pytest
 
-def test_events_flow_through_the_group_until_the_time_is_over() -> None:
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_events_flow_through_the_group_until_the_time_is_over(secure: bool) -> None:
+    more = ["--secure"] if secure else []
     done = subprocess.run(
-        [sys.executable, "-m", "ottla", "demo", "--seconds", "5", "--rate", "50"],
+        [sys.executable, "-m", "ottla", "demo", "--seconds", "5", "--rate", "50", *more],
         capture_output=True,
         text=True,
         timeout=90,
@@ -18,6 +22,7 @@ def test_events_flow_through_the_group_until_the_time_is_over() -> None:
     assert done.returncode == 0, done.stderr
     first, *events, last = done.stdout.splitlines()
     assert first.startswith("broker at 127.0.0.1:")
+    assert ("by SASL_SSL, client files in" in first) == secure
     assert len(events) > 20
     assert {event.split()[0] for event in events} == {"reader-1", "reader-2"}
     assert last.endswith("The broker has stopped.")

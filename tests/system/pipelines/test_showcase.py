@@ -15,10 +15,12 @@ CHANGES = re.compile(r"([\d,]+) rows of the table customers have arrived by jdbc
 RESULTS = re.compile(r"([\d,]+) results, median age \d+ ms: (.+)")
 
 
-@pytest.fixture
-def demo() -> Iterator[subprocess.Popen[str]]:
+@pytest.fixture(params=[[], ["--secure"]], ids=["open", "secure"])
+def demo(request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
-        [sys.executable, "-m", "ottla", "demo", "--spark"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "ottla", "demo", "--spark", *request.param],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     yield started
     started.kill()

@@ -4,13 +4,14 @@ import json
 from pathlib import Path
 
 from ottla.cli.demo_table import TableOfCustomers, connector
+from ottla.client.connection import Connection
 from ottla.connect.pipeline import Failure
 from ottla.connect.preview import source_rows
 
 
 def test_who_moves_is_a_row_that_changed(tmp_path: Path) -> None:
     file = tmp_path / "shop.db"
-    table = TableOfCustomers("127.0.0.1:1", file)
+    table = TableOfCustomers(Connection("127.0.0.1:1"), file)
     table.put("c0", "Customer 0", "Poland")
     table.put("c1", "Customer 1", "Austria")
     table.put("c0", "Customer 0", "Czechia")

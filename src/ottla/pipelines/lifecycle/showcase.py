@@ -52,8 +52,8 @@ class Customers(Protocol):
 class ProducedCustomers:
     """Straight into the topic."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._producer = Connection(bootstrap).producer({"linger.ms": 1})
+    def __init__(self, connection: Connection) -> None:
+        self._producer = connection.producer({"linger.ms": 1})
 
     def put(self, key: str, name: str, country: str) -> None:
         person = {"name": name, "country": country}
@@ -71,9 +71,10 @@ class ProducedCustomers:
         self._producer.flush(5)
 
 
-def shop(bootstrap: str) -> App:
+def shop(connection: Connection) -> App:
     """Turnover by country in windows of ten seconds, over orders joined with their customers."""
-    app = App("shop", bootstrap=bootstrap, latency="low")
+    client = connection.librdkafka()
+    app = App("shop", bootstrap=connection.bootstrap, client=client, latency="low")
     orders = app.stream(
         ORDERS, value=json_format("customer STRING NOT NULL, item STRING, amount DOUBLE")
     )
@@ -91,7 +92,7 @@ def shop(bootstrap: str) -> App:
 
 
 def run_showcase(
-    bootstrap: str,
+    connection: Connection,
     *,
     rate: int = 50,
     seconds: float | None = None,
@@ -105,7 +106,7 @@ def run_showcase(
     `on_result` is called with every row of the turnover as it arrives. Returns how many came.
     `customers` are closed when all has ended, before Spark.
     """
-    app = shop(bootstrap)
+    app = shop(connection)
     definition = app.definition()
     create(definition, [NewTopic(ORDERS, 2), NewTopic(CUSTOMERS, 2)])
 
@@ -115,9 +116,9 @@ def run_showcase(
         if results.count == results_max:
             runner.stop()
 
-    results = Results(bootstrap, take)
-    kept = customers or ProducedCustomers(bootstrap)
-    generator = Generator(bootstrap, rate, kept)
+    results = Results(connection, take)
+    kept = customers or ProducedCustomers(connection)
+    generator = Generator(connection, rate, kept)
     generator.customers()
     view = _View(results, kept, generator.wanted.set)
     runner = Runner(make_plan(definition), options or RunOptions(), view)
@@ -146,13 +147,15 @@ def run_showcase(
 class Generator:
     """Customers first, then orders without end; a customer moves now and then."""
 
-    def __init__(self, bootstrap: str, rate: int, customers: Customers, seed: int = 1) -> None:
+    def __init__(
+        self, connection: Connection, rate: int, customers: Customers, seed: int = 1
+    ) -> None:
         self.stopping = threading.Event()
         self.wanted = threading.Event()  # orders that wait for Spark's start would look slow
         self._rate = rate
         self._chance = random.Random(seed)
         self._customers = customers
-        self._producer = Connection(bootstrap).producer({"linger.ms": 1})
+        self._producer = connection.producer({"linger.ms": 1})
 
     def customers(self) -> None:
         for number in range(PEOPLE):
@@ -181,16 +184,16 @@ class Generator:
 class Results:
     """The newest rows of the turnover, and how old the newest order in each was on arrival."""
 
-    def __init__(self, bootstrap: str, on_result: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, connection: Connection, on_result: Callable[[dict[str, Any]], None]) -> None:
         self.stopping = threading.Event()
         self.count = 0
         self.rows: dict[str, dict[str, Any]] = {}
         self.latencies_ms: deque[float] = deque(maxlen=200)
-        self._bootstrap = bootstrap
+        self._connection = connection
         self._on_result = on_result
 
     def run(self) -> None:
-        consumer = Connection(self._bootstrap).consumer(
+        consumer = self._connection.consumer(
             {
                 "group.id": "shop-window",
                 "auto.offset.reset": "earliest",

@@ -1,4 +1,4 @@
-"""An application over SASL_SSL, killed and begun again: each row once, its password nowhere.
+"""An application over SASL_SSL, killed, begun again, replayed: each row once, its password nowhere.
 
 By a file of client properties, at Ottla and (`--broker kafka`) at Apache Kafka.
 """
@@ -56,13 +56,13 @@ class Shop:
             producer.produce("orders", json.dumps({"who": "ann", "n": n % 10}))
         assert producer.flush(SECONDS) == 0
 
-    def large(self, count: int) -> list[int]:
+    def large(self, count: int, topic: str = "large") -> list[int]:
         """What was committed of it: so many, and no more behind them."""
         consumer = Consumer(
             {**self.config, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest"}
             | {"isolation.level": "read_committed"}
         )
-        consumer.subscribe(["large"])
+        consumer.subscribe([topic])
         read = consumer.consume(count, SECONDS) + consumer.consume(1, 2)
         consumer.close()
         return sorted(json.loads(one.value() or b"")["n"] for one in read if not one.error())
@@ -159,10 +159,12 @@ def test_rows_pass_once_whoever_is_killed_and_the_password_is_found_nowhere(shop
         finally:
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
-        again = shop.start("--until-done", "--no-ui")
-        assert again.wait(STARTS_WITHIN_S) == 0, shop.log.read_text()[-3000:]
+        for more in ([], ["--replay"]):
+            again = shop.start("--until-done", "--no-ui", *more)
+            assert again.wait(STARTS_WITHIN_S) == 0, shop.log.read_text()[-3000:]
     wanted = sorted(n % 10 for n in range(2 * ORDERS) if n % 10 >= 5)
     assert shop.large(len(wanted)) == wanted
+    assert shop.large(len(wanted), "large-v2") == wanted
     assert "shop" in shown
     assert PASSWORD not in shown
     assert PASSWORD not in "".join(seen)

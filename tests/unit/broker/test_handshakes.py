@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import ssl
 import warnings
 from collections.abc import Callable, Coroutine
@@ -13,7 +14,16 @@ import pytest
 import uvloop
 
 from ottla.broker.transport import handshakes
-from ottla.broker.transport.handshakes import BURST_S, HandshakeBudget, MayCome, TlsDoor
+from ottla.broker.transport.handshakes import (
+    APART_S,
+    BURST_S,
+    HANDSHAKE_S_MAX,
+    UNFINISHED_MAX,
+    HandshakeBudget,
+    MayCome,
+    TlsDoor,
+    time_left_s,
+)
 from ottla.ports.clock import SYSTEM_CLOCK
 from ottla.security.connection_rates import AT_ONCE, Admission
 from support import certificates
@@ -41,6 +51,21 @@ def test_handshakes_get_what_nobody_else_wants() -> None:
     budget.spend(BURST_S + 0.4)
     now, used = now + 0.3, used + 0.1
     assert budget.wait_s() == pytest.approx(3 * (0.4 - 0.1 - 0.2))
+
+
+def test_who_comes_alone_has_all_its_time() -> None:
+    assert time_left_s(0, 1) == HANDSHAKE_S_MAX
+
+
+def test_a_crowd_that_comes_at_once_goes_one_by_one_and_nobody_too_late() -> None:
+    age_s, ages_s = 0.0, list[float]()
+    for unfinished in range(UNFINISHED_MAX, 0, -1):
+        age_s += max(APART_S if ages_s else 0.0, time_left_s(age_s, unfinished))
+        ages_s.append(age_s)
+    assert len(ages_s) == UNFINISHED_MAX
+    assert all(later - earlier >= 0.99 * APART_S for earlier, later in itertools.pairwise(ages_s))
+    assert ages_s[0] > 1
+    assert ages_s[-1] == pytest.approx(HANDSHAKE_S_MAX)
 
 
 class Greeting(asyncio.Protocol):

@@ -28,14 +28,15 @@ UNFINISHED_MAX = 2000
 PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
 HANDSHAKE_S_MAX = 10.0
-SWEEP_S = 0.001
+SWEEP_S = 0.5
+APART_S = 0.004
+"""Between two that are closed because their time is over. They may have come all together, and come
+again as soon as they are closed: each costs those who are served little, all at once cost much."""
 SHARE = 1 / 3
 REST_S = 0.005
 """Then it is looked again, whether the loop had nothing to do."""
 BURST_S = 0.05
 """So much at once is no flood: a cluster's clients that come back after a restart."""
-ENDED_AT_ONCE = 2
-"""In one turn of the loop, of those whose time is over: they may have come all together."""
 MayCome = Callable[[str, int, int], Admission | None]
 """Of an address: how many of all, and of it, are unfinished; None: it is closed at once."""
 
@@ -68,6 +69,11 @@ class HandshakeBudget:
         idle_s = max(0.0, passed_s - (used_s - self._used_before_s))
         self._settled, self._used_before_s = now, used_s
         self._debt_s = max(0.0, self._debt_s - passed_s * SHARE - idle_s)
+
+
+def time_left_s(age_s: float, unfinished: int) -> float:
+    """Of the oldest of so many: they go one after the other, the last when its time is over."""
+    return HANDSHAKE_S_MAX - (unfinished - 1) * APART_S - age_s
 
 
 class HandshakeTurns:
@@ -276,18 +282,18 @@ class TlsDoor:
             self._end(connection)
 
     def _sweep(self) -> None:
-        """Close whose time is over; called again when that will be so of the next."""
+        """Close the oldest if its time is over; called again when that may be so of the next."""
         self._sweeper = None
-        for _ in range(ENDED_AT_ONCE):
-            oldest = next(iter(self._unfinished), None)
-            if oldest is None:
-                return
-            left_s = self._unfinished[oldest].since + HANDSHAKE_S_MAX - self._now()
-            if left_s > 0:
-                break
+        oldest = next(iter(self._unfinished), None)
+        if oldest is None:
+            return
+        age_s = self._now() - self._unfinished[oldest].since
+        left_s = time_left_s(age_s, len(self._unfinished))
+        if left_s <= 0:
             self._end(oldest)
             oldest.abort()
-        self._sweeper = asyncio.get_running_loop().call_later(max(SWEEP_S, left_s), self._sweep)
+        wait_s = min(max(APART_S, left_s), SWEEP_S)  # the more come, the less is left
+        self._sweeper = asyncio.get_running_loop().call_later(wait_s, self._sweep)
 
     def _end(self, connection: EncryptedConnection) -> None:
         """Of its handshake, however."""

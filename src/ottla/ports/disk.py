@@ -69,6 +69,10 @@ class Disk(Protocol):
     def replace(self, path: Path, data: bytes) -> None:
         """Write a small file so that a crash leaves the old content or the new, then sync."""
 
+    def rewrite(self, path: Path, data: bytes) -> None:
+        """The same, of a file that is replaced again and again: room for the next time is kept,
+        so that others may have filled the disk up by then."""
+
     def remove(self, path: Path) -> None: ...
     def names(self, directory: Path) -> list[str]: ...
     def make_directory(self, path: Path) -> None: ...
@@ -79,6 +83,9 @@ class Disk(Protocol):
 AHEAD_BYTES = 1024 * 1024
 """Room that a growing file has for itself: on a disk that others filled up, the metadata log must
 still take the deletion that makes room again."""
+REWRITTEN_BYTES = 32 * 1024
+"""Room for a file that is rewritten: without its vote and its epochs a node would have to stop when
+a leader of the metadata is elected while its disk is full."""
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE
 
 
@@ -89,6 +96,28 @@ def reserve(descriptor: int, start: int, size: int) -> None:
         allocate = ctypes.CDLL(None).fallocate
         offset = ctypes.c_int64
         allocate(descriptor, _KEEP_SIZE, offset(start), offset(size))
+
+
+def rewrite(path: Path, content: bytes, sync: Sync) -> None:
+    """Into the room that is kept under another name, which then becomes the file."""
+    temporary = f"{path}{UNFINISHED}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        reserve(descriptor, 0, REWRITTEN_BYTES)  # what this one leaves behind, the next one takes
+        written = 0
+        while written < len(content):
+            written += os.pwrite(descriptor, memoryview(content)[written:], written)
+        if os.fstat(descriptor).st_size > len(content):  # of one that a crash left
+            os.ftruncate(descriptor, len(content))
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+    sync_directory(path.parent)
+    with suppress(OSError):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        reserve(descriptor, 0, REWRITTEN_BYTES)
+        os.close(descriptor)
 
 
 class LocalFile:
@@ -140,6 +169,9 @@ class LocalDisk:
 
     def replace(self, path: Path, data: bytes) -> None:
         write_durably(path, data, self._sync)
+
+    def rewrite(self, path: Path, data: bytes) -> None:
+        rewrite(path, data, self._sync)
 
     def remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)

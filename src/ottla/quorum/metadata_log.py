@@ -221,4 +221,4 @@ class MetadataLog:
         return self.directory / f"{base_offset:020d}.log"
 
     def _write_epochs(self) -> None:
-        self.disk.replace(self.directory / LEADER_EPOCHS, self.epochs.render().encode())
+        self.disk.rewrite(self.directory / LEADER_EPOCHS, self.epochs.render().encode())

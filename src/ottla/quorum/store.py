@@ -75,7 +75,7 @@ class Store:
     ) -> None:
         """Durable when it returns: nobody may hear of a vote that could be forgotten."""
         data = election.to_json(kraft_version, list(voters))
-        self.disk.replace(self.directory / FILE_NAME, data)
+        self.disk.rewrite(self.directory / FILE_NAME, data)
 
     def write_snapshot_file(self, snapshot_id: SnapshotId, data: bytes) -> None:
         """Durable when it returns; may run in a thread. It counts from `adopt_snapshot` on."""

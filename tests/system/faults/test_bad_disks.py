@@ -193,6 +193,24 @@ def test_who_has_left_with_a_full_disk_keeps_no_writer_waiting(tmp_path: Path) -
             assert cluster_without(cluster, 1)
 
 
+def test_a_node_with_a_full_disk_votes_and_follows_another_controller(tmp_path: Path) -> None:
+    disk = tmp_path / "node1"
+    with small_disk(disk, DISK_BYTES) as is_small, cluster_of(3, tmp_path) as cluster:
+        if not is_small:
+            pytest.skip("mounting a tmpfs is not allowed here")
+        if cluster.active_controller() == 1:
+            cluster.nodes[1].stop()
+            cluster.nodes[1].start()
+        active = cluster.active_controller()
+        with full(disk):
+            for _ in range(2):  # only together with node 1 is the other a majority
+                cluster.nodes[active].kill9()
+                wait_until(lambda: cluster.active_controller() not in (-1, active), 20)
+                cluster.nodes[active].start()
+        assert 1 in cluster.nodes_alive()
+        create_replicated(cluster, "orders")
+
+
 def create_led_by(cluster: Cluster, leader: int) -> None:
     replicas = sorted(cluster.nodes, key=lambda node: node != leader)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})

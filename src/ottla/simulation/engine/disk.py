@@ -100,6 +100,9 @@ class HostileDisk:
         self.files[path] = file
         self.sync_directory(path.parent)
 
+    def rewrite(self, path: Path, data: bytes) -> None:
+        self.replace(path, data)
+
     def remove(self, path: Path) -> None:
         self.files.pop(path, None)
 

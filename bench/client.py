@@ -220,6 +220,11 @@ def transactions(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
     return {"per s": args.count / sum(timed(args.count, one))}
 
 
+LEAVE, REST_S = 10, 1.5
+"""So many leave one after the other, each of a group that has rested: for longer than both brokers'
+interval between two assignments."""
+
+
 class Member(threading.Thread):
     """A group's member that polls in a thread of its own and counts what it holds."""
 
@@ -244,27 +249,35 @@ class Member(threading.Thread):
 
 
 def settling(reach: Reach, args: argparse.Namespace) -> dict[str, float]:
-    """The seconds until a group of `count` members has settled after one leaves."""
+    """The seconds until `count` members that come at once have settled, and each time one leaves.
+
+    A coordinator assigns no more often than `group.consumer.assignment.interval.ms` allows. Who
+    leaves at once waits for the rest of that, and the longer the faster the group had settled.
+    So the group has rested whenever somebody leaves."""
     topic = new_topic(reach, args.count)
     config = reach.config(group_id=topic, group_protocol=args.codec)
     if args.codec == "classic":
         config |= {"heartbeat.interval.ms": 500, "partition.assignment.strategy": "range"}
+    began = time.perf_counter()
     members = [Member(config, topic) for _ in range(args.count)]
 
     def wait_until_settled() -> None:
-        began = time.perf_counter()
         while sum(m.holds for m in members) < args.count or min(m.holds for m in members) < 1:
             assert time.perf_counter() - began < 120, "the group did not settle"
             time.sleep(0.01)
 
     wait_until_settled()
-    began = time.perf_counter()
-    members.pop(0).leaves.set()
-    wait_until_settled()
-    seconds = time.perf_counter() - began
+    joined_s = time.perf_counter() - began
+    left_s = []
+    for _ in range(LEAVE):
+        time.sleep(REST_S)
+        began = time.perf_counter()
+        members.pop(0).leaves.set()
+        wait_until_settled()
+        left_s.append(time.perf_counter() - began)
     for member in members:
         member.leaves.set()
-    return {"s": seconds}
+    return {"join s": joined_s, "leave s": sum(left_s) / LEAVE}
 
 
 def commits(reach: Reach, args: argparse.Namespace) -> dict[str, float]:

@@ -3,9 +3,8 @@
 An event loop's own server tells of a connection once its handshake is done: whoever never ends one
 is seen by nobody, and a flood of them has the whole loop. Here there are at most so many unfinished
 ones, of which those make room for new ones that have had their time (an honest handshake takes
-milliseconds). One step of one handshake is taken in a turn of the loop, so others wait for no more
-than that, and together handshakes get a third of the loop and what it has to spare: else newcomers
-wait in the system's queue.
+milliseconds). Steps of handshakes are computed by a thread, one at a time, and together they get a
+third of the time and what the loop has to spare: else newcomers wait in the system's queue.
 """
 
 import asyncio
@@ -14,10 +13,12 @@ import socket
 import ssl
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from ottla.broker.transport.encryption import EncryptedConnection
+from ottla.broker.transport.encryption import EncryptedConnection, Handshake
 from ottla.ports.clock import own_cpu_s
 from ottla.security.connection_rates import Admission
 
@@ -77,20 +78,24 @@ def time_left_s(age_s: float, unfinished: int) -> float:
 
 
 class HandshakeTurns:
-    """One step of one handshake in a turn of the loop: who is served comes in between."""
+    """One step of one handshake at a time, by a thread, which computes outside of the interpreter:
+    who is served waits for what comes before and after it alone."""
 
     def __init__(self, budget: HandshakeBudget) -> None:
         self._budget = budget
+        self._thread = ThreadPoolExecutor(1, "tls-handshakes")
         self._due: deque[EncryptedConnection] = deque()
         self._next: asyncio.Handle | None = None
+        self._is_stepping = False
 
     def await_turn(self, connection: EncryptedConnection) -> None:
         self._due.append(connection)
-        if self._next is None:
+        if self._next is None and not self._is_stepping:
             self._plan()
 
     def close(self) -> None:
         self._due.clear()
+        self._thread.shutdown(wait=False)
         if self._next is not None:
             self._next.cancel()
             self._next = None
@@ -104,14 +109,32 @@ class HandshakeTurns:
         if self._budget.wait_s():
             self._plan()
             return
-        began = own_cpu_s()
         connection = self._due.popleft()
+        if connection.begin_step():
+            self._is_stepping = True
+            self._thread.submit(self._step, connection, asyncio.get_running_loop())
+        elif self._due:
+            self._plan()
+
+    def _step(self, connection: EncryptedConnection, loop: asyncio.AbstractEventLoop) -> None:
+        began = own_cpu_s()
         try:
-            connection.shake_hands()
+            outcome = connection.shake_hands()
         except Exception:  # whatever becomes of one, the others have their turns
             log.exception("closed a connection")
+            outcome = Handshake.HAS_FAILED
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._stepped, connection, outcome, own_cpu_s() - began)
+
+    def _stepped(self, connection: EncryptedConnection, outcome: Handshake, spent_s: float) -> None:
+        self._is_stepping = False
+        began = own_cpu_s()
+        try:
+            connection.end_step(outcome)
+        except Exception:
+            log.exception("closed a connection")
             connection.abort()
-        self._budget.spend(own_cpu_s() - began)
+        self._budget.spend(spent_s + own_cpu_s() - began)
         if self._due:
             self._plan()
 

@@ -19,7 +19,7 @@ from ottla.broker.transport.encryption import (
     PIECE_BYTES,
     RECORD_BYTES,
     EncryptedConnection,
-    Handshake,
+    HandshakeOutcome,
     pieces,
 )
 from ottla.broker.transport.handshakes import (
@@ -189,11 +189,11 @@ class Step:
     def begin_step(self) -> bool:
         return True
 
-    def shake_hands(self) -> Handshake:
-        return Handshake.WAITS
+    def shake_hands(self) -> HandshakeOutcome:
+        return HandshakeOutcome.WAITS
 
-    def end_step(self, outcome: Handshake) -> None:
-        self._seen.append("step" if outcome is Handshake.WAITS else "closed")
+    def end_step(self, outcome: HandshakeOutcome) -> None:
+        self._seen.append("step" if outcome is HandshakeOutcome.WAITS else "closed")
         asyncio.get_running_loop().call_soon(self._seen.append, "others")
 
 
@@ -224,9 +224,9 @@ class Slow(Step):
         super().__init__(seen)
         self.goes_on = threading.Event()
 
-    def shake_hands(self) -> Handshake:
+    def shake_hands(self) -> HandshakeOutcome:
         self.goes_on.wait(SECONDS_MAX)
-        return Handshake.WAITS
+        return HandshakeOutcome.WAITS
 
 
 def test_nobody_waits_while_a_step_is_computed() -> None:
@@ -255,12 +255,12 @@ class Broken(Step):
         super().__init__(seen)
         self._is_late = late
 
-    def shake_hands(self) -> Handshake:
+    def shake_hands(self) -> HandshakeOutcome:
         if not self._is_late:
             raise RuntimeError
-        return Handshake.WAITS
+        return HandshakeOutcome.WAITS
 
-    def end_step(self, outcome: Handshake) -> None:
+    def end_step(self, outcome: HandshakeOutcome) -> None:
         if self._is_late:
             raise RuntimeError
         super().end_step(outcome)
@@ -360,7 +360,7 @@ def test_who_leaves_while_a_step_is_computed_is_not_made() -> None:
     connection.connection_made(Lost())
     assert connection.begin_step()
     connection.connection_lost(None)
-    connection.end_step(Handshake.IS_DONE)
+    connection.end_step(HandshakeOutcome.IS_DONE)
     assert ended == [connection]
     assert not connection.begin_step()
 

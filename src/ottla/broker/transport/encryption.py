@@ -23,7 +23,7 @@ UNREAD_ANSWERS_MAX = 2 * PIECE_BYTES
 Buffer = bytes | bytearray | memoryview
 
 
-class Handshake(enum.Enum):
+class HandshakeOutcome(enum.Enum):
     """Where one stands after a step."""
 
     WAITS = enum.auto()  # for the other side
@@ -116,17 +116,17 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         self._is_stepping = self._raw is not None and not self._raw.is_closing()
         return self._is_stepping
 
-    def shake_hands(self) -> Handshake:
+    def shake_hands(self) -> HandshakeOutcome:
         """As far as the bytes that have come allow. In a thread: nothing else is touched."""
         try:
             self._session.do_handshake()
         except ssl.SSLWantReadError:
-            return Handshake.WAITS
+            return HandshakeOutcome.WAITS
         except ssl.SSLError:
-            return Handshake.HAS_FAILED
-        return Handshake.IS_DONE
+            return HandshakeOutcome.HAS_FAILED
+        return HandshakeOutcome.IS_DONE
 
-    def end_step(self, outcome: Handshake) -> None:
+    def end_step(self, outcome: HandshakeOutcome) -> None:
         self._is_stepping = False
         if self._raw is None or self._raw.is_closing():
             return
@@ -135,14 +135,14 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         if early:
             self._incoming.write(early)
         match outcome:
-            case Handshake.HAS_FAILED:
+            case HandshakeOutcome.HAS_FAILED:
                 self._raw.close()
-            case Handshake.WAITS:
+            case HandshakeOutcome.WAITS:
                 self._raw.resume_reading()
                 if early:
                     self._awaits_turn = True
                     self._is_due(self)
-            case Handshake.IS_DONE:
+            case HandshakeOutcome.IS_DONE:
                 self._protocol = cast(asyncio.BufferedProtocol, self._make())
                 self._ended(self)
                 self._raw.resume_reading()

@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from ottla.broker.transport.encryption import EncryptedConnection, Handshake
+from ottla.broker.transport.encryption import EncryptedConnection, HandshakeOutcome
 from ottla.ports.clock import own_cpu_s
 from ottla.security.connection_rates import Admission
 
@@ -122,11 +122,13 @@ class HandshakeTurns:
             outcome = connection.shake_hands()
         except Exception:  # whatever becomes of one, the others have their turns
             log.exception("closed a connection")
-            outcome = Handshake.HAS_FAILED
+            outcome = HandshakeOutcome.HAS_FAILED
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(self._stepped, connection, outcome, own_cpu_s() - began)
 
-    def _stepped(self, connection: EncryptedConnection, outcome: Handshake, spent_s: float) -> None:
+    def _stepped(
+        self, connection: EncryptedConnection, outcome: HandshakeOutcome, spent_s: float
+    ) -> None:
         self._is_stepping = False
         began = own_cpu_s()
         try:

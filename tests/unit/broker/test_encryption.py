@@ -23,6 +23,7 @@ from ottla.broker.transport.encryption import (
     pieces,
 )
 from ottla.broker.transport.handshakes import (
+    MANY,
     SCRATCH_BYTES,
     HandshakeBudget,
     HandshakeTurns,
@@ -246,6 +247,23 @@ def test_nobody_waits_while_a_step_is_computed() -> None:
         return seen
 
     assert asyncio.run(scenario()) == ["step", "others"] * 2
+
+
+def test_where_many_wait_the_thread_is_not_waited_for() -> None:
+    async def scenario() -> list[str]:
+        seen: list[str] = []
+        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
+        slow = Slow(seen)
+        many: list[Any] = [slow, *(Step(seen) for _ in range(MANY + 1))]
+        for one in many:
+            turns.await_turn(one)
+        await until(lambda: len(seen) == 2 * 2)
+        slow.goes_on.set()
+        await until(lambda: len(seen) == 2 * len(many))
+        turns.close()
+        return seen
+
+    assert asyncio.run(scenario()) == ["step", "others"] * (MANY + 2)
 
 
 class Broken(Step):

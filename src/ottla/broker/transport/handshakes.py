@@ -29,6 +29,8 @@ UNFINISHED_MAX = 2000
 PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
 HANDSHAKE_S_MAX = 10.0
+MANY = 4
+"""Steps that are due while the thread has one."""
 SWEEP_S = 0.5
 APART_S = 0.004
 """Between two that are closed because their time is over. They may have come all together, and come
@@ -78,8 +80,11 @@ def time_left_s(age_s: float, unfinished: int) -> float:
 
 
 class HandshakeTurns:
-    """One step of one handshake at a time, by a thread, which computes outside of the interpreter:
-    who is served waits for what comes before and after it alone."""
+    """One step of one handshake in a turn of the loop. A thread computes it, outside of the
+    interpreter: who is served waits for what comes before and after it alone.
+
+    Where many wait the loop computes some itself: clients that all come back want every core, and
+    then a thread waits longer for its own turns than a step takes."""
 
     def __init__(self, budget: HandshakeBudget) -> None:
         self._budget = budget
@@ -90,8 +95,7 @@ class HandshakeTurns:
 
     def await_turn(self, connection: EncryptedConnection) -> None:
         self._due.append(connection)
-        if self._next is None and not self._is_stepping:
-            self._plan()
+        self._plan_if_wanted()
 
     def close(self) -> None:
         self._due.clear()
@@ -99,6 +103,11 @@ class HandshakeTurns:
         if self._next is not None:
             self._next.cancel()
             self._next = None
+
+    def _plan_if_wanted(self) -> None:
+        is_wanted = self._due and (not self._is_stepping or len(self._due) >= MANY)
+        if self._next is None and is_wanted:
+            self._plan()
 
     def _plan(self) -> None:
         loop, wait_s = asyncio.get_running_loop(), min(self._budget.wait_s(), REST_S)
@@ -111,25 +120,38 @@ class HandshakeTurns:
             return
         connection = self._due.popleft()
         if connection.begin_step():
-            self._is_stepping = True
-            self._thread.submit(self._step, connection, asyncio.get_running_loop())
-        elif self._due:
-            self._plan()
+            if self._is_stepping:
+                self._end(connection, *self._computed(connection))
+            else:
+                self._is_stepping = True
+                self._thread.submit(self._step, connection, asyncio.get_running_loop())
+        self._plan_if_wanted()
 
     def _step(self, connection: EncryptedConnection, loop: asyncio.AbstractEventLoop) -> None:
+        outcome, spent_s = self._computed(connection)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._stepped, connection, outcome, spent_s)
+
+    def _computed(self, connection: EncryptedConnection) -> tuple[HandshakeOutcome, float]:
+        """With the processor's time that it took."""
         began = own_cpu_s()
         try:
             outcome = connection.shake_hands()
         except Exception:  # whatever becomes of one, the others have their turns
             log.exception("closed a connection")
             outcome = HandshakeOutcome.HAS_FAILED
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(self._stepped, connection, outcome, own_cpu_s() - began)
+        return outcome, own_cpu_s() - began
 
     def _stepped(
         self, connection: EncryptedConnection, outcome: HandshakeOutcome, spent_s: float
     ) -> None:
         self._is_stepping = False
+        self._end(connection, outcome, spent_s)
+        self._plan_if_wanted()
+
+    def _end(
+        self, connection: EncryptedConnection, outcome: HandshakeOutcome, spent_s: float
+    ) -> None:
         began = own_cpu_s()
         try:
             connection.end_step(outcome)
@@ -137,8 +159,6 @@ class HandshakeTurns:
             log.exception("closed a connection")
             connection.abort()
         self._budget.spend(spent_s + own_cpu_s() - began)
-        if self._due:
-            self._plan()
 
 
 async def arrive(connection: EncryptedConnection, accepted: socket.socket) -> None:

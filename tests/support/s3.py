@@ -37,12 +37,12 @@ class Gateway:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "lake").mkdir(exist_ok=True)
-        (self._port,) = free_ports(1)
+        (self.port,) = free_ports(1)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def lake(self) -> Path:
@@ -51,13 +51,13 @@ class Gateway:
     def start(self, secret: str = SECRET) -> None:
         keys = {"ROOT_ACCESS_KEY": "me", "ROOT_SECRET_KEY": secret}
         self._process = subprocess.Popen(
-            [gateway_program(), "--port", f"127.0.0.1:{self._port}", "posix", self.folder],
+            [gateway_program(), "--port", f"127.0.0.1:{self.port}", "posix", self.folder],
             env=os.environ | keys,
             stdout=subprocess.DEVNULL,
             preexec_fn=die_with_parent,
         )
         deadline = time.monotonic() + START_S
-        while socket.socket().connect_ex(("127.0.0.1", self._port)) != 0:
+        while socket.socket().connect_ex(("127.0.0.1", self.port)) != 0:
             assert self._process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.1)  # it tells nobody that it listens

@@ -1,12 +1,14 @@
 """`ottla pipeline explain|diff|clean`: an application as its code and its checkpoints have it."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ottla.cli.arguments import Target, reaches_a_cluster
+from ottla.errors import OttlaError
 from ottla.pipelines.runtime.extra import need_extra
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ AppFile = Annotated[Path, typer.Argument(metavar="APP.PY", help="The application
 Checkpoints = Annotated[
     str | None,
     typer.Option(metavar="PLACE", help="Where checkpoints lie: a path, file:, hdfs://, s3a://."),
+]
+
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="spark.NAME=VALUE", help="A setting of Spark's; repeatable."),
 ]
 
 
@@ -38,11 +45,11 @@ def explain(target: Target, file: AppFile) -> None:
 
 @app.command()
 @reaches_a_cluster
-def diff(target: Target, file: AppFile, checkpoints: Checkpoints = None) -> None:
+def diff(target: Target, file: AppFile, checkpoints: Checkpoints = None, conf: Conf = None) -> None:
     """Show what a start of this code would mean for every stage that runs already."""
     from ottla.pipelines.lifecycle.changing import in_words, plan_change, what_ran
 
-    definition, state = _state_of(file, target, checkpoints)
+    definition, state = _state_of(file, target, checkpoints, conf)
     print(in_words(plan_change(definition, what_ran(state, definition))))
 
 
@@ -52,6 +59,7 @@ def clean(
     target: Target,
     file: AppFile,
     checkpoints: Checkpoints = None,
+    conf: Conf = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Remove it; otherwise it is only named.")
     ] = False,
@@ -59,7 +67,7 @@ def clean(
     """Name, and with --yes remove, the state of stages that the application no longer has."""
     from ottla.pipelines.lifecycle.cleaning import find_leftovers, remove
 
-    definition, state = _state_of(file, target, checkpoints)
+    definition, state = _state_of(file, target, checkpoints, conf)
     found = find_leftovers(definition, state)
     for sentence in found.sentences():
         print(sentence)
@@ -77,16 +85,31 @@ def aimed(definition: "Application", target: Target) -> "Application":
     return replace(definition, connection=target.over(definition.connection))
 
 
-def _state_of(file: Path, target: Target, checkpoints: str | None) -> "tuple[Application, State]":
+def settings_of(pairs: list[str] | None) -> dict[str, str]:
+    found = {}
+    for pair in pairs or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise OttlaError(f"--conf {pair} is no setting of Spark's: write spark.NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def _state_of(
+    file: Path, target: Target, checkpoints: str | None, conf: list[str] | None
+) -> "tuple[Application, State]":
     """The application in a file, and where its checkpoints lie."""
+    from ottla.pipelines.engine.choosing import prepare, start_spark
+    from ottla.pipelines.engine.options import RunOptions
     from ottla.pipelines.lifecycle.application_file import load_app
     from ottla.pipelines.lifecycle.brokers import describe
     from ottla.pipelines.lifecycle.state import Generations
-    from ottla.pipelines.runtime.sessions import session
     from ottla.pipelines.runtime.storage import open_storage, state_folder
 
+    prepare(RunOptions(conf=settings_of(conf), checkpoints=checkpoints, ui=False))
     definition = aimed(load_app(file).definition(), target)
     cluster = describe(definition)
-    storage = open_storage(checkpoints or definition.checkpoints or state_folder(), session)
+    location = checkpoints or definition.checkpoints or state_folder()
+    storage = open_storage(location, partial(start_spark, definition))
     generations = Generations(storage, definition.name, cluster.id)
     return definition, generations.current()

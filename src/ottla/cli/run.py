@@ -2,14 +2,12 @@
 
 import contextlib
 import os
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from ottla.cli.arguments import Target, reaches_a_cluster
-from ottla.cli.pipeline import AppFile, Checkpoints, aimed
-from ottla.errors import OttlaError
+from ottla.cli.pipeline import AppFile, Checkpoints, Conf, aimed, settings_of
 from ottla.pipelines.runtime.extra import need_extra
 
 
@@ -31,12 +29,7 @@ def run(
         bool, typer.Option("--standby", help="Wait while another copy runs, then take over.")
     ] = False,
     checkpoints: Checkpoints = None,
-    conf: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--conf", metavar="spark.NAME=VALUE", help="A setting of Spark's; repeatable."
-        ),
-    ] = None,
+    conf: Conf = None,
     driver_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of Spark's driver, like 4g.")
     ] = None,
@@ -71,7 +64,7 @@ def run(
         standby=standby,
         upgrade=upgrade,
         checkpoints=checkpoints,
-        conf=_settings(conf or ()),
+        conf=settings_of(conf),
         memory=driver_memory,
     )
     prepare(options)  # the file may start Spark as it is read
@@ -84,13 +77,3 @@ def run(
         Running(runner).wait()
         view.show(runner.status)
     view.say("Stopped." if not until_done else "Done.")
-
-
-def _settings(pairs: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.startswith("spark."):
-            raise OttlaError(f"--conf {pair} is no setting of Spark's: write spark.NAME=VALUE.")
-        found[name] = value
-    return found

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,12 @@ class Fire(Struck):
         if not self._feeder.is_alive():
             self._feeder.start()
 
-    def strike(self, victim: str) -> None:
-        super().strike(victim)
+    def strike(self, victim: "str | Callable[[], object]") -> None:
+        """A process of the application or its broker; or what somebody else does to it."""
+        if isinstance(victim, str):
+            super().strike(victim)
+        else:
+            victim()
         self.wait_for_more()
 
     def wait_for_more(self, rows: int = 100) -> None:
@@ -189,7 +193,7 @@ def model(sent: int, group: Any) -> dict[Any, tuple[int, int]]:
 def under_fire(
     kind: Kind,
     folder: Path,
-    victims: Sequence[str],
+    victims: "Sequence[str | Callable[[], object]]",
     master: Sequence[str] = (),
     joined: bool = False,
 ) -> None:

@@ -11,9 +11,10 @@ from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
 from ottla.pipelines.lifecycle.state import Generations
-from ottla.pipelines.runtime import archive, jars, sessions, settings, spark_home
+from ottla.pipelines.runtime import archive, jars, pins, s3, sessions, settings, spark_home
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.settings import SparkSettings, configuration
+from ottla.pipelines.runtime.spark_home import installed_spark
 from ottla.pipelines.runtime.storage import LocalStorage
 
 
@@ -57,16 +58,16 @@ def test_a_cached_jar_whose_bytes_changed_is_fetched_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     content = b"a jar"
-    jar = jars.Jar("one.jar", hashlib.sha256(content).hexdigest())
+    jar = pins.Jar("one.jar", hashlib.sha256(content).hexdigest())
     fetched = []
 
-    def fetch(folder: Path) -> None:
+    def fetch(folder: Path, _: pins.Jars) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / jar.name).write_bytes(content)
         fetched.append(folder)
 
     monkeypatch.setenv("OTTLA_CACHE", str(tmp_path))
-    monkeypatch.setattr(jars, "JARS", (jar,))
+    monkeypatch.setattr(jars, "KAFKA", pins.Jars(jars=(jar,), requests=()))
     monkeypatch.setattr(jars, "_resolve", fetch)
     [path] = jars.connector_jars()
     jars.connector_jars()
@@ -177,3 +178,23 @@ def test_a_frame_in_the_file_starts_spark_with_the_page_and_the_log_of_the_run(
     assert settings.log == tmp_path / "shop" / "spark.log"
     assert settings.memory == "2g"
     assert settings.extra == {"spark.x": "run", "spark.y": "app"}
+
+
+def test_what_is_fetched_is_not_what_pyspark_brings() -> None:
+    """An older copy of a library would go before PySpark's own."""
+    brought = {path.name.rpartition("-")[0] for path in Path(installed_spark(), "jars").iterdir()}
+    fetched = [jar.name.partition("_")[2] for jar in (*pins.KAFKA.jars, *pins.S3.jars)]
+    assert not brought & {name.rpartition("-")[0] for name in fetched}
+    assert len(set(fetched)) == len(fetched)
+
+
+def test_who_cannot_fetch_a_client_of_s3_is_told_which_line_names_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fetch(*_: object) -> None:
+        raise OttlaError("There is no network.")
+
+    monkeypatch.setenv("OTTLA_CACHE", str(tmp_path))
+    monkeypatch.setattr(jars, "_resolve", fetch)
+    with pytest.raises(OttlaError, match=r"Hadoop's client.*network.*--conf spark.jars="):
+        s3._jars()

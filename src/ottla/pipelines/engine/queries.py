@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Phase = Literal["live", "catch-up", "load", "planned"]
 CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
 
 
@@ -45,7 +46,6 @@ class Reading:
 
     def stream(self, source: Source) -> DataFrame:
         reader = self.spark.readStream.format("kafka").options(**self._options(source))
-        # The default long poll of 500 ms is most of a micro-batch's latency.
         reader = reader.option("kafka.fetch.max.wait.ms", "10")
         if source.topic in self.held:
             reader = reader.options(**NEVER)
@@ -98,6 +98,7 @@ class Starter:
 
     def start(self, stage: Stage, phase: Phase = "live") -> "StreamingQuery":
         frame = self.frame(stage, phase)
+        self._choose_file_manager()
         name = f"{self.plan.application.name}/{stage.name}"
         real_time = stage.mode == "real-time" and phase == "live"
         mode = "append" if stage.output_mode == "append" and not real_time else "update"
@@ -156,6 +157,13 @@ class Starter:
         if stage.sink.route is not None:
             make_topics(self.spark, stage.sink, self.plan.application, self._width(stage))
         return records(stage, frame, self.names)
+
+    def _choose_file_manager(self) -> None:
+        """Spark would write beside and rename, which a store of objects cannot do as one."""
+        if isinstance(self.folder, HadoopPath) and self.folder.is_object:
+            self.spark.conf.set(FILE_MANAGER, "ottla.ObjectCheckpoints")
+        else:
+            self.spark.conf.unset(FILE_MANAGER)
 
     def _separator(self, stage: Stage) -> Separator | None:
         """Who takes a failed batch apart, where a transform() has said what becomes of it."""

@@ -31,6 +31,7 @@ from ottla.pipelines.planning.stages import Stage
 from ottla.pipelines.planning.topics import Cluster
 from ottla.pipelines.runtime import archive
 from ottla.pipelines.runtime.failures import cause
+from ottla.pipelines.runtime.storage import StorageError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -184,7 +185,7 @@ class Phases:
 
         try:
             return records_behind(reached, self.group.ends(self._partitions(stage)), begins)
-        except (KafkaException, RuntimeError):
+        except (KafkaException, RuntimeError, StorageError):
             return 0
 
     def _watcher(self) -> Watcher:
@@ -220,7 +221,7 @@ class Phases:
                 self._start(starter, stage)
                 self.status.failures.pop(stage.name, None)
                 self.view.say(f"{stage.name} {'has caught up' if caught_up else 'runs again'}.")
-            except PySparkException as error:
+            except (PySparkException, StorageError) as error:
                 back_off.failed(now)
                 self.status.failures[stage.name] = cause(error)
 

@@ -4,20 +4,26 @@ A few small files of ours stand beside Spark's: both are reached by the same loc
 a path, `file:`, `hdfs://` or `s3a://`.
 """
 
+import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.errors import OttlaError
+from ottla.pipelines.runtime.s3 import reach_s3
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OBJECT_STORES = {"s3a", "gs", "oss", "cosn"}
 SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<rest>.*)")
+
+
+class StorageError(OttlaError):
+    """A store does not answer, or refuses: it may serve again later."""
 
 
 def state_folder() -> Path:
@@ -85,38 +91,40 @@ class HadoopStorage:
         self._jvm: Any = spark._jvm
         self._gateway: Any = spark.sparkContext._gateway
         self._conf = spark._jsc.hadoopConfiguration()
+        if self.root.startswith("s3a:"):
+            reach_s3(spark)
         try:
             self._files = self._path("").getFileSystem(self._conf)
         except Exception as error:
             raise OttlaError(f"Spark knows no file system for {root}: {_first(error)}") from error
+        self.keeps_objects = str(self._files.getScheme()) in OBJECT_STORES
 
     def location(self, name: str) -> str:
         return f"{self.root}/{name}"
 
     def read(self, name: str) -> str | None:
         path = self._path(name)
-        if not self._files.exists(path):
-            return None
-        stream = self._files.open(path)
-        try:
-            data: bytes = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
-        finally:
-            stream.close()
+        with self._told():
+            if not self._files.exists(path):
+                return None
+            stream = self._files.open(path)
+            try:
+                data: bytes = self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream)
+            finally:
+                stream.close()
         return bytes(data).decode()
 
     def write(self, name: str, text: str) -> None:
         """Whole or not at all: who is killed meanwhile finds what was there before."""
         target = self._path(name)
         # An object is there when it is whole; a rename would copy it, and delete the old one first.
-        beside = target if self._keeps_objects() else self._path(f"{name}.partial")
-        stream = self._files.create(beside, True)
-        stream.write(bytearray(text.encode()))
-        stream.close()
-        if beside is not target:
-            self._replace(beside, target)
-
-    def _keeps_objects(self) -> bool:
-        return str(self._files.getScheme()) in OBJECT_STORES
+        beside = target if self.keeps_objects else self._path(f"{name}.partial")
+        with self._told():
+            stream = self._files.create(beside, True)
+            stream.write(bytearray(text.encode()))
+            stream.close()
+            if beside is not target:
+                self._replace(beside, target)
 
     def _replace(self, beside: Any, target: Any) -> None:
         """Only this of Hadoop's two interfaces to a file system renames over what is there."""
@@ -128,18 +136,32 @@ class HadoopStorage:
 
     def list(self, name: str) -> list[str]:
         path = self._path(name)
-        if not self._files.exists(path):
-            return []
-        return sorted(at.getPath().getName() for at in self._files.listStatus(path))
+        with self._told():
+            if not self._files.exists(path):
+                return []
+            return sorted(at.getPath().getName() for at in self._files.listStatus(path))
 
     def exists(self, name: str) -> bool:
-        return bool(self._files.exists(self._path(name)))
+        with self._told():
+            return bool(self._files.exists(self._path(name)))
 
     def path(self, name: str) -> "HadoopPath":
         return HadoopPath(self, name)
 
     def remove(self, name: str) -> None:
-        self._files.delete(self._path(name), True)
+        with self._told():
+            self._files.delete(self._path(name), True)
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the file system refuses is a sentence."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            yield
+        except Py4JJavaError as error:
+            said = " ".join(str(error.java_exception).split())
+            raise StorageError(f"{self.root} does not serve its checkpoints: {said}") from error
 
     def _path(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.root}/{name}" if name else self.root)
@@ -151,6 +173,10 @@ class HadoopPath:
     def __init__(self, storage: HadoopStorage, name: str) -> None:
         self._storage = storage
         self._name = name.strip("/")
+
+    @property
+    def is_object(self) -> bool:
+        return self._storage.keeps_objects
 
     @property
     def name(self) -> str:

@@ -130,6 +130,25 @@ class SinkConnector(Protocol):
 
 
 @runtime_checkable
+class AdoptingSink(Protocol):
+    """One whose target other workers write, too, without telling it how far they came."""
+
+    def adopt(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Another worker has come so far: what it left in the target stays there."""
+
+
+def adopt_group(connector: SinkConnector, group: Mapping[TopicPartition, int]) -> None:
+    """Runs here tell the target first, and the group then: who is ahead of it was no run of ours.
+
+    Or its offsets were moved by a tool: both look alike, and lines twice are better than none.
+    """
+    if isinstance(connector, AdoptingSink):
+        held = connector.positions(group.keys())
+        if ahead := {one: at for one, at in group.items() if at > held.get(one, 0)}:
+            connector.adopt(ahead)
+
+
+@runtime_checkable
 class TriedOut(Protocol):
     """Of either kind: before it is created, what its keys name can be looked at."""
 

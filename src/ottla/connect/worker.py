@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ottla.client.connection import Connection
 from ottla.connect import herder, plugins, records
-from ottla.connect.connector import ConnectError, Plugin, TopicPartition
+from ottla.connect.connector import ConnectError, Plugin, TopicPartition, adopt_group
 from ottla.connect.herder import Effect, Event, Herder, TaskConfigs
 from ottla.connect.providers import Providers
 from ottla.connect.records import KeyAndValue, Status
@@ -330,11 +330,21 @@ class Worker:
             return text  # what cannot be resolved is in no text
         return Redaction(config, resolved, passwords)(text)
 
-    def move_target(self, name: str, positions: Mapping[TopicPartition, int | None]) -> None:
-        """Also where the sink's target holds offsets itself. Called in a thread."""
+    def move_target(
+        self,
+        name: str,
+        positions: Mapping[TopicPartition, int | None],
+        group: Mapping[TopicPartition, int],
+    ) -> None:
+        """Also where the sink's target holds offsets itself; `group` is where its group was.
+
+        Called in a thread.
+        """
         config = self.state.config(name) or {}
         said = {key: value for key, value in config.items() if value is not None}
-        plugins.sink(self.providers.resolve(said)).move(positions)
+        connector = plugins.sink(self.providers.resolve(said))
+        adopt_group(connector, group)
+        connector.move(positions)
 
     async def fence(self, name: str, tasks: int) -> None:
         """Former tasks of a source write no more; `tasks` new ones will."""

@@ -239,6 +239,36 @@ def test_what_another_worker_wrote_and_committed_stays(tmp_path: Path) -> None:
     assert file.read_text() == "1\n2\n3\n"
 
 
+def test_what_another_worker_wrote_of_a_partition_that_was_empty_stays(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1), ONE: []})
+    make = lambda: file_sink.make({"file": str(file)}, "FileStreamSink")  # noqa: E731
+    with Running(kafka, make) as running:
+        running.until_committed()
+    with file.open("a") as theirs:
+        theirs.write("2\n")
+    kafka.values[ONE] += numbered(2)
+    kafka.group[ONE] = 1
+    kafka.values[ZERO] += numbered(3)
+    with Running(kafka, make) as running:
+        running.until_committed()
+    assert file.read_text() == "1\n2\n3\n"
+
+
+def test_ends_of_transactions_alone_are_not_taken_for_another_workers_lines(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    kafka = Kafka({ZERO: numbered(1), ONE: [None]})
+    make = lambda: file_sink.make({"file": str(file)}, "FileStreamSink")  # noqa: E731
+    with Running(kafka, make) as running:
+        running.until_committed()
+    with file.open("a") as torn:
+        torn.write("2")
+    kafka.values[ZERO] += numbered(2)
+    with Running(kafka, make) as running:
+        running.until_committed()
+    assert file.read_text() == "1\n2\n"
+
+
 def test_ends_of_transactions_alone_move_group_and_marker_alike(tmp_path: Path) -> None:
     file = tmp_path / "out"
     kafka = Kafka({ZERO: numbered(1), ONE: []})

@@ -208,17 +208,23 @@ class Appending:
         self.end = max(self.end, end)
 
 
+def _cut(file: Path, into: "IO[bytes]") -> Marker:
+    """To the length of its marker, which a file that no run has written does not have."""
+    marker = Marker.of(file)
+    if os.fstat(into.fileno()).st_size > marker.length:
+        into.truncate(marker.length)
+    return marker
+
+
 @contextlib.contextmanager
 def appending(file: Path, partition: TopicPartition) -> Iterator[Appending]:
     """The file, locked and cut to its marker; the marker is written when all went well."""
     with _locked(file) as into:
-        marker = Marker.of(file)
         if not marker_of(file).exists():
             # Before the first line: whoever comes after a crash must know what was there already.
             with _told(file):
-                marker.write(file)
-        if os.fstat(into.fileno()).st_size > marker.length:
-            into.truncate(marker.length)
+                Marker.of(file).write(file)
+        marker = _cut(file, into)
         begin = marker.offsets.get(partition, 0)
         lines = Appending(file, into, begin, begin)
         yield lines
@@ -246,16 +252,24 @@ class FileSink:
         return {one: held[one] for one in partitions if one in held}
 
     def move(self, positions: Mapping[TopicPartition, int | None]) -> None:
-        """Others may have written since: what they wrote stays."""
+        """Lines behind the marker are of an append that did not end, of whichever partition."""
         with _locked(self._file) as file:
-            marker = Marker.of(self._file)
-            marker.length = os.fstat(file.fileno()).st_size
+            marker = _cut(self._file, file)
             for one, offset in positions.items():
                 if offset is None:
                     marker.offsets.pop(one, None)
                 else:
                     marker.offsets[one] = offset
-            marker.write(self._file)
+            with _told(self._file):
+                marker.write(self._file)
+
+    def adopt(self, positions: Mapping[TopicPartition, int]) -> None:
+        with _locked(self._file) as file:
+            marker = Marker.of(self._file)
+            marker.length = os.fstat(file.fileno()).st_size
+            marker.offsets |= positions
+            with _told(self._file):
+                marker.write(self._file)
 
     def preview(self, records: Iterable[Record]) -> Iterator[Written]:
         for one in records:

@@ -69,8 +69,10 @@ class OffsetRoutes:
                 raise failed(f"{what} is no JSON object.")
         if self._is_sink(name):
             positions = sink_positions(pairs)
-            await asyncio.to_thread(self._group(name).move, positions)
-            await asyncio.to_thread(self._worker.move_target, name, positions)
+            group = self._group(name)
+            held = await asyncio.to_thread(group.positions)
+            await asyncio.to_thread(group.move, positions)
+            await asyncio.to_thread(self._worker.move_target, name, positions, held)
         else:
             try:
                 plugin = self._worker.plugin_of(name)
@@ -89,7 +91,7 @@ class OffsetRoutes:
             group = self._group(name)
             held = await asyncio.to_thread(group.positions)
             await asyncio.to_thread(group.delete)
-            await asyncio.to_thread(self._worker.move_target, name, dict.fromkeys(held))
+            await asyncio.to_thread(self._worker.move_target, name, dict.fromkeys(held), held)
         else:
             await self._worker.fence(name, 0)
             await self._worker.store.catch_up_offsets()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ottla.connect.connector import SinkConnector, TopicPartition
+from ottla.connect.connector import AdoptingSink, SinkConnector, TopicPartition, adopt_group
 from ottla.connect.runs.client_settings import chain_settings, java_settings, said
 from ottla.connect.runs.failures import JobFailed, Kind
 from ottla.connect.runs.ranges import Ranges, start_at
@@ -141,8 +141,11 @@ class SinkWorking:
         if not new:
             return False
         reset = said(self._plan, "consumer").get("auto.offset.reset", "earliest")
+        bounds, group = input.bounds(new), input.group_offsets(new)
+        self._refuse_unless_certain()
+        adopt_group(connector, group)
         held = connector.positions(new)
-        start = start_at(input.bounds(new), held, input.group_offsets(new), reset)
+        start = start_at(bounds, held, group, reset)
         self._refuse_unless_certain()
         if start.moved:
             connector.move(start.moved)
@@ -221,9 +224,11 @@ def _tell_empty(connector: SinkConnector, given: Given, safe: Mapping[TopicParti
 
     Else the group would be ahead of it, as if another worker had been here.
     """
-    empty = given.keys() - safe.keys()
-    if empty and (held := connector.positions(empty)):
-        connector.move({one: given[one][1] for one in held})
+    empty: Collection[TopicPartition] = given.keys() - safe.keys()
+    if empty and not isinstance(connector, AdoptingSink):
+        empty = connector.positions(empty).keys()
+    if empty:
+        connector.move({one: given[one][1] for one in empty})
 
 
 def _safe(done: SinkDone, given: Given) -> int:

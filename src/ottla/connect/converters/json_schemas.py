@@ -94,9 +94,10 @@ class SchemaReader:
         if default is MISSING:
             return plain
         value = self._reading.value(plain, default)
-        if value is None:
-            return plain
-        check_value(plain, value)
+        try:
+            check_value(plain, value)
+        except DataError as error:
+            raise DataError("Invalid default value") from error
         return Schema(**parts, default=value)
 
     def _inner(self, kind: Type, node: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""What JsonConverter's envelope says of schemas, beyond what was drawn and written down."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ottla.connect.converters.json import JsonConverter
+from ottla.connect.data import DataError
+
+
+def read(schema: dict[str, Any], payload: Any) -> Any:
+    data = json.dumps({"schema": schema, "payload": payload}).encode()
+    return JsonConverter({"converter.type": "value"}).to_connect("t", data)
+
+
+def test_a_default_that_is_no_value_of_its_type_is_refused_where_a_value_is_needed() -> None:
+    """Java reads a number as no text: null, which only an optional schema may have."""
+    with pytest.raises(DataError, match="Invalid default value"):
+        read({"type": "string", "default": 0}, "a")
+    schema, value = read({"type": "string", "default": 0, "optional": True}, "a")
+    assert (schema.default, value) == (None, "a")

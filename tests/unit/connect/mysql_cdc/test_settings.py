@@ -3,6 +3,7 @@
 import pytest
 
 from ottla.connect.connector import ConnectError
+from ottla.connect.connectors.debezium.keys import TUNING
 from ottla.connect.connectors.mysql_cdc import check_offset, make
 from ottla.connect.connectors.mysql_cdc.settings import settings
 from ottla.connect.definitions import InvalidConfig
@@ -46,6 +47,11 @@ def test_defaults_are_those_of_debezium() -> None:
 def test_keys_of_debezium_that_are_not_served_are_refused_by_name(name: str) -> None:
     with pytest.raises(InvalidConfig, match=f"The key '{name}' is Debezium's, but is not served"):
         settings(REQUIRED | {name: "x"})
+
+
+def test_keys_that_change_only_debeziums_speed_and_patience_are_passed_over() -> None:
+    said = REQUIRED | {"database.server.id": "5401"}
+    assert settings(said | dict.fromkeys(TUNING, "4")) == settings(said)
 
 
 def test_what_is_wrong_is_said_by_key() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ottla.connect.connectors.debezium.keys import TUNING
 from ottla.connect.connectors.postgres_cdc import make
 from ottla.connect.connectors.postgres_cdc.settings import settings
 from ottla.connect.definitions import InvalidConfig
@@ -41,8 +42,13 @@ def test_one_task_is_listed_whatever_the_maximum() -> None:
 
 def test_keys_of_debezium_that_are_not_served_are_refused_by_name() -> None:
     assert list(errors(signal_data_collection="a.b")) == ["signal.data.collection"]
-    assert list(errors(snapshot_max_threads="4")) == ["snapshot.max.threads"]
+    assert list(errors(snapshot_query_mode="custom")) == ["snapshot.query.mode"]
     settings(LEAST | {"schema.name.adjustment.mode": "none"})  # says what is so anyway
+
+
+def test_keys_that_change_only_debeziums_speed_and_patience_are_passed_over() -> None:
+    plain = settings(LEAST)
+    assert settings(LEAST | dict.fromkeys(TUNING, "4")) == plain
 
 
 def test_what_is_wrong_is_said_by_key() -> None:

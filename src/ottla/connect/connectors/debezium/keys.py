@@ -144,6 +144,23 @@ def operations(text: str) -> frozenset[str]:
     return frozenset(said)
 
 
+# How fast Debezium reads, and how patient it is: whatever they say, the records are the same.
+TUNING: Final = frozenset(
+    [
+        "database.query.timeout.ms",
+        "incremental.snapshot.chunk.size",
+        "max.queue.size.in.bytes",
+        "min.row.count.to.stream.results",
+        "query.fetch.size",
+        "signal.poll.interval.ms",
+        "slot.max.retries",
+        "slot.retry.delay.ms",
+        "snapshot.lock.timeout.ms",
+        "snapshot.max.threads",
+    ]
+)
+
+
 def unserved(
     config: Mapping[str, str],
     known: Collection[str],
@@ -159,6 +176,7 @@ def unserved(
         name: [f"The key '{name}' is Debezium's, but is not served here."]
         for name, value in config.items()
         if name not in known
+        and name not in TUNING
         and (name in names or name.startswith(prefixes))
         and harmless.get(name) != value.strip()
     }

@@ -51,6 +51,14 @@ def test_a_sink_waits_for_brokers_that_are_away_and_coordinators_that_move(code:
     assert failure.kind is Kind.UNREACHABLE
 
 
+def test_a_sink_waits_for_members_of_its_group_and_says_so() -> None:
+    """Connect's, that was killed: its session is not over when another worker begins."""
+    failure = failure_of(KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID)))
+    assert isinstance(failure, JobFailed)
+    assert failure.kind is Kind.UNREACHABLE
+    assert "The sink's group has members" in failure.trace
+
+
 def test_what_a_broker_refuses_for_good_ends_a_sink() -> None:
     refused = failure_of(KafkaException(KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)))
     assert isinstance(refused, ConnectError)

@@ -168,10 +168,16 @@ def _kafka_exception() -> "type[KafkaException]":
 
 def failure_of(error: "KafkaException") -> Exception:
     told = error.args[0]
+    if told.name() in _OF_MEMBERS:
+        return JobFailed(Kind.UNREACHABLE, f"{_OCCUPIED} {told.str()}")
     if told.retriable() or told.name().startswith("_") or told.name() in _PASSING:
         return JobFailed(Kind.UNREACHABLE, f"Kafka does not answer: {told.str()}")
     return ConnectError(f"Kafka refuses: {told.str()}")
 
+
+# A task of Connect's that was killed is a member until its session is over.
+_OF_MEMBERS = ("UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH")
+_OCCUPIED = "The sink's group has members, and is waited for until they are gone:"
 
 # Librdkafka says of none of them that they pass; coordinators move, and are loading at first.
 _PASSING = (

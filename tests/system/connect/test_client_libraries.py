@@ -127,10 +127,8 @@ def test_the_client_in_javascript_is_served(
         "tasks": [[{"connector": "by-node", "task": 0}, "7"]],
         "task": "RUNNING",
         "restarted": 204,  # it sends what it is asked for as a body, which nobody reads
-        "taskRestarted": [415, "HTTP 415 Unsupported Media Type"],
-        "paused": [202, KNOWN["PAUSED"]],
-        "resumed": [202, KNOWN["RUNNING"]],
-        "stopped": [204, ["STOPPED"]],
+        "forms": [[415, "HTTP 415 Unsupported Media Type"]] * 4,
+        "stopped": ["STOPPED"],
         "altered": {"message": ALTERED},
         "offsets": {
             "offsets": [{"partition": {"filename": config["file"]}, "offset": {"position": 2}}]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from ottla.connect.converters.json import JsonConverter
-from ottla.connect.data import DataError
+from ottla.connect.data import DECIMAL, DataError
 
 
-def read(schema: dict[str, Any], payload: Any) -> Any:
+def read(schema: dict[str, Any] | None, payload: Any) -> Any:
     data = json.dumps({"schema": schema, "payload": payload}).encode()
     return JsonConverter({"converter.type": "value"}).to_connect("t", data)
 
@@ -20,3 +20,15 @@ def test_a_default_that_is_no_value_of_its_type_is_refused_where_a_value_is_need
         read({"type": "string", "default": 0}, "a")
     schema, value = read({"type": "string", "default": 0, "optional": True}, "a")
     assert (schema.default, value) == (None, "a")
+
+
+def test_a_zero_has_no_sign_once_it_was_a_decimal() -> None:
+    """As with Java, whose exact numbers have none; without an envelope it reads floats."""
+    number = {"type": "double"}
+    exact = {"type": "bytes", "name": DECIMAL, "parameters": {"scale": "1"}}
+    for schema in (None, number, {"type": "float"}, exact):
+        _, value = read(schema, -0.0)
+        assert (value, str(value)) == (0, "0.0")
+    plain = JsonConverter({"converter.type": "value", "schemas.enable": "false"})
+    _, value = plain.to_connect("t", b"-0.0")
+    assert str(value) == "-0.0"

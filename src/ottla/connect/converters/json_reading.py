@@ -80,14 +80,19 @@ def base64_bytes(said: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
+def _double(node: Any) -> float:
+    """Java reads a decimal first, which has no zero with a sign."""
+    return float(node) if _is_number(node) and node else 0.0
+
+
 _PLAIN: dict[Type, Callable[[Any], Any]] = {
     Type.BOOLEAN: lambda node: node is True,
     Type.INT8: _integer(8),
     Type.INT16: _integer(16),
     Type.INT32: _integer(32),
     Type.INT64: _integer(64),
-    Type.FLOAT32: lambda node: single(float(node)) if _is_number(node) else 0.0,
-    Type.FLOAT64: lambda node: float(node) if _is_number(node) else 0.0,
+    Type.FLOAT32: lambda node: single(_double(node)),
+    Type.FLOAT64: _double,
     Type.BYTES: _bytes,
     Type.STRING: lambda node: node if isinstance(node, str) else None,
 }
@@ -95,7 +100,7 @@ _PLAIN: dict[Type, Callable[[Any], Any]] = {
 
 def _decimal(schema: Schema, node: Any) -> decimal.Decimal:
     if _is_number(node):
-        return decimal.Decimal(node)
+        return decimal.Decimal(node) if node else decimal.Decimal(node).copy_abs()
     if isinstance(node, str):
         try:
             return decimal_of(schema, base64_bytes(node))
@@ -171,7 +176,7 @@ class Reading:
             case int():
                 return node if -(1 << 63) <= node < 1 << 63 else wrapped(node, 64)
             case decimal.Decimal():
-                return float(node)
+                return _double(node)
             case list():
                 return [self.schemaless(one) for one in node]
             case dict():

@@ -32,3 +32,17 @@ def test_a_zero_has_no_sign_once_it_was_a_decimal() -> None:
     plain = JsonConverter({"converter.type": "value", "schemas.enable": "false"})
     _, value = plain.to_connect("t", b"-0.0")
     assert str(value) == "-0.0"
+
+
+def test_what_is_wrong_first_is_said() -> None:
+    """Keys before values, and what is within a schema before what it lacks itself."""
+    empty = {"type": "struct", "fields": []}
+    of_numbers = {"type": "map", "keys": {"type": "int8"}, "values": empty}
+    with pytest.raises(DataError, match="Invalid null value for required INT8 field"):
+        read(of_numbers, [[None, None]])
+    with pytest.raises(DataError, match="Schema must contain 'type' field"):
+        read({"type": "map", "keys": None, "values": {}}, None)
+    field = {"type": "int8", "field": "a"}
+    fields = [field, {**field, "parameters": {"p": 1}}]
+    with pytest.raises(DataError, match="Schema parameters must have string values"):
+        read({"type": "struct", "fields": fields}, None)

@@ -256,7 +256,8 @@ class Reading:
                 raise DataError(
                     f"Found invalid map entry, expected length 2 but found :{len(entry)}"
                 )
-            found[self.value(keys, entry[0])] = values(entry[1])
+            key = self.value(keys, entry[0])
+            found[key] = values(entry[1])
         return found
 
     def _struct(self, schema: Schema) -> Read:

@@ -111,8 +111,8 @@ class SchemaReader:
                     raise DataError("Map schema did not specify the key type")
                 if "values" not in node:
                     raise DataError("Map schema did not specify the value type")
-                inner = {"key_schema": node["keys"], "value_schema": node["values"]}
-                return {name: _needed(self.schema(one)) for name, one in inner.items()}
+                keys, values = self.schema(node["keys"]), self.schema(node["values"])
+                return {"key_schema": _needed(keys), "value_schema": _needed(values)}
             case Type.STRUCT:
                 return {"fields": self._fields(node.get("fields"))}
         return {}
@@ -125,11 +125,12 @@ class SchemaReader:
             name = node.get("field") if isinstance(node, dict) else None
             if not isinstance(name, str):
                 raise DataError("Struct schema's field name not specified properly")
+            schema = self.schema(node)
             if not name:
                 raise DataError("fieldName cannot be null.")
             if name in found:
                 raise DataError(f"Cannot create field because of field name duplication {name}")
-            found[name] = Field(name, _needed(self.schema(node)))
+            found[name] = Field(name, _needed(schema))
         return tuple(found.values())
 
 

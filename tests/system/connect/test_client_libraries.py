@@ -127,7 +127,7 @@ def test_the_client_in_javascript_is_served(
         "tasks": [[{"connector": "by-node", "task": 0}, "7"]],
         "task": "RUNNING",
         "restarted": 204,  # it sends what it is asked for as a body, which nobody reads
-        "forms": [[415, "HTTP 415 Unsupported Media Type"]] * 4,
+        "forms": [[415, "HTTP 415 Unsupported Media Type"]] * 5,
         "stopped": ["STOPPED"],
         "altered": {"message": ALTERED},
         "offsets": {
@@ -135,7 +135,6 @@ def test_the_client_in_javascript_is_served(
         },
         "reset": {"message": RESET},
         "none": {"offsets": []},
-        "forgotten": 202,
         "plugin": ["source"],
         "errors": [3, [f"{WRONG} x {OF}: Not a number of type INT", f"{WRONG} null {OF}: {NULL}"]],
         "deleted": 204,

@@ -46,6 +46,8 @@ def main() -> None:
     one.config = {**config, "batch.size": "7"}
     seen["config"] = one.config
     seen["class"] = one.connector_class
+    while not all("batch.size" in task.config for task in one.tasks):
+        time.sleep(0.05)  # tasks get what is new a moment after the connector
     until(one, "RUNNING")
     seen["tasks"] = [(task.id, task.config["batch.size"], task.is_running()) for task in one.tasks]
     one.pause()

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from types import TracebackType
 
 from ottla.client.connection import Connection
 from ottla.connect.records import KeyAndValue
 from ottla.connect.settings import Settings
 from ottla.connect.state import Change, ClusterState, Configs, Offsets, Statuses
+from ottla.errors import OttlaError
+from ottla.ports.clock import SYSTEM_CLOCK
+from ottla.serving.partitioning import partition_of
 from ottla.serving.producing import SoleWriter
-from ottla.serving.topic import StateTopic
+from ottla.serving.topic import Led, StateTopic, ensure
 from ottla.serving.topic_state import TopicState
-from ottla.wire.record_batch import Record
+from ottla.wire.record_batch import NewRecord, Record
 
 TIMEOUT_S = 30.0
 
@@ -27,7 +31,8 @@ class Store:
         self._started = False
         self._connection = connection
         self._fencing = connection.wire()
-        group = settings["group.id"]
+        self._as_offsets = _topic(settings, "offset", settings["offset.storage.partitions"])
+        self._group = group = settings["group.id"]
         # A Connect that leads writes under this transactional id where it is told to be exactly
         # once: it is fenced by whoever leads here, and the other way round.
         self._configs = TopicState(
@@ -48,7 +53,7 @@ class Store:
         )
         self._offsets = TopicState(
             connection,
-            _topic(settings, "offset", settings["offset.storage.partitions"]),
+            self._as_offsets,
             lambda record: self.state.offset_record(record.key, record.value),
             self._forget_offsets,
             transactional_id=f"connect-cluster-{group}-offsets",
@@ -98,6 +103,21 @@ class Store:
 
     async def write_offsets(self, records: Sequence[KeyAndValue]) -> None:
         await self._offsets.write(records)
+
+    async def ensure_own(self, topic: str) -> Led:
+        """A topic with a source's own offsets, made as the worker's is."""
+        try:
+            return await ensure(self._fencing, replace(self._as_offsets, name=topic), TIMEOUT_S)
+        except TimeoutError:
+            raise OttlaError(f"Topic {topic} has no leader.") from None
+
+    async def write_own(self, name: str, topic: str, some: Sequence[KeyAndValue]) -> None:
+        led = await self.ensure_own(topic)
+        writer = SoleWriter(self._fencing, topic, f"{self._group}-{name}-offsets", TIMEOUT_S)
+        await writer.begin()
+        now = SYSTEM_CLOCK.wall_ms()
+        for key, value in some:
+            await writer.write([NewRecord(now, key, value)], partition_of(key, len(led.partitions)))
 
     async def fence(self, transactional_ids: Iterable[str]) -> None:
         """What former tasks still write under these ids is refused from here on."""

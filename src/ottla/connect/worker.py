@@ -9,6 +9,7 @@ import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ottla.client.connection import Connection
 from ottla.connect import herder, plugins, records
@@ -17,6 +18,7 @@ from ottla.connect.herder import Effect, Event, Herder, TaskConfigs
 from ottla.connect.providers import Providers
 from ottla.connect.records import KeyAndValue, Status
 from ottla.connect.redaction import Redaction
+from ottla.connect.runs.offsets import StoredOffsets, read_offsets
 from ottla.connect.runs.run import Run, RunEvent, Runner, RunPlan
 from ottla.connect.settings import Settings
 from ottla.connect.state import ClusterState, ConfigChanged, LoggerSet
@@ -149,8 +151,42 @@ class Worker:
     async def write_statuses(self, what: Sequence[KeyAndValue]) -> None:
         await self._write_once(self.store.write_statuses, what)
 
-    async def write_offsets(self, what: Sequence[KeyAndValue]) -> None:
-        await self._write_once(self.store.write_offsets, what)
+    async def source_offsets(self, name: str) -> list[tuple[Any, Any]]:
+        """Source partitions, and where each stands."""
+        await self.store.catch_up_offsets()
+        held = self.state.offsets.of(name)
+        topic = await self._own_offsets_topic(name)
+        if topic is None:
+            return held
+        own = await asyncio.to_thread(read_offsets, self.connection, topic, name)
+        stored = StoredOffsets(name)
+        stored.lay((place, at) for place, at in held if place is not None)
+        stored.lay(own.all())
+        return list(stored.all())
+
+    async def write_source_offsets(self, name: str, what: Sequence[tuple[Any, Any]]) -> None:
+        """Of a source whose former tasks are fenced."""
+        written = [records.offset(name, partition, offset) for partition, offset in what]
+        topic = await self._own_offsets_topic(name)
+        await self._write_once(self.store.write_offsets, written)
+        if topic is not None and written:
+            try:
+                await self.store.write_own(name, topic, written)
+            except (Fenced, Unwritten):
+                raise RestError(409, 409, STALE) from None
+
+    async def _own_offsets_topic(self, name: str) -> str | None:
+        """Made where it is missing. OttlaError for one that cannot hold offsets."""
+        said = self.state.config(name) or {}
+        named = said.get("offsets.storage.topic")
+        if not named:
+            return None
+        resolved = await asyncio.to_thread(self.providers.resolve, {"topic": named})
+        topic = resolved["topic"]
+        if topic == self.settings["offset.storage.topic"]:
+            return None
+        await self.store.ensure_own(topic)
+        return topic
 
     async def _write_once(self, write: Write, what: Sequence[KeyAndValue]) -> None:
         try:
@@ -306,6 +342,9 @@ class Worker:
                 tasks=tasks,
                 group_id=self.settings["group.id"],
                 offsets_topic=self.settings["offset.storage.topic"],
+                own_offsets_topic=(
+                    await self._own_offsets_topic(name) if plugin.kind == "source" else None
+                ),
                 connection=self.connection,
                 worker=self.settings.for_runs,
                 passwords=plugins.passwords(plugin),

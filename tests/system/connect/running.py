@@ -34,6 +34,7 @@ def plan_of(bootstrap: str, config: dict[str, str], tasks: int = 1) -> RunPlan:
         tasks=tasks,
         group_id="connect-cluster",
         offsets_topic=OFFSETS,
+        own_offsets_topic=config.get("offsets.storage.topic"),
         connection=Connection(bootstrap),
         worker={"key.converter": STRING, "value.converter": STRING},
     )

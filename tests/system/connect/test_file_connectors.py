@@ -80,17 +80,19 @@ def test_a_source_goes_on_where_its_offsets_topic_says(
     runner: SparkRunner, bootstrap: str, tmp_path: Path
 ) -> None:
     topic = f"resumed-{uuid4()}"
-    make_topics(bootstrap, **{topic: 1})
+    own = f"own-{topic}"
+    make_topics(bootstrap, **{topic: 1, own: 2})
     file = tmp_path / "in"
-    config = source(file, topic)
+    config = source(file, topic) | {"offsets.storage.topic": own}
     for number in range(3):
         with file.open("a") as more:
             more.write(f"{number}\n")
         with running(runner, bootstrap, config):
             read = [message.value() for message in committed(bootstrap, topic, number + 1)]
         assert read == [b"%d" % one for one in range(number + 1)]
-    stored = read_offsets(Connection(bootstrap), OFFSETS, config["name"])
-    assert stored.all() == [({"filename": str(file)}, {"position": 6})]
+    for offsets in (OFFSETS, own):
+        stored = read_offsets(Connection(bootstrap), offsets, config["name"])
+        assert stored.all() == [({"filename": str(file)}, {"position": 6})]
 
 
 @pytest.mark.timeout(500)

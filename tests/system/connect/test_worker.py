@@ -4,10 +4,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 import ottla.connect.worker
+from ottla.client.connection import Connection
+from ottla.connect.runs.offsets import offset_key, offset_value, read_offsets
 from ottla.testing import Node
 from support.connect_workers import LocalWorker
 from system.connect.asking import ask, until
@@ -150,6 +154,56 @@ def test_offsets_that_are_no_objects_are_refused_in_a_sentence(
         assert answer.status == 500
         assert "is no JSON object" in answer.body["message"]
     ask(worker.url, delete("/connectors/odd"))
+
+
+def test_a_source_with_an_offsets_topic_of_its_own_stands_where_that_says(
+    worker: LocalWorker, bootstrap: str, tmp_path: object
+) -> None:
+    """As with Connect, the worker's topic is asked for what the other one does not have."""
+    own = f"own-{uuid4()}"
+    files = [{"filename": f"{tmp_path}/{name}"} for name in ("in.txt", "other.txt")]
+    config = source(str(tmp_path), **{"offsets.storage.topic": own})
+
+    def stands_at() -> list[dict[str, int]]:
+        told = ask(worker.url, get("/connectors/own/offsets")).body["offsets"]
+        places = {one["partition"]["filename"]: one["offset"] for one in told}
+        return [places[one["filename"]] for one in files if one["filename"] in places]
+
+    ask(worker.url, put("/connectors/own/config", config))
+    until(worker.url, "own/0", "RUNNING")
+    assert worker.runner.running["own"].plan.own_offsets_topic == own
+    ask(worker.url, put("/connectors/own/stop"))
+    until(worker.url, "own", "STOPPED")
+    both = [{"partition": one, "offset": {"position": 4}} for one in files]
+    answer = ask(worker.url, patch("/connectors/own/offsets", {"offsets": both}))
+    assert answer.status == 200, answer
+    assert stands_at() == [{"position": 4}, {"position": 4}]
+    for topic in (own, worker.options["offset.storage.topic"]):
+        held = read_offsets(Connection(bootstrap), topic, "own")
+        assert sorted(held.all(), key=str) == [(one, {"position": 4}) for one in files]
+    producer = Connection(bootstrap).producer({"partitioner": "murmur2_random"})
+    producer.produce(own, offset_value({"position": 9}), offset_key("own", files[0]))
+    producer.produce(own, None, offset_key("own", files[1]))
+    assert producer.flush(30) == 0
+    assert stands_at() == [{"position": 9}, {"position": 4}]
+    assert ask(worker.url, delete("/connectors/own/offsets")).status == 200
+    assert stands_at() == []
+    ask(worker.url, delete("/connectors/own"))
+
+
+def test_an_offsets_topic_that_cannot_hold_offsets_is_refused_in_a_sentence(
+    worker: LocalWorker, bootstrap: str, tmp_path: object
+) -> None:
+    own = f"lines-{uuid4()}"
+    admin = Connection(bootstrap).admin()
+    (made,) = admin.create_topics([NewTopic(own, 1, 1)]).values()
+    made.result()
+    config = source(str(tmp_path), **{"offsets.storage.topic": own})
+    ask(worker.url, put("/connectors/lossy/config", config))
+    until(worker.url, "lossy", "FAILED")
+    trace = ask(worker.url, get("/connectors/lossy/status")).body["connector"]["trace"]
+    assert f"Topic {own} has cleanup.policy=delete: old records would be lost." in trace
+    ask(worker.url, delete("/connectors/lossy"))
 
 
 def test_requests_in_many_threads_are_answered_one_after_the_other(

@@ -122,7 +122,11 @@ class Kafka:
 
 
 def run_of(
-    kafka: Kafka, make: Callable[[], Any], until: Callable[[RunEvent], bool], **more: str
+    kafka: Kafka,
+    make: Callable[[], Any],
+    until: Callable[[RunEvent], bool],
+    own_offsets_topic: str | None = None,
+    **more: str,
 ) -> list[RunEvent]:
     config = {"connector.class": "counter", **more}
     plan = RunPlan(
@@ -132,6 +136,7 @@ def run_of(
         tasks=2,
         group_id="g",
         offsets_topic="offsets",
+        own_offsets_topic=own_offsets_topic,
         connection=Connection(),
         worker={"key.converter": STRING, "value.converter": STRING},
     )
@@ -173,6 +178,22 @@ def test_a_tasks_records_and_its_offset_are_one_transaction() -> None:
         TopicUsed("t0"),
         TopicUsed("t1"),
     }
+
+
+def test_an_offsets_topic_of_a_connectors_own_is_written_in_the_same_transaction() -> None:
+    kafka = Kafka()
+    run_of(kafka, lambda: Done(10), has_failed, own_offsets_topic="own")
+    *_, theirs, own = kafka.committed[1][1]
+    assert [theirs[0], own[0]] == ["offsets", "own"]
+    assert theirs[1:3] == own[1:3] == (b'["c",{"task":1}]', b'{"next":10}')
+
+
+def test_what_an_own_offsets_topic_says_counts_before_what_the_workers_says() -> None:
+    stored = StoredOffsets("c")
+    stored.lay([({"a": 1, "b": 1}, {"at": 1}), ({"a": 2}, {"at": 1})])
+    stored.lay([({"b": 1, "a": 1}, {"at": 2})])
+    assert stored.get({"a": 1, "b": 1}) == {"at": 2}
+    assert stored.get({"a": 2}) == {"at": 1}
 
 
 @pytest.mark.parametrize("kind", [Kind.LOST, Kind.UNREACHABLE])

@@ -1,15 +1,15 @@
 """`/connectors/{name}/offsets`: where a connector stands, and surgery while it is stopped."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ottla.connect import records
 from ottla.connect.connector import ConnectError
 from ottla.connect.rest.bodies import bad_request, failed, not_found, read_object
 from ottla.connect.sink_offsets import SinkGroup, sink_positions
 from ottla.connect.source_offsets import checked_offsets
 from ottla.connect.worker import Worker
+from ottla.errors import OttlaError
 from ottla.serving.routing import Asked, Route
 
 _NOT_STOPPED = (
@@ -45,11 +45,10 @@ class OffsetRoutes:
             return {
                 "offsets": [sink_fields(topic, index, at) for (topic, index), at in held.items()]
             }
-        await self._worker.store.catch_up_offsets()
         return {
             "offsets": [
                 {"partition": partition, "offset": offset}
-                for partition, offset in self._worker.state.offsets.of(name)
+                for partition, offset in await self._source_offsets(name)
             ]
         }
 
@@ -80,9 +79,7 @@ class OffsetRoutes:
             except ConnectError as error:
                 raise failed(str(error)) from None
             await self._worker.fence(name, 0)
-            await self._worker.write_offsets(
-                [records.offset(name, partition, offset) for partition, offset in pairs]
-            )
+            await self._write(name, pairs)
         return self._done(name, "altered")
 
     async def reset(self, asked: Asked) -> Any:
@@ -94,12 +91,21 @@ class OffsetRoutes:
             await asyncio.to_thread(self._worker.move_target, name, dict.fromkeys(held), held)
         else:
             await self._worker.fence(name, 0)
-            await self._worker.store.catch_up_offsets()
-            held_by_source = self._worker.state.offsets.of(name)
-            await self._worker.write_offsets(
-                [records.offset(name, partition, None) for partition, _ in held_by_source]
-            )
+            told = await self._source_offsets(name)
+            await self._write(name, [(partition, None) for partition, _ in told])
         return self._done(name, "reset")
+
+    async def _source_offsets(self, name: str) -> list[tuple[Any, Any]]:
+        try:
+            return await self._worker.source_offsets(name)
+        except (ConnectError, OttlaError) as error:
+            raise failed(str(error)) from None
+
+    async def _write(self, name: str, pairs: Sequence[tuple[Any, Any]]) -> None:
+        try:
+            await self._worker.write_source_offsets(name, pairs)
+        except (ConnectError, OttlaError) as error:
+            raise failed(str(error)) from None
 
     def _done(self, name: str, verb: str) -> dict[str, str]:
         plugin = self._worker.plugin_of(name)

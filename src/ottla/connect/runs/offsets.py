@@ -7,7 +7,7 @@ another connector's open transaction is waited out, since ours may stand behind 
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.connection import Connection
@@ -56,12 +56,24 @@ class StoredOffsets:
         found = self._offsets.get(_canonical(partition))
         return None if found is None else found[1]
 
+    def lay(self, others: Iterable[tuple[Place, Place]]) -> None:
+        """Over what is known already."""
+        self._offsets |= {_canonical(one[0]): one for one in others}
+
     def all(self) -> list[tuple[Place, Place]]:
         return list(self._offsets.values())
 
 
 def _canonical(partition: Mapping[str, Any]) -> str:
     return json.dumps(partition, sort_keys=True)
+
+
+def laid_over(connection: Connection, topics: Sequence[str], connector: str) -> StoredOffsets:
+    """Of several topics: what a later one says counts before what an earlier one says."""
+    stored = StoredOffsets(connector)
+    for topic in topics:
+        stored.lay(read_offsets(connection, topic, connector).all())
+    return stored
 
 
 def read_offsets(connection: Connection, topic: str, connector: str) -> StoredOffsets:

@@ -24,10 +24,17 @@ class RunPlan:
     offsets_topic: str
     connection: Connection  # to Kafka, with the worker's and the overridden client settings
     worker: Mapping[str, str]  # key.converter, value.converter, … of the worker's file
+    own_offsets_topic: str | None = None  # of a source that names one: besides the worker's
     passwords: Collection[str] = ()  # keys whose values are shown to nobody
     # Whether no other worker can run it by now, as far as this process can know. A sink asks before
     # it writes: no broker fences it, as it does a source's producers.
     is_certain: Callable[[], bool] = lambda: True
+
+    @property
+    def offsets_topics(self) -> tuple[str, ...]:
+        """What stands in a later one counts before what stands in an earlier one."""
+        own = self.own_offsets_topic
+        return (self.offsets_topic,) if own is None else (self.offsets_topic, own)
 
     @property
     def redaction(self) -> Redaction:

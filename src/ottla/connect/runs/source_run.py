@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from ottla.connect.connector import ConnectError, Slice, SourceConnector
 from ottla.connect.runs.client_settings import chain_settings, java_settings
-from ottla.connect.runs.offsets import StoredOffsets, read_offsets
+from ottla.connect.runs.offsets import StoredOffsets, laid_over
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
 from ottla.connect.runs.source_tasks import SourceDone, SourceWork, read_slices
 from ottla.connect.runs.topic_creation import TopicRule, topic_rules
@@ -55,7 +55,7 @@ class SourceWorking:
         self._make = make
         self._make_jobs = jobs
         self._stored = stored or (
-            lambda: read_offsets(plan.connection, plan.offsets_topic, plan.name)
+            lambda: laid_over(plan.connection, plan.offsets_topics, plan.name)
         )
         self._until_idle = until_idle
         self._connector: SourceConnector | None = None
@@ -103,7 +103,7 @@ class SourceWorking:
                 connector=plan.name,
                 config=chain_settings(plan.resolved),
                 worker=chain_settings(plan.worker),
-                offsets_topic=plan.offsets_topic,
+                offsets_topics=plan.offsets_topics,
                 task=task,
                 slices=mine,
             )

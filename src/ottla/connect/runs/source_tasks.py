@@ -33,7 +33,7 @@ class SourceWork:
     connector: str
     config: Config
     worker: Mapping[str, str]
-    offsets_topic: str
+    offsets_topics: Sequence[str]
     task: int
     slices: Sequence[Slice]
 
@@ -113,7 +113,8 @@ class Reading:
         work = self._work
         for one in self._progress.values():
             key = offset_key(work.connector, one.partition)
-            yield rows.Row(work.offsets_topic, key, offset_value(one.offset))
+            for topic in work.offsets_topics:
+                yield rows.Row(topic, key, offset_value(one.offset))
         done = SourceDone(
             list(self._progress.values()),
             list(self._topics),

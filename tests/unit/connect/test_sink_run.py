@@ -377,6 +377,37 @@ def test_who_may_have_been_replaced_moves_no_target_where_offsets_are_gone(tmp_p
         assert kafka.group[ZERO] == 3
 
 
+class Occupied(Kafka):
+    """Its group has a member, whose session is not over yet."""
+
+    def __init__(self) -> None:
+        super().__init__({ZERO: numbered(1, 2), ONE: []}, {ZERO: 1})
+        self.refused = 0
+        self.jobs = 0
+        self.members = True
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        if self.members and positions:
+            self.refused += 1
+            raise JobFailed(Kind.UNREACHABLE, "Unknown member")
+        super().commit(positions)
+
+    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
+        self.jobs += 1
+        return super().deliver(work, ranges)
+
+
+def test_nothing_is_delivered_while_the_group_has_members() -> None:
+    kafka = Occupied()
+    more = {"value_converter": JSON, "value_converter_schemas_enable": "false"}
+    with Running(kafka, lambda: Target(Picky()), **more) as running:
+        running.until(lambda: kafka.refused > 1)
+        assert kafka.jobs == 0
+        kafka.members = False
+        running.until_committed()
+    assert kafka.jobs == 1
+
+
 def test_a_file_that_somebody_else_keeps_is_waited_for_in_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -149,8 +149,9 @@ class SinkWorking:
         self._refuse_unless_certain()
         if start.moved:
             connector.move(start.moved)
-        # A target may hold more than the group heard of.
-        input.commit({one: start.positions[one] for one in held})
+        # A target may hold more than the group heard of. And a group that still has members is
+        # found out by it before anything is delivered, which could not be committed then.
+        input.commit({one: start.positions[one] for one in held.keys() | group.keys()})
         ranges.add(start.positions)
         return True
 

@@ -130,7 +130,7 @@ def test_records_that_fail_are_dead_letters_with_ten_headers(
     make_topics(bootstrap, **{topic: 1})
     producer = Connection(bootstrap).producer()
     for value in ("1", "{", "2"):
-        producer.produce(topic, value)
+        producer.produce(topic, value, headers=[("own", b"x")], timestamp=1_700_000_000_000)
     producer.flush(30)
     out = tmp_path / "out"
     config = sink(out, topic, JSON) | {
@@ -144,8 +144,10 @@ def test_records_that_fail_are_dead_letters_with_ten_headers(
         until(lambda: lines_in(out) == ["1", "2"])
         (letter,) = committed(bootstrap, f"{topic}-dead", 1)
     assert letter.value() == b"{"
+    assert letter.timestamp()[1] == 1_700_000_000_000
     headers = dict(letter.headers() or [])
-    assert len(headers) == 10
+    assert len(headers) == 11
+    assert headers["own"] == b"x"
     assert headers["__connect.errors.offset"] == b"1"
 
 

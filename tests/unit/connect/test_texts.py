@@ -49,7 +49,7 @@ def test_a_column_becomes_the_same_lines(tmp_path: Path, values: list[Any]) -> N
     made = [chain.record("t", 0, at, 1, None, one) for at, one in enumerate(values)]
     records = [one for one in made if isinstance(one, Record)]
     FileTask(tmp_path / "one").put(PARTITION, iter(records), lambda *_: None)
-    texts = SinkTexts(pyarrow.array(range(len(values))), pyarrow.array(values, pyarrow.binary()))
+    texts = SinkTexts(pyarrow.array(range(len(values))), values)
     FileTask(tmp_path / "two").put_texts(PARTITION, iter([texts]), len(values))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     # What the file has already is not written again.

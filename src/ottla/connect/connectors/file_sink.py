@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import time
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,7 +165,7 @@ class FileTask:
             for offsets, values in texts:
                 fresh = values
                 if offsets[0].as_py() < into.begin:
-                    fresh = values.filter(_at_least(offsets, into.begin))
+                    fresh = values[_below(offsets, into.begin) :]
                 into.append(joined(fresh), offsets[-1].as_py() + 1)
             into.end = end
         return None
@@ -175,16 +176,14 @@ def _offset(record: Record) -> int:
     return record.original[2]
 
 
-def _at_least(offsets: "pyarrow.Array", begin: int) -> "pyarrow.Array":
-    import pyarrow.compute
+def _below(offsets: "pyarrow.Array", offset: int) -> int:
+    """How many there are."""
+    return bisect_left(range(len(offsets)), offset, key=lambda at: offsets[at].as_py())
 
-    return pyarrow.compute.greater_equal(offsets, begin)
 
-
-def joined(values: "pyarrow.Array") -> bytes:
+def joined(values: Sequence[bytes | None]) -> bytes:
     """Each with a line feed behind it. What is no UTF-8 is replaced, as Java replaces it."""
-    filled = values.fill_null(b"null") if values.null_count else values
-    pieces = filled.to_pylist()
+    pieces = [b"null" if one is None else one for one in values]
     whole = b"\n".join([*pieces, b""])
     try:
         whole.decode()

@@ -151,6 +151,21 @@ class JsonConverter(DataConverter):
         is_text = schema is not None and schema.type is Type.STRING and not is_logical(schema)
         return (beginning, b"}") if is_text else None
 
+    def beginning(self, like: bytes) -> tuple[bytes, Schema] | None:
+        """What stands before the payload of values that come as this one does, and their schema.
+
+        None: it is not known without reading each. DataError: this one cannot be read.
+        """
+        beginning = envelope_beginning(like) if self._envelope and self._schema is None else None
+        if beginning is None:
+            return None
+        schema, _ = self.to_connect("", like)
+        return None if schema is None else (beginning, schema)
+
+    def reader(self, schema: Schema) -> Read:
+        """What `to_connect` makes of a node of this schema."""
+        return self._reading.reader(schema)
+
     @property
     def numeric_decimals(self) -> bool:
         return self._writing.numeric

@@ -67,6 +67,21 @@ class SparkJobs:
         frame = DataFrame(made, self._spark).mapInArrow(map, SCHEMA)
         return self.write(frame, transactional_ids, topics)
 
+    def records(self, settings: Mapping[str, str]) -> Any:
+        """What makes frames of records; `settings` are a consumer's, with its group."""
+        spark = self._spark
+        return self._guarded(
+            lambda: spark._jvm.ottla.SinkRecords(spark._jsparkSession, dict(settings))  # type: ignore[union-attr]
+        )
+
+    def frame(self, records: Any, ranges: str, columns: Sequence[str]) -> "DataFrame":
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        made = self._guarded(
+            lambda: records.frame(ranges, "topic" in columns, "headers" in columns)
+        )
+        return DataFrame(made, self._spark)
+
     def write(
         self,
         frame: "DataFrame",
@@ -80,7 +95,7 @@ class SparkJobs:
                 frame._jdf, self._id, self._settings, list(transactional_ids), rules, self._named
             )
         )
-        return _outcome(every)
+        return outcome(bytes(every))
 
     def cancel(self) -> None:
         """From any thread: the job that runs fails."""
@@ -98,21 +113,34 @@ class SparkJobs:
             raise failure_of(error) from error
 
 
-def _outcome(every: Any) -> list[Any]:
+def outcome(said: bytes) -> list[Any]:
     """What tasks told; the first that failed is raised when all were heard."""
     heard: list[Any] = []
     failures: list[Failure] = []
-    for task in every:
-        for one in task:
-            if isinstance(one, bytes | bytearray):
-                what = pickle.loads(bytes(one))
-            else:
-                kind, text = one
-                what = Failure(Kind(kind), text)
-            (failures if isinstance(what, Failure) else heard).append(what)
+    pieces = _pieces(said)
+    for piece in pieces:
+        if piece is None:
+            kind, text = ((next(pieces) or b"").decode() for _ in range(2))
+            what: Any = Failure(Kind(kind), text)
+        else:
+            what = pickle.loads(piece)
+        (failures if isinstance(what, Failure) else heard).append(what)
     if failures:
         raise JobFailed(failures[0].kind, failures[0].trace, heard)
     return heard
+
+
+def _pieces(said: bytes) -> Iterator[bytes | None]:
+    """As `ConnectTasks.run` puts them together; None: a failure's kind and text follow."""
+    at = 0
+    while at < len(said):
+        length = int.from_bytes(said[at : at + 4], "big", signed=True)
+        at += 4
+        if length < 0:
+            yield None
+        else:
+            yield said[at : at + length]
+            at += length
 
 
 def failure_of(error: Exception) -> JobFailed:

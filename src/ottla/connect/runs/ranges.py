@@ -8,6 +8,7 @@ from ottla.connect.connector import ConnectError, TopicPartition
 RANGE_FIRST = 100_000  # offsets of a partition in one job; then as many as take so long:
 JOB_S_MIN, JOB_S_MAX = 2.0, 8.0
 RANGE_MIN, RANGE_MAX = 10_000, 4_000_000
+TIMES_MAX = 4  # as many in the next job, at most
 Bounds = Mapping[TopicPartition, tuple[int, int]]
 
 
@@ -110,4 +111,5 @@ class Ranges:
         if seconds > JOB_S_MAX:
             self._most = max(RANGE_MIN, self._most // 2)
         elif seconds < JOB_S_MIN and longest >= self._most:
-            self._most = min(RANGE_MAX, self._most * 2)
+            times = min(TIMES_MAX, JOB_S_MIN / seconds)
+            self._most = min(RANGE_MAX, int(self._most * times))

@@ -5,12 +5,11 @@ target has what it speaks of, so nothing is lost; what is delivered again the ta
 its offset, if it can.
 """
 
-import json
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ottla.connect.connector import AdoptingSink, SinkConnector, TopicPartition, adopt_group
 from ottla.connect.runs.client_settings import chain_settings, java_settings, said
@@ -19,12 +18,10 @@ from ottla.connect.runs.ranges import Ranges, start_at
 from ottla.connect.runs.rows import SCHEMA
 from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
 from ottla.connect.runs.sink_input import LOOK_FOR_TOPICS_S, SinkInput
-from ottla.connect.runs.sink_tasks import REST, SinkDone, SinkWork, is_all_text
+from ottla.connect.runs.sink_tasks import SinkDone, SinkWork, is_bare
 from ottla.connect.runs.topic_creation import TopicRule, dead_letter_rules
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from ottla.connect.runs.jobs import SparkJobs
 
 WAIT_S = 0.5
@@ -38,7 +35,11 @@ _NOT_FOR_SPARK = (
     "group.id",
 )
 # Spark asks for the partition's both ends after each poll, so polls should be few and large.
-_LARGE_POLLS = {"max.poll.records": "50000", "max.partition.fetch.bytes": str(8 * 1024 * 1024)}
+_LARGE_POLLS = {
+    "max.poll.records": "50000",
+    "max.partition.fetch.bytes": str(8 * 1024 * 1024),
+    "receive.buffer.bytes": "-1",  # the system's own, which grow: 64 KiB if nothing is said
+}
 Given = Mapping[TopicPartition, tuple[int, int]]
 
 
@@ -92,7 +93,7 @@ class SinkWorking:
         self._until_idle = until_idle
         self._delivering: Delivering | None = None
         self._topics: set[str] = set()
-        self._texts: bool | None = None  # whether nothing but texts is wanted of records
+        self._bare: bool | None = None  # whether no more than key and value is wanted of records
 
     def work(self, stopping: threading.Event, succeeded: Callable[[], None]) -> None:
         plan = self._plan
@@ -183,8 +184,8 @@ class SinkWorking:
         self._refuse_unless_certain()
         task = connector.task()
         config, worker = chain_settings(plan.resolved), chain_settings(plan.worker)
-        if self._texts is None:
-            self._texts = is_all_text(task, config, worker)
+        if self._bare is None:
+            self._bare = is_bare(task, config, worker)
         work = SinkWork(
             connector=plan.name,
             alias=plan.resolved["connector.class"],
@@ -193,7 +194,7 @@ class SinkWorking:
             task=task,
             tasks={one: at % plan.tasks for at, one in enumerate(sorted(ranges.positions))},
             ends={one: end for one, (_, end) in given.items()},
-            texts=self._texts,
+            bare=self._bare,
         )
         began = time.monotonic()
         try:
@@ -237,16 +238,22 @@ def _safe(done: SinkDone, given: Given) -> int:
 
 
 class SparkDelivering:
-    """Kafka's batch source of Spark, over the ranges; as many tasks at once as the plan has."""
+    """Spark's reader of Kafka, over the ranges; as many tasks at once as the plan has.
+
+    How it reads: `runtime/jvm/SinkRecords.java`.
+    """
 
     def __init__(self, plan: RunPlan, jobs: "SparkJobs") -> None:
         self._plan = plan
         self._jobs = jobs
-        self._options = _reader_options(plan)
+        self._records = jobs.records(_reader_settings(plan))
         self._letters: list[TopicRule] = dead_letter_rules(plan.resolved)
 
     def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
-        frame = self._read(self._jobs.spark, work.columns, ranges)
+        lines = "\n".join(
+            f"{topic} {at} {begin} {end}" for (topic, at), (begin, end) in ranges.items()
+        )
+        frame = self._jobs.frame(self._records, lines, work.columns)
         if len(ranges) > self._plan.tasks:
             frame = frame.coalesce(self._plan.tasks)
         made: list[SinkDone] = self._jobs.write(frame.mapInArrow(work, SCHEMA), (), self._letters)
@@ -258,38 +265,9 @@ class SparkDelivering:
     def close(self) -> None:
         self._jobs.close()
 
-    def _read(self, spark: "SparkSession", columns: Sequence[str], ranges: Given) -> "DataFrame":
-        begins = {one: begin for one, (begin, _) in ranges.items()}
-        ends = {one: end for one, (_, end) in ranges.items()}
-        return (
-            spark.read.format("kafka")
-            .options(**self._options)
-            .option("includeHeaders", REST[-1] in columns)
-            .option("assign", json.dumps(_by_topic(dict.fromkeys(ranges), list)))
-            .option("startingOffsets", json.dumps(_by_topic(begins, dict)))
-            .option("endingOffsets", json.dumps(_by_topic(ends, dict)))
-            .load()
-            .selectExpr(*columns)
-        )
 
-
-def _reader_options(plan: RunPlan) -> dict[str, str]:
+def _reader_settings(plan: RunPlan) -> dict[str, str]:
     settings = {**_LARGE_POLLS, **java_settings(plan, "consumer")}
     kept = {name: value for name, value in settings.items() if name not in _NOT_FOR_SPARK}
-    group = settings.get("group.id", f"connect-{plan.name}")
     # With a group of its own for each job, no consumer would be used again by the next.
-    return {
-        **{f"kafka.{name}": value for name, value in kept.items()},
-        "kafka.group.id": group,
-        "failOnDataLoss": "true",
-    }
-
-
-def _by_topic(places: Mapping[TopicPartition, Any], kind: type) -> dict[str, Any]:
-    topics: dict[str, Any] = {}
-    for (topic, partition), value in places.items():
-        if kind is list:
-            topics.setdefault(topic, []).append(partition)
-        else:
-            topics.setdefault(topic, {})[str(partition)] = value
-    return topics
+    return {**kept, "group.id": settings.get("group.id", f"connect-{plan.name}")}

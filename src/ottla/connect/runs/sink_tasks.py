@@ -11,11 +11,14 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from ottla.connect.connector import Config, SinkTask, TopicPartition
+from ottla.connect.converters.headers import SimpleHeaderConverter
 from ottla.connect.data import Record
 from ottla.connect.java_text import text
 from ottla.connect.pipeline import Failure, SinkChain, Stage
 from ottla.connect.runs import rows
 from ottla.connect.runs.dead_letters import ErrorReport
+from ottla.connect.runs.fields import FieldTask, may_have_fields
+from ottla.connect.runs.given_fields import GivenBatch, together
 from ottla.connect.runs.texts import SinkTexts, TextTask, is_text, read_texts
 
 if TYPE_CHECKING:
@@ -23,12 +26,12 @@ if TYPE_CHECKING:
 
 PLACE = ("topic", "partition")
 RECORD = ("offset", "key", "value")
-REST = ("unix_millis(timestamp) AS time", "headers")
+REST = ("time", "headers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkWork:
-    """For mapInArrow, over `columns`: each costs some of what a whole record does."""
+    """For mapInArrow, over columns of `SinkRecords`: each costs some of what a record does."""
 
     connector: str
     alias: str  # the connector's class, as it was said
@@ -37,14 +40,14 @@ class SinkWork:
     task: SinkTask
     tasks: Mapping[TopicPartition, int]  # which of the connector's tasks a partition belongs to
     ends: Mapping[TopicPartition, int]  # behind what each partition is given
-    texts: bool = False  # whether nothing looks at more of a record than its text
+    bare: bool = False  # whether nothing looks at a record's time and headers
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (
             *(PLACE if len(self.ends) > 1 else ()),
             *RECORD,
-            *(() if self.texts else REST),
+            *(() if self.bare else REST),
         )
 
     def __call__(self, batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
@@ -74,22 +77,24 @@ class SinkWork:
             yield next(iter(self.ends)), chain((first,), batches)
 
 
-def is_all_text(task: SinkTask, config: Config, worker: Mapping[str, str]) -> bool:
-    """Whether texts are all that a task is given, and that is asked for of a record later."""
+def is_bare(task: SinkTask, config: Config, worker: Mapping[str, str]) -> bool:
+    """Whether key and value are all that a task is given, and that is asked for later."""
     letters = config.get("errors.deadletterqueue.topic.name", "").strip()
-    if letters or not isinstance(task, TextTask):
+    if letters or not isinstance(task, TextTask | FieldTask):
         return False
     try:
-        return is_text(SinkChain(config, worker))
+        chain = SinkChain(config, worker)
     except Exception:
         return False  # what is wrong with it, the task will tell
+    if isinstance(task, TextTask):
+        return is_text(chain)
+    return may_have_fields(chain) and type(chain.header) is SimpleHeaderConverter
 
 
 @dataclass(frozen=True, slots=True)
 class SinkDone:
     partition: TopicPartition
     safe: int | None  # None: all that was given
-    records: int
     sentences: list[str]  # for the worker's log
 
 
@@ -116,16 +121,22 @@ class Delivery:
     partition: TopicPartition
     errors: ErrorReport
     _batches: "list[pyarrow.RecordBatch]" = field(default_factory=list)
-    _records: int = 0
 
     def deliver(self, batches: "Iterator[pyarrow.RecordBatch]") -> SinkDone:
         task, end = self.work.task, self.work.ends[self.partition]
-        if isinstance(task, TextTask) and (self.work.texts or is_text(self.chain)):
+        if isinstance(task, TextTask) and is_text(self.chain):
             safe = task.put_texts(self.partition, self._texts(batches), end)
+        elif isinstance(task, FieldTask) and may_have_fields(self.chain):
+            given = self._given(together(batches, task.at_once))
+            safe = task.put_fields(self.partition, given, self._report, end)
         else:
-            records = GivenRecords(self._read(batches), end)
+            records = GivenRecords(self.read(batches), end)
             safe = task.put(self.partition, records, self._report)
-        return SinkDone(self.partition, safe, self._records, self.errors.sentences)
+        return SinkDone(self.partition, safe, self.errors.sentences)
+
+    def _given(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[GivenBatch]:
+        for one in batches:
+            yield GivenBatch(one, self.partition, self.chain, self.read)
 
     def _texts(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[SinkTexts]:
         for batch in batches:
@@ -133,20 +144,19 @@ class Delivery:
             if read is None:
                 yield from self._one_by_one(batch)
             else:
-                self._records += batch.num_rows
                 yield SinkTexts(batch.column("offset"), read)
 
     def _one_by_one(self, batch: "pyarrow.RecordBatch") -> Iterator[SinkTexts]:
         """Their texts as Java shows them, whatever they are."""
         import pyarrow
 
-        records = list(self._read(iter((batch,))))
+        records = list(self.read(iter((batch,))))
         if records:
             offsets = pyarrow.array([_offset(one) for one in records], pyarrow.int64())
             said = [text(one.value, one.value_schema).encode() for one in records]
-            yield SinkTexts(offsets, pyarrow.array(said, pyarrow.binary()))
+            yield SinkTexts(offsets, said)
 
-    def _read(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Record]:
+    def read(self, batches: "Iterator[pyarrow.RecordBatch]") -> Iterator[Record]:
         topic, partition = self.partition
         make = self.chain.record
         for batch in batches:
@@ -154,7 +164,6 @@ class Delivery:
                 self._batches.append(batch)  # a record's bytes may be asked for later
             offsets, keys, values = (batch.column(name).to_pylist() for name in RECORD)
             times, headers = self._rest(batch)
-            self._records += len(offsets)
             for at, offset in enumerate(offsets):
                 made = make(topic, partition, offset, times[at], keys[at], values[at], headers(at))
                 if isinstance(made, Record):
@@ -165,7 +174,7 @@ class Delivery:
     def _rest(
         self, batch: "pyarrow.RecordBatch"
     ) -> tuple[Sequence[int | None], Callable[[int], list[tuple[str, bytes | None]]]]:
-        if self.work.texts:
+        if self.work.bare:
             return [None] * batch.num_rows, lambda at: []
         return batch.column("time").to_pylist(), _headers(batch.column("headers"))
 

@@ -1,5 +1,8 @@
 package ottla;
 
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.io.Serializable;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -104,16 +107,39 @@ public final class ConnectTasks {
     }
 
     /**
-     * What each task told: a list of values of rows without a topic, or of one array: what kind of
-     * failure it was, and its text. `ids` has the transactional id of each partition, or is empty.
+     * What the tasks told, in their order: values of rows without a topic, each with its length
+     * before it; and of a task that failed -1, the kind of its failure and its text. In one piece,
+     * since each call from Python takes as long as a task may. `ids` has the transactional id of each
+     * partition, or is empty.
      */
-    public static List run(
-        Dataset frame, String run, Map settings, List ids, List topics, String named) {
+    public static byte[] run(
+        Dataset frame, String run, Map settings, List ids, List topics, String named)
+        throws IOException {
         RDD rows = frame.queryExecution().toRdd();
         Task task = new Task(run, new HashMap(settings), new ArrayList(ids), copied(topics), named);
         Object[] told = (Object[]) rows.sparkContext().runJob(
             rows, task, ClassTag$.MODULE$.apply(Object.class));
-        return Arrays.asList(told);
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        DataOutputStream into = new DataOutputStream(all);
+        for (int at = 0; at < told.length; at++) {
+            for (Iterator of = ((List) told[at]).iterator(); of.hasNext();) {
+                Object one = of.next();
+                if (one instanceof byte[]) {
+                    write(into, (byte[]) one);
+                } else {
+                    Object[] failure = (Object[]) one;
+                    into.writeInt(-1);
+                    write(into, ((String) failure[0]).getBytes("UTF-8"));
+                    write(into, ((String) failure[1]).getBytes("UTF-8"));
+                }
+            }
+        }
+        return all.toByteArray();
+    }
+
+    private static void write(DataOutputStream into, byte[] piece) throws IOException {
+        into.writeInt(piece.length);
+        into.write(piece);
     }
 
     /** What Python passes are views that cannot travel. */

@@ -3,11 +3,24 @@
 import random
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from ottla.connect.connector import ConnectError, RetriableError, TopicPartition
-from ottla.connect.data import Record, Struct
+from ottla.connect.data import (
+    DATE_SCHEMA,
+    TIME_SCHEMA,
+    TIMESTAMP_SCHEMA,
+    Record,
+    Schema,
+    Struct,
+    Type,
+    decimal_schema,
+    optional,
+)
 from support.jdbc import CONFIG, INT64, OPTIONAL_STRING, Reading, Writing, record, schema_of
 from support.mariadb import MariaDb
 from support.postgres import Postgres, running_postgres
@@ -69,6 +82,129 @@ def test_changes_end_as_in_a_dictionary(database: Database) -> None:
     rows = database.rows("SELECT id, amount FROM orders")
     assert dict(rows) == model
     assert orders.position() == 5000
+
+
+def test_columns_end_as_their_rows_would(postgres: Postgres) -> None:
+    orders = Writing(access(postgres) | UPSERT | {"batch.size": "700"})
+    dice, model = random.Random(11), dict[int, int]()
+    for first in range(0, 6000, 2000):
+        given = []
+        for amount in range(first, first + 2000):
+            number = dice.randrange(1500)
+            model[number] = amount
+            given.append(order(number, amount))
+        assert orders.put_as_read(*given) == 0
+    assert dict(postgres.rows("SELECT id, amount FROM orders")) == model
+    items = dict(postgres.rows("SELECT id, item FROM orders"))
+    assert items == {number: f"it's \\{amount}%" for number, amount in model.items()}
+    assert orders.position() == 6000
+
+
+def test_columns_of_every_type_are_the_rows_of_their_values(postgres: Postgres) -> None:
+    kinds = {"int8": Type.INT8, "int32": Type.INT32, "float": Type.FLOAT32, "bytes": Type.BYTES}
+    kinds |= {"double": Type.FLOAT64, "bool": Type.BOOLEAN, "text": Type.STRING}
+    schema = schema_of(
+        "all",
+        id=INT64,
+        **{f"a_{name}": Schema(type=kind, optional=True) for name, kind in kinds.items()},
+        a_price=optional(decimal_schema(2)),
+        a_day=optional(DATE_SCHEMA),
+        a_time=optional(TIME_SCHEMA),
+        a_moment=optional(TIMESTAMP_SCHEMA),
+        a_wall=Schema(type=Type.INT64, optional=True, name="io.debezium.time.MicroTimestamp"),
+        a_zoned=Schema(type=Type.STRING, optional=True, name="io.debezium.time.ZonedTimestamp"),
+        a_document=Schema(type=Type.STRING, optional=True, name="io.debezium.data.Json"),
+    )
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
+    full: dict[str, Any] = {
+        "a_int8": -128,
+        "a_int32": 7,
+        "a_float": 0.10000000149011612,
+        "a_double": -0.0,
+        "a_bool": True,
+        "a_text": 'NULL, "quoted", {} \\ é\n',
+        "a_bytes": b"\x00\xff\\",
+        "a_price": Decimal("-12.50"),
+        "a_day": moment.date(),
+        "a_time": moment.time(),
+        "a_moment": moment,
+        "a_wall": 1_700_000_000_123_456,
+        "a_zoned": "2026-01-02T03:04:05+01:00",
+        "a_document": '{"a": ["b", null]}',
+    }
+    given = [
+        record(schema, Struct(KEY, {"id": at}), KEY, id=at, **values)
+        for at, values in enumerate([full, {}, {"a_text": "NULL"}, {"a_text": ""}, full])
+    ]
+    by_rows = Writing(access(postgres) | UPSERT | {"table.name.format": "by_rows"})
+    by_rows.put(*given)
+    keys = {"name": "columns", "table.name.format": "by_columns"}
+    by_columns = Writing(access(postgres) | UPSERT | keys)
+    assert by_columns.put_as_read(*given) == 0
+    rows = postgres.rows("SELECT * FROM by_columns ORDER BY id")
+    assert rows == postgres.rows("SELECT * FROM by_rows ORDER BY id")
+    assert len(rows) == len(given)
+
+
+def test_a_column_with_a_row_that_is_refused_is_looked_at_row_by_row(postgres: Postgres) -> None:
+    orders = Writing(access(postgres) | UPSERT | {"insert.mode": "insert"})
+    orders.tolerant = True
+    assert orders.put_as_read(order(1, 10), order(1, 11), order(2, 20)) == 3
+    assert sorted(postgres.rows("SELECT id, amount FROM orders")) == [(1, 10), (2, 20)]
+    assert [offset for offset, _ in orders.dead] == [1]
+    assert orders.position() == 3
+
+
+def test_columns_that_were_written_already_are_left_out(postgres: Postgres) -> None:
+    plain = {"insert.mode": "insert", "pk.mode": "none", "delete.enabled": "false"}
+    orders = Writing(access(postgres) | UPSERT | plain)
+    orders.put_as_read(order(1, 10), order(2, 20))
+    orders.offset = 1  # as who did not hear of it gives them again
+    assert orders.put_as_read(order(2, 20), order(3, 30)) == 0
+    assert sorted(postgres.rows("SELECT id FROM orders")) == [(1,), (2,), (3,)]
+    orders.offset = 0
+    assert orders.put_as_read(order(1, 10)) == 0
+    assert len(postgres.rows("SELECT id FROM orders")) == 3
+    assert orders.position() == 3
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        ({"pk.mode": "kafka", "pk.fields": "t,p,o"}, "SELECT t, p, o FROM orders ORDER BY o"),
+        ({"pk.mode": "record_value", "pk.fields": "id"}, "SELECT id FROM orders ORDER BY id"),
+    ],
+)
+def test_columns_have_the_keys_that_are_wanted(
+    postgres: Postgres, keys: dict[str, str], key: str
+) -> None:
+    orders = Writing(access(postgres) | UPSERT | {"delete.enabled": "false"} | keys)
+    assert orders.put_as_read(order(0, 10), order(1, 20)) == 0
+    found = [row[-1] for row in postgres.rows(key)]
+    assert found == [0, 1]
+
+
+def test_columns_update_only_rows_that_are_there(postgres: Postgres) -> None:
+    Writing(access(postgres) | UPSERT).put(order(1, 10))
+    update = Writing(access(postgres) | UPSERT | {"name": "other", "insert.mode": "update"})
+    assert update.put_as_read(order(1, 11), order(3, 30), order(1, 12)) == 0
+    assert postgres.rows("SELECT id, amount FROM orders") == [(1, 12)]
+
+
+def test_who_was_taken_over_writes_no_columns(postgres: Postgres) -> None:
+    first = Writing(access(postgres) | UPSERT)
+    first.put(order(1, 10))
+    second = Writing(access(postgres) | UPSERT)
+    with pytest.raises(ConnectError, match="was taken over"):
+        first.put_as_read(order(2, 20))
+    assert second.put_as_read(order(3, 30)) == 0
+    assert sorted(postgres.rows("SELECT id FROM orders")) == [(1,), (3,)]
+
+
+def test_deletes_among_the_rows_are_looked_at_row_by_row(database: Database) -> None:
+    orders = Writing(access(database) | UPSERT)
+    assert orders.put_as_read(order(1, 10), order(2, 20), gone(1)) == 3
+    assert database.rows("SELECT id FROM orders") == [(2,)]
 
 
 def test_updates_meet_only_rows_that_are_there(database: Database) -> None:

@@ -10,6 +10,7 @@ from ottla.connect.connector import ConnectError
 from ottla.connect.connectors.jdbc.dialects.dialect import Wanted
 from ottla.connect.data import Record, Schema, Struct, Type
 from ottla.connect.definitions import InvalidConfig
+from ottla.connect.runs.fields import AlikeRecords, FieldColumn
 
 KAFKA_FIELDS: Final = ("__connect_topic", "__connect_partition", "__connect_offset")
 _KAFKA_SCHEMAS = (
@@ -147,6 +148,32 @@ class Mapper:
             raise ConnectError(f"{_place(record)} has a null in its key")
         return row
 
+    def columns(self, alike: AlikeRecords) -> tuple[Row, list[FieldColumn]] | None:
+        """The first's row, and its shape's columns of all of them. None: each has to be mapped."""
+        schema = alike.first.value_schema
+        enveloped = schema is not None and (schema.name or "").endswith("Envelope")
+        if enveloped or "${source." in self._settings.name_format:
+            return None
+        try:
+            row = self.row(alike.first)
+        except ConnectError:
+            return None
+        if row.shape is None or row.change is not Change.WRITE:
+            return None
+        shape = row.shape
+        match self._settings.pk_mode:
+            case "kafka":
+                keys = _of_kafka(alike)
+            case "record_key":
+                if alike.key is None:
+                    return None
+                keys = [alike.key[name] for name, _ in shape.fields[: shape.keys]]
+            case _:
+                keys = []
+        fields = [*keys, *(alike.value[name] for name, _ in shape.fields[len(keys) :])]
+        known = all(one.tells_equals and not one.nodes.null_count for one in fields[: shape.keys])
+        return (row, fields) if known else None
+
     # Shapes
 
     def _shape(self, record: Record, value_schema: Schema | None) -> Shape:
@@ -275,6 +302,19 @@ def _of_key(record: Record, shape: Shape) -> tuple[Any, ...]:
     if None in found:
         raise ConnectError(f"{_place(record)} has a null in its key")
     return found
+
+
+def _of_kafka(alike: AlikeRecords) -> list[FieldColumn]:
+    import pyarrow
+
+    count = len(alike.offsets)
+    columns = (
+        pyarrow.repeat(pyarrow.scalar(alike.first.topic, pyarrow.string()), count),
+        pyarrow.repeat(pyarrow.scalar(alike.first.partition, pyarrow.int32()), count),
+        alike.offsets,
+    )
+    pairs = zip(_KAFKA_SCHEMAS, columns, strict=True)
+    return [FieldColumn(schema, column) for schema, column in pairs]
 
 
 def _source(record: Record, name: str) -> str:

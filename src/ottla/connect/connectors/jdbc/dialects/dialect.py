@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from ottla.connect.connector import ConnectError
 from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
+from ottla.connect.runs.fields import FieldColumn
 
 Connection = Any  # DB-API's
 MARK = "\0"  # where a statement has a parameter: no name and no query of a user's holds it
@@ -194,3 +195,22 @@ class Dialect(Protocol):
     def delete(
         self, connection: Connection, table: TableId, keys: Sequence[Column], rows: Sequence[Any]
     ) -> None: ...
+
+
+@runtime_checkable
+class ByColumns(Protocol):
+    """A dialect whose statements take rows a column at a time."""
+
+    def column(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
+        """As `write_columns` takes it. What `writer` raises, this does."""
+
+    def write_columns(
+        self,
+        connection: Connection,
+        mode: str,
+        table: TableId,
+        columns: Sequence[Column],
+        keys: int,
+        taken: Sequence[str],
+    ) -> None:
+        """`insert`, `upsert` or `update`, as they are for rows."""

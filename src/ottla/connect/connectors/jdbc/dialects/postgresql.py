@@ -24,6 +24,7 @@ from ottla.connect.connectors.jdbc.dialects.postgresql_transactions import Postg
 from ottla.connect.connectors.jdbc.reading import in_utc
 from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
+from ottla.connect.runs.fields import FieldColumn
 
 IDLE_MS = 30_000
 # Properties of the Java driver that libpq has, too; some under another name.
@@ -248,10 +249,7 @@ class PostgreSql:
     def insert(
         self, connection: Connection, table: TableId, columns: Sequence[Column], rows: Sequence[Any]
     ) -> None:
-        names = ", ".join(self.quote(one.name) for one in columns)
-        select, arrays = writing.unnested(columns, rows)
-        with connection.cursor() as cursor:
-            execute(self, cursor, f"INSERT INTO {self._table(table)} ({names}) {select}", arrays)
+        self._run(connection, self._insert(table, columns), writing.arrays(rows))
 
     def upsert(
         self,
@@ -261,16 +259,7 @@ class PostgreSql:
         keys: int,
         rows: Sequence[Any],
     ) -> None:
-        names = [self.quote(one.name) for one in columns]
-        change = ", ".join(f"{name} = EXCLUDED.{name}" for name in names[keys:])
-        select, arrays = writing.unnested(columns, rows)
-        sql = (
-            f"INSERT INTO {self._table(table)} ({', '.join(names)}) {select}"
-            f" ON CONFLICT ({', '.join(names[:keys])})"
-            f" DO {'UPDATE SET ' + change if change else 'NOTHING'}"
-        )
-        with connection.cursor() as cursor:
-            execute(self, cursor, sql, arrays)
+        self._run(connection, self._upsert(table, columns, keys), writing.arrays(rows))
 
     def update(
         self,
@@ -280,19 +269,57 @@ class PostgreSql:
         keys: int,
         rows: Sequence[Any],
     ) -> None:
-        names = [self.quote(one.name) for one in columns]
-        change = ", ".join(f"{name} = u.c{at}" for at, name in enumerate(names) if at >= keys)
-        same = " AND ".join(f"t.{name} = u.c{at}" for at, name in enumerate(names[:keys]))
-        select, arrays = writing.unnested(columns, rows)
-        sql = f"UPDATE {self._table(table)} t SET {change} FROM ({select}) u WHERE {same}"
-        with connection.cursor() as cursor:
-            execute(self, cursor, sql, arrays)
+        self._run(connection, self._update(table, columns, keys), writing.arrays(rows))
 
     def delete(
         self, connection: Connection, table: TableId, keys: Sequence[Column], rows: Sequence[Any]
     ) -> None:
         same = " AND ".join(f"t.{self.quote(one.name)} = u.c{at}" for at, one in enumerate(keys))
-        select, arrays = writing.unnested(keys, rows)
-        sql = f"DELETE FROM {self._table(table)} t USING ({select}) u WHERE {same}"
+        sql = f"DELETE FROM {self._table(table)} t USING ({writing.unnested(keys)}) u WHERE {same}"
+        self._run(connection, sql, writing.arrays(rows))
+
+    def column(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
+        return writing.array(field, column, zone)
+
+    def write_columns(
+        self,
+        connection: Connection,
+        mode: str,
+        table: TableId,
+        columns: Sequence[Column],
+        keys: int,
+        taken: Sequence[str],
+    ) -> None:
+        match mode:
+            case "upsert":
+                sql = self._upsert(table, columns, keys)
+            case "update":
+                sql = self._update(table, columns, keys)
+            case _:
+                sql = self._insert(table, columns)
+        self._run(connection, sql, taken)
+
+    # Statements, of an array for each column
+
+    def _insert(self, table: TableId, columns: Sequence[Column]) -> str:
+        names = ", ".join(self.quote(one.name) for one in columns)
+        return f"INSERT INTO {self._table(table)} ({names}) {writing.unnested(columns)}"
+
+    def _upsert(self, table: TableId, columns: Sequence[Column], keys: int) -> str:
+        names = [self.quote(one.name) for one in columns]
+        change = ", ".join(f"{name} = EXCLUDED.{name}" for name in names[keys:])
+        return (
+            f"{self._insert(table, columns)} ON CONFLICT ({', '.join(names[:keys])})"
+            f" DO {'UPDATE SET ' + change if change else 'NOTHING'}"
+        )
+
+    def _update(self, table: TableId, columns: Sequence[Column], keys: int) -> str:
+        names = [self.quote(one.name) for one in columns]
+        change = ", ".join(f"{name} = u.c{at}" for at, name in enumerate(names) if at >= keys)
+        same = " AND ".join(f"t.{name} = u.c{at}" for at, name in enumerate(names[:keys]))
+        select = writing.unnested(columns)
+        return f"UPDATE {self._table(table)} t SET {change} FROM ({select}) u WHERE {same}"
+
+    def _run(self, connection: Connection, sql: str, taken: Sequence[str]) -> None:
         with connection.cursor() as cursor:
-            execute(self, cursor, sql, arrays)
+            execute(self, cursor, sql, taken)

@@ -7,12 +7,16 @@ a field fits whatever column takes its text.
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from ottla.connect.connectors.jdbc.dialects.dialect import MARK, Column, Read
 from ottla.connect.connectors.jdbc.semantics import Meaning, conversion, meaning
 from ottla.connect.data import Schema
+from ottla.connect.runs.fields import FieldColumn
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _TYPES = {
     Meaning.INT8: "SMALLINT",
@@ -39,6 +43,9 @@ _TYPES = {
 }
 
 
+_INTEGERS = (Meaning.INT8, Meaning.INT16, Meaning.INT32, Meaning.INT64)
+
+
 def column_type(schema: Schema) -> str:
     kind = meaning(schema)
     if kind is Meaning.ARRAY:
@@ -63,12 +70,44 @@ def writer(schema: Schema, column: Column, zone: ZoneInfo) -> Read:
     return lambda value: to_text(convert(value))
 
 
-def unnested(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> tuple[str, list[str]]:
-    """A SELECT of the rows, its columns named c0, c1, …, and the arrays it is made of."""
-    arrays = []
-    for values in zip(*rows, strict=True):
-        elements = ["NULL" if one is None else one for one in values]
-        arrays.append("{" + ",".join(elements) + "}")
+def arrays(rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    """One for each column."""
+    return [
+        "{" + ",".join(["NULL" if one is None else one for one in values]) + "}"
+        for values in zip(*rows, strict=True)
+    ]
+
+
+def array(field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
+    """The same of a column: as one piece where its nodes are what the database reads."""
+    kind = meaning(field.schema)
+    plain = field.read is None and conversion(field.schema) is None
+    if plain and (kind in _INTEGERS or _TO_TEXT.get(kind) is _quoted):
+        return _in_one_piece(field.nodes, quotes=kind not in _INTEGERS)
+    write = writer(field.schema, column, zone)
+    return "{" + ",".join(["NULL" if one is None else write(one) for one in field.values()]) + "}"
+
+
+def _in_one_piece(nodes: "pyarrow.Array", *, quotes: bool) -> str:
+    import pyarrow
+    import pyarrow.compute
+
+    compute = pyarrow.compute
+    texts = nodes.cast(pyarrow.string())
+    if quotes:
+        for sign in ("\\", '"'):
+            if compute.any(compute.match_substring(texts, sign)).as_py():
+                texts = compute.replace_substring(texts, sign, "\\" + sign)
+        texts = compute.binary_join_element_wise('"', texts, '"', "")
+    if texts.null_count:
+        texts = texts.fill_null("NULL")
+    ends = pyarrow.array([0, len(texts)], pyarrow.int32())
+    joined = compute.binary_join(pyarrow.ListArray.from_arrays(ends, texts), ",")
+    return f"{{{joined[0].as_py()}}}"
+
+
+def unnested(columns: Sequence[Column]) -> str:
+    """A SELECT of rows from as many arrays, its columns named c0, c1, …"""
     casts = [one.declared or "text" for one in columns]
     names = ", ".join(f"c{at}" for at in range(len(columns)))
     # Arrays of arrays would be taken apart: these travel as text.
@@ -77,7 +116,7 @@ def unnested(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> tupl
         for at, cast in enumerate(casts)
     )
     given = ", ".join(MARK + ("::text[]" if one.endswith("[]") else f"::{one}[]") for one in casts)
-    return f"SELECT {taken} FROM unnest({given}) AS u({names})", arrays
+    return f"SELECT {taken} FROM unnest({given}) AS u({names})"
 
 
 def _quoted(value: Any) -> str:

@@ -163,9 +163,18 @@ def read_fields(texts: "pyarrow.Array", converter: Converter) -> Fields | None:
             return None
         logical = one.schema.name in _LOGICAL or one.schema.type in _READ_EACH
         found[one.name] = FieldColumn(
-            one.schema, chunks[0], converter.reader(one.schema) if logical else None
+            one.schema,
+            _with_plain_zeros(chunks[0]),
+            converter.reader(one.schema) if logical else None,
         )
     return found
+
+
+def _with_plain_zeros(nodes: "pyarrow.Array") -> "pyarrow.Array":
+    """The zeros of an envelope have no sign: Java reads them as exact numbers first."""
+    import pyarrow.compute
+
+    return pyarrow.compute.add(nodes, 0.0) if pyarrow.types.is_floating(nodes.type) else nodes
 
 
 def _types(schema: Schema) -> "pyarrow.Schema | None":

@@ -31,6 +31,7 @@ Phase = Literal["live", "catch-up", "load", "planned"]
 CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+OF_OBJECTS = "ottla.ObjectCheckpoints"
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
 
 
@@ -161,8 +162,8 @@ class Starter:
     def _choose_file_manager(self) -> None:
         """Spark would write beside and rename, which a store of objects cannot do as one."""
         if isinstance(self.folder, HadoopPath) and self.folder.is_object:
-            self.spark.conf.set(FILE_MANAGER, "ottla.ObjectCheckpoints")
-        else:
+            self.spark.conf.set(FILE_MANAGER, OF_OBJECTS)
+        elif self.spark.conf.get(FILE_MANAGER, None) == OF_OBJECTS:  # of another application here
             self.spark.conf.unset(FILE_MANAGER)
 
     def _separator(self, stage: Stage) -> Separator | None:

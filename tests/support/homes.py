@@ -2,6 +2,7 @@
 
 import enum
 import socket
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +28,18 @@ class Quorum(enum.Enum):
     STANDALONE = "standalone"  # format --standalone: voters in the log
 
 
+_given: deque[int] = deque(maxlen=200)
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Another one each time: the system may offer the same again until somebody listens there."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _given:
+            _given.append(port)
+            return port
 
 
 @dataclass(frozen=True, kw_only=True)

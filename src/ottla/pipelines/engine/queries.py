@@ -32,6 +32,10 @@ CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 OF_OBJECTS = "ottla.ObjectCheckpoints"
+# What a batch reads is there before it begins. But a consumer that has it asks for more at once,
+# and Spark's next question, for the partition's ends, waits behind that poll.
+BATCH_POLL_MS = "1"
+REAL_TIME_POLL_MS = "10"  # here it is records to come that are waited for
 NEVER = {"minOffsetsPerTrigger": str(2**62), "maxTriggerDelay": "100000d"}
 
 
@@ -44,10 +48,11 @@ class Reading:
     names: Mapping[str, str] = field(default_factory=dict)
     held: frozenset[str] = frozenset()  # topics that must not move in this phase
     most: int | None = None  # records per batch
+    longest_poll_ms: str = BATCH_POLL_MS
 
     def stream(self, source: Source) -> DataFrame:
         reader = self.spark.readStream.format("kafka").options(**self._options(source))
-        reader = reader.option("kafka.fetch.max.wait.ms", "10")
+        reader = reader.option("kafka.fetch.max.wait.ms", self.longest_poll_ms)
         if source.topic in self.held:
             reader = reader.options(**NEVER)
         elif self.most is not None:
@@ -101,7 +106,7 @@ class Starter:
         frame = self.frame(stage, phase)
         self._choose_file_manager()
         name = f"{self.plan.application.name}/{stage.name}"
-        real_time = stage.mode == "real-time" and phase == "live"
+        real_time = _runs_in_real_time(stage, phase)
         mode = "append" if stage.output_mode == "append" and not real_time else "update"
         query = (
             frame.writeStream.queryName(name)
@@ -138,7 +143,8 @@ class Starter:
         if phase == "planned":
             held = frozenset(source.topic for source in stage.sources)
         most = CATCH_UP_ROWS if phase == "catch-up" else None
-        reading = Reading(self.spark, self.plan.application, self.names, held, most)
+        waits = REAL_TIME_POLL_MS if _runs_in_real_time(stage, phase) else BATCH_POLL_MS
+        reading = Reading(self.spark, self.plan.application, self.names, held, most, waits)
         builder = Builder(
             self.spark,
             reading.stream,
@@ -184,6 +190,10 @@ class Starter:
         names = (self.names.get(source.topic, source.topic) for source in stage.sources)
         widest = max((self.partitions.get(name, 0) for name in names), default=0)
         return stage.sink.partitions or widest or self.plan.application.parallelism
+
+
+def _runs_in_real_time(stage: Stage, phase: Phase) -> bool:
+    return stage.mode == "real-time" and phase == "live"
 
 
 def marker_topic(stage: Stage) -> str:

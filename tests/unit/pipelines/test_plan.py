@@ -220,3 +220,14 @@ def test_explain_says_what_happens_and_what_it_promises() -> None:
         "at least once: after a failure the last seconds repeat",
     ):
         assert expected in text
+
+
+def test_explain_says_that_changes_of_a_table_are_updates() -> None:
+    app = App("shop")
+    counts = orders_of(app).group_by("customer").count()
+    counts.changes().group_by("count").count(name="customers").to("histogram")
+    counts.to("counts")
+    before, said, behind = explain(plan_of(app)).partition("counts updates, not rows")
+    assert said
+    assert "writes    counts" in before + behind
+    assert behind.lstrip().startswith("writes    histogram")

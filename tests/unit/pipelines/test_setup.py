@@ -4,6 +4,7 @@ import hashlib
 import os
 import stat
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -198,3 +199,16 @@ def test_who_cannot_fetch_a_client_of_s3_is_told_which_line_names_one(
     monkeypatch.setattr(jars, "_resolve", fetch)
     with pytest.raises(OttlaError, match=r"Hadoop's client.*network.*--conf spark.jars="):
         s3._jars()
+
+
+def test_a_session_that_cannot_take_our_jars_is_told_which_line_makes_one_that_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "connector_jars", lambda: ())
+    monkeypatch.setattr(sessions, "compiled_jar", lambda: Path("/ours.jar"))
+    lent = MagicMock()
+    lent.sparkContext.master = "local[2]"
+    loader = lent._jsparkSession.sharedState.return_value.jarClassLoader.return_value
+    loader.loadClass.side_effect = RuntimeError("ClassNotFoundException")
+    with pytest.raises(OttlaError, match=r"spark = ottla\.spark_session\(\)"):
+        sessions._equip(lent)

@@ -66,6 +66,8 @@ def _describe(stage: Stage) -> Iterator[str]:
     steps = [said for node in walk(stage.node) if (said := words(node))]
     if steps and not stage.only_dead:
         yield f"   does      {' → '.join(steps)}"
+    if not stage.only_dead and any(_takes_updates(node) for node in walk(stage.node)):
+        yield "             changes are updates: whoever counts them counts updates, not rows"
     letters = ", ".join(sorted({source.dead_letters or "" for source in stage.letters}))
     yield f"   writes    {letters if stage.only_dead else _written(stage)}{_topic_kind(stage)}"
     for written in () if stage.only_dead else (stage.sink.key_format, stage.sink.value):
@@ -77,6 +79,10 @@ def _describe(stage: Stage) -> Iterator[str]:
         yield f"             records that do not decode {also}go to {letters}"
     yield f"   engine    {stage.mode}: {stage.why}"
     yield f"   delivers  {promise(stage)}"
+
+
+def _takes_updates(node: Node) -> bool:
+    return isinstance(node, Changes) and not node.is_table
 
 
 def _written(stage: Stage) -> str:

@@ -39,6 +39,9 @@ _LARGE_POLLS = {
     "max.poll.records": "50000",
     "max.partition.fetch.bytes": str(8 * 1024 * 1024),
     "receive.buffer.bytes": "-1",  # the system's own, which grow: 64 KiB if nothing is said
+    # What is asked for is there. Only a fetch ahead, behind all records, would wait, and the next
+    # one, which is for some, with it.
+    "fetch.max.wait.ms": "5",
 }
 Given = Mapping[TopicPartition, tuple[int, int]]
 

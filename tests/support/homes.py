@@ -1,11 +1,14 @@
 """A node's folder: `server.properties` and its data directories, the same for either broker."""
 
 import enum
+import itertools
+import os
 import socket
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import SystemRandom
 
 CLUSTER_ID = "qxMSOLpFR9-f3GtICWzutw"
 
@@ -28,17 +31,27 @@ class Quorum(enum.Enum):
     STANDALONE = "standalone"  # format --standalone: voters in the log
 
 
-_given: deque[int] = deque(maxlen=200)
+PORTS = range(10_000, 32_768)
+"""Below those that the system gives to whoever connects: of them one may be taken at any moment."""
+PROCESSES = 8
+
+
+def _own_ports() -> Iterator[int]:
+    """No other process of the tests has them, and none comes twice before all came once."""
+    process = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports = PORTS[process % PROCESSES :: PROCESSES]
+    begin = SystemRandom().randrange(len(ports))  # others may have a seed in common
+    return itertools.cycle([*ports[begin:], *ports[:begin]])
+
+
+_ports = _own_ports()
 
 
 def free_port() -> int:
-    """Another one each time: the system may offer the same again until somebody listens there."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port not in _given:
-            _given.append(port)
+        port = next(_ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
             return port
 
 

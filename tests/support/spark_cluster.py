@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ottla.pipelines.runtime.java import find_java
+from support.homes import free_port
 
 
 @contextlib.contextmanager
@@ -18,9 +19,7 @@ def standalone(folder: Path, workers: int = 1) -> Iterator[str]:
     import pyspark
 
     home = Path(pyspark.__file__).parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "SPARK_HOME": str(home),
         "JAVA_HOME": str(find_java()),

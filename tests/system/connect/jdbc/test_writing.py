@@ -21,7 +21,15 @@ from ottla.connect.data import (
     decimal_schema,
     optional,
 )
-from support.jdbc import CONFIG, INT64, OPTIONAL_STRING, Reading, Writing, record, schema_of
+from support.jdbc import (
+    CONFIG,
+    INT64,
+    OPTIONAL_STRING,
+    Reading,
+    Writing,
+    record,
+    schema_of,
+)
 from support.mariadb import MariaDb
 from support.postgres import Postgres, running_postgres
 
@@ -144,6 +152,36 @@ def test_columns_of_every_type_are_the_rows_of_their_values(postgres: Postgres) 
     rows = postgres.rows("SELECT * FROM by_columns ORDER BY id")
     assert rows == postgres.rows("SELECT * FROM by_rows ORDER BY id")
     assert len(rows) == len(given)
+
+
+def test_columns_go_where_rules_and_rights_send_rows(postgres: Postgres) -> None:
+    """What COPY would pass over."""
+    columns = "id bigint GENERATED ALWAYS AS IDENTITY, item text, amount bigint"
+    postgres.run(f"CREATE TABLE counted ({columns})")
+    insert = {"insert.mode": "insert", "pk.mode": "none", "delete.enabled": "false"}
+    counted = Writing(access(postgres) | UPSERT | insert | {"table.name.format": "counted"})
+    with pytest.raises(ConnectError, match="cannot insert a non-DEFAULT value"):
+        counted.put_as_read(order(1, 10))
+    postgres.run(
+        "CREATE TABLE front (id bigint, item text, amount bigint)",
+        "CREATE TABLE behind (LIKE front)",
+        "CREATE RULE away AS ON INSERT TO front"
+        " DO INSTEAD INSERT INTO behind VALUES (NEW.id, NEW.item, NEW.amount)",
+    )
+    ruled = {"name": "ruled", "table.name.format": "front"}
+    front = Writing(access(postgres) | UPSERT | insert | ruled)
+    assert front.put_as_read(order(1, 10)) == 0
+    assert postgres.rows("SELECT id, amount FROM behind") == [(1, 10)]
+    assert postgres.rows("SELECT id FROM front") == []
+
+
+def test_columns_that_are_new_and_then_are_not_end_as_rows_would(postgres: Postgres) -> None:
+    orders = Writing(access(postgres) | UPSERT | {"batch.size": "10"})
+    assert orders.put_as_read(*(order(at, 1) for at in range(25))) == 0
+    assert orders.put_as_read(*(order(at, 2) for at in range(20, 45))) == 0
+    assert orders.put_as_read(*(order(at, 3) for at in range(40, 50))) == 0
+    amounts = dict(postgres.rows("SELECT id, amount FROM orders"))
+    assert amounts == {at: 1 if at < 20 else 2 if at < 40 else 3 for at in range(50)}
 
 
 def test_a_column_with_a_row_that_is_refused_is_looked_at_row_by_row(postgres: Postgres) -> None:

@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ottla.connect.connectors.jdbc.batches import Fit
 from ottla.connect.connectors.jdbc.database import Database
-from ottla.connect.connectors.jdbc.dialects.dialect import ByColumns, Connection
+from ottla.connect.connectors.jdbc.dialects.dialect import (
+    ByColumns,
+    Column,
+    Connection,
+    TableId,
+    execute,
+)
 from ottla.connect.data import DataError
 from ottla.connect.runs.fields import FieldColumn
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # A value that is not of its schema: whose it is, is found one by one.
 NOT_AS_COLUMNS = (DataError, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError)
@@ -20,6 +30,7 @@ class ColumnBatch:
     connection: Connection
     mode: str
     rows_max: int
+    copies: dict[TableId, bool]  # as far as it is known
 
     def write(self, fit: Fit, keys: int, fields: Sequence[FieldColumn]) -> None:
         """The first `keys` fields are the key."""
@@ -31,11 +42,40 @@ class ColumnBatch:
         zone = self.database.zone
         for begin in range(0, len(fields[0].nodes), self.rows_max):
             pairs = zip(fields, columns, strict=True)
-            taken = [
-                self.dialect.column(one.slice(begin, self.rows_max), column, zone)
+            texts = [
+                self.dialect.texts(one.slice(begin, self.rows_max), column, zone)
                 for one, column in pairs
             ]
-            self.dialect.write_columns(self.connection, self.mode, table, columns, keys, taken)
+            if not self._copied(table, columns, texts):
+                write = self.dialect.write_columns
+                write(self.connection, self.mode, table, columns, keys, texts)
+
+    def _copied(
+        self, table: TableId, columns: Sequence[Column], texts: "Sequence[pyarrow.Array]"
+    ) -> bool:
+        """Whatever it is refused for, the statement that is meant will tell."""
+        if self.mode == "update":
+            return False
+        if table not in self.copies:
+            self.copies[table] = self.dialect.may_copy(self.connection, table)
+        if not self.copies[table]:
+            return False
+        self._run("SAVEPOINT ottla")
+        try:
+            self.dialect.copy(self.connection, table, columns, texts)
+        except self.database.dialect.errors:
+            self._run("ROLLBACK TO SAVEPOINT ottla")
+            self.copies[table] = False  # it has rows with these keys, and will have more of them
+            return False
+        self._run("RELEASE SAVEPOINT ottla")
+        return True
+
+    def _run(self, sql: str) -> None:
+        cursor = self.connection.cursor()
+        try:
+            execute(self.database.dialect, cursor, sql)
+        finally:
+            cursor.close()
 
 
 def _last_of_each(fields: Sequence[FieldColumn], keys: int) -> Sequence[FieldColumn]:

@@ -12,7 +12,7 @@ from ottla.connect.connector import ConnectError, Report, RetriableError, TopicP
 from ottla.connect.connectors.jdbc.batches import Fit, TableBatch
 from ottla.connect.connectors.jdbc.column_batches import NOT_AS_COLUMNS, ColumnBatch
 from ottla.connect.connectors.jdbc.database import Database
-from ottla.connect.connectors.jdbc.dialects.dialect import ByColumns, Connection
+from ottla.connect.connectors.jdbc.dialects.dialect import ByColumns, Connection, TableId
 from ottla.connect.connectors.jdbc.mapping import Change, Mapper, MappingSettings, Row
 from ottla.connect.connectors.jdbc.sink_offsets import Offsets
 from ottla.connect.connectors.jdbc.sink_tables import Tables
@@ -39,6 +39,7 @@ class _Link:
         self.connection: Connection = task.database.connect()
         self.tables = Tables(task.database, task.writes.create, task.writes.evolve)
         self.mapper = Mapper(task.mapping)
+        self.copies: dict[TableId, bool] = {}
         self.used = False
 
 
@@ -142,7 +143,7 @@ class JdbcSinkTask:
         assert fit is not None  # of what is written
         assert row.shape is not None
         mode, rows_max = self.writes.mode, self.writes.batch_rows
-        batch = ColumnBatch(self.database, dialect, link.connection, mode, rows_max)
+        batch = ColumnBatch(self.database, dialect, link.connection, mode, rows_max, link.copies)
         try:
             with self._transaction(link.connection, partition, after) as written:
                 begin = _at_least(alike, written)

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from zoneinfo import ZoneInfo
 
 from ottla.connect.connector import ConnectError
 from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
 from ottla.connect.runs.fields import FieldColumn
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Connection = Any  # DB-API's
 MARK = "\0"  # where a statement has a parameter: no name and no query of a user's holds it
@@ -201,8 +204,20 @@ class Dialect(Protocol):
 class ByColumns(Protocol):
     """A dialect whose statements take rows a column at a time."""
 
-    def column(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
-        """As `write_columns` takes it. What `writer` raises, this does."""
+    def texts(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> "pyarrow.Array":
+        """A column as the others take it. What `writer` raises, this does."""
+
+    def may_copy(self, connection: Connection, table: TableId) -> bool:
+        """Whether `copy` does what `insert` would, and is allowed."""
+
+    def copy(
+        self,
+        connection: Connection,
+        table: TableId,
+        columns: Sequence[Column],
+        texts: "Sequence[pyarrow.Array]",
+    ) -> None:
+        """Faster than `insert`, of rows that are new."""
 
     def write_columns(
         self,
@@ -211,6 +226,6 @@ class ByColumns(Protocol):
         table: TableId,
         columns: Sequence[Column],
         keys: int,
-        taken: Sequence[str],
+        texts: "Sequence[pyarrow.Array]",
     ) -> None:
         """`insert`, `upsert` or `update`, as they are for rows."""

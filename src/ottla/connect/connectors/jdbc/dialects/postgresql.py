@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from io import StringIO
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,11 @@ from ottla.connect.connectors.jdbc.url import Target
 from ottla.connect.data import Schema
 from ottla.connect.runs.fields import FieldColumn
 
+if TYPE_CHECKING:
+    import pyarrow
+
 IDLE_MS = 30_000
+COPIED_AT_ONCE = 1024 * 1024
 # Properties of the Java driver that libpq has, too; some under another name.
 _SERVED = {
     "sslmode": "sslmode",
@@ -278,8 +283,25 @@ class PostgreSql:
         sql = f"DELETE FROM {self._table(table)} t USING ({writing.unnested(keys)}) u WHERE {same}"
         self._run(connection, sql, writing.arrays(rows))
 
-    def column(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
-        return writing.array(field, column, zone)
+    def texts(self, field: FieldColumn, column: Column, zone: ZoneInfo) -> "pyarrow.Array":
+        return writing.texts(field, column, zone)
+
+    def may_copy(self, connection: Connection, table: TableId) -> bool:
+        with connection.cursor() as cursor:
+            found = execute(self, cursor, writing.MAY_COPY, (table.schema, table.name)).fetchone()
+        return bool(found and found[0])
+
+    def copy(
+        self,
+        connection: Connection,
+        table: TableId,
+        columns: Sequence[Column],
+        texts: "Sequence[pyarrow.Array]",
+    ) -> None:
+        names = ", ".join(self.quote(one.name) for one in columns)
+        sql = f"COPY {self._table(table)} ({names}) FROM STDIN"
+        with connection.cursor() as cursor:
+            cursor.copy_expert(sql, StringIO(writing.lines(texts)), COPIED_AT_ONCE)
 
     def write_columns(
         self,
@@ -288,7 +310,7 @@ class PostgreSql:
         table: TableId,
         columns: Sequence[Column],
         keys: int,
-        taken: Sequence[str],
+        texts: "Sequence[pyarrow.Array]",
     ) -> None:
         match mode:
             case "upsert":
@@ -297,7 +319,7 @@ class PostgreSql:
                 sql = self._update(table, columns, keys)
             case _:
                 sql = self._insert(table, columns)
-        self._run(connection, sql, taken)
+        self._run(connection, sql, [writing.array(one) for one in texts])
 
     # Statements, of an array for each column
 

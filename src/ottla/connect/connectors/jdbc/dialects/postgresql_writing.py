@@ -1,10 +1,10 @@
 """Rows for PostgreSQL as one array for each column: a statement writes thousands of rows at once.
 
 A value becomes the text of an array's element here; the database reads it as its column's type, so
-a field fits whatever column takes its text.
+a field fits whatever column takes its text. Columns are texts, of which arrays or lines are made.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -42,8 +42,12 @@ _TYPES = {
     Meaning.BITS: "BIT VARYING",
 }
 
-
-_INTEGERS = (Meaning.INT8, Meaning.INT16, Meaning.INT32, Meaning.INT64)
+# COPY knows no rules and no policies, and writes numbers that only the table may give.
+MAY_COPY = """
+SELECT c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT c.relrowsecurity
+  AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attidentity = 'a')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = \0 AND c.relname = \0"""
 
 
 def column_type(schema: Schema) -> str:
@@ -57,14 +61,21 @@ def column_type(schema: Schema) -> str:
 
 def writer(schema: Schema, column: Column, zone: ZoneInfo) -> Read:
     """Gives the text of an array's element."""
+    to_text = _to_text(schema, column, zone)
+    if meaning(schema) in _BARE:
+        return to_text
+    return _quoted if to_text is str else lambda value: _quoted(to_text(value))
+
+
+def _to_text(schema: Schema, column: Column, zone: ZoneInfo) -> Read:
     kind, convert = meaning(schema), conversion(schema)
     if kind is Meaning.ARRAY:
         assert schema.value_schema is not None
         return _array(writer(schema.value_schema, column, zone))
     if kind is Meaning.BITS and column.type in ("bit", "varbit") and column.precision:
         length = column.precision
-        return lambda value: _quoted(_bits(value).rjust(length, "0"))
-    to_text = _instant(zone) if kind is Meaning.INSTANT else _TO_TEXT.get(kind, str)
+        return lambda value: _bits(value).rjust(length, "0")
+    to_text = _instant(zone) if kind is Meaning.INSTANT else _TEXTS.get(kind, str)
     if convert is None:
         return to_text
     return lambda value: to_text(convert(value))
@@ -78,32 +89,53 @@ def arrays(rows: Sequence[tuple[Any, ...]]) -> list[str]:
     ]
 
 
-def array(field: FieldColumn, column: Column, zone: ZoneInfo) -> str:
-    """The same of a column: as one piece where its nodes are what the database reads."""
-    kind = meaning(field.schema)
-    plain = field.read is None and conversion(field.schema) is None
-    if plain and (kind in _INTEGERS or _TO_TEXT.get(kind) is _quoted):
-        return _in_one_piece(field.nodes, quotes=kind not in _INTEGERS)
-    write = writer(field.schema, column, zone)
-    return "{" + ",".join(["NULL" if one is None else write(one) for one in field.values()]) + "}"
-
-
-def _in_one_piece(nodes: "pyarrow.Array", *, quotes: bool) -> str:
+def texts(field: FieldColumn, column: Column, zone: ZoneInfo) -> "pyarrow.Array":
+    """Of a column's values; null stays null."""
     import pyarrow
+
+    plain = field.read is None and conversion(field.schema) is None
+    if plain and meaning(field.schema) in _NODES:
+        return field.nodes.cast(pyarrow.string())
+    write = _to_text(field.schema, column, zone)
+    found = [None if one is None else write(one) for one in field.values()]
+    return pyarrow.array(found, pyarrow.string())
+
+
+def array(texts: "pyarrow.Array") -> str:
+    import pyarrow.compute
+
+    quoted = _escaped(texts, {"\\": "\\\\", '"': '\\"'})
+    elements = pyarrow.compute.binary_join_element_wise('"', quoted, '"', "")
+    return "{" + _joined(elements.fill_null("NULL"), ",") + "}"
+
+
+def lines(columns: "Sequence[pyarrow.Array]") -> str:
+    """As COPY takes them."""
+    import pyarrow.compute
+
+    escapes = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+    cells = [_escaped(one, escapes).fill_null("\\N") for one in columns]
+    return _joined(pyarrow.compute.binary_join_element_wise(*cells, "\t"), "\n") + "\n"
+
+
+def _escaped(texts: "pyarrow.Array", escapes: Mapping[str, str]) -> "pyarrow.Array":
     import pyarrow.compute
 
     compute = pyarrow.compute
-    texts = nodes.cast(pyarrow.string())
-    if quotes:
-        for sign in ("\\", '"'):
-            if compute.any(compute.match_substring(texts, sign)).as_py():
-                texts = compute.replace_substring(texts, sign, "\\" + sign)
-        texts = compute.binary_join_element_wise('"', texts, '"', "")
-    if texts.null_count:
-        texts = texts.fill_null("NULL")
+    for sign, escape in escapes.items():
+        if compute.any(compute.match_substring(texts, sign)).as_py():
+            texts = compute.replace_substring(texts, sign, escape)
+    return texts
+
+
+def _joined(texts: "pyarrow.Array", between: str) -> str:
+    import pyarrow
+    import pyarrow.compute
+
     ends = pyarrow.array([0, len(texts)], pyarrow.int32())
-    joined = compute.binary_join(pyarrow.ListArray.from_arrays(ends, texts), ",")
-    return f"{{{joined[0].as_py()}}}"
+    joined = pyarrow.compute.binary_join(pyarrow.ListArray.from_arrays(ends, texts), between)
+    said: str = joined[0].as_py()
+    return said
 
 
 def unnested(columns: Sequence[Column]) -> str:
@@ -131,7 +163,7 @@ def _float(value: float) -> str:
 
 
 def _bytes(value: bytes) -> str:
-    return '"\\\\x' + bytes(value).hex() + '"'
+    return "\\x" + bytes(value).hex()
 
 
 def _decimal(value: Decimal) -> str:
@@ -139,7 +171,7 @@ def _decimal(value: Decimal) -> str:
 
 
 def _moment(value: datetime | date) -> str:
-    return f'"{value.isoformat()}"'
+    return value.isoformat()
 
 
 def _bits(value: bytes) -> str:
@@ -148,18 +180,18 @@ def _bits(value: bytes) -> str:
 
 def _instant(zone: ZoneInfo) -> Read:
     """With its distance to UTC: a column without a zone takes the wall clock, one with it both."""
-    return lambda value: f'"{value.astimezone(zone).isoformat()}"'
+    return lambda value: value.astimezone(zone).isoformat()
 
 
 def _array(element: Read) -> Read:
     def text(values: list[Any]) -> str:
         inner = ",".join("NULL" if one is None else element(one) for one in values)
-        return _quoted("{" + inner + "}")
+        return "{" + inner + "}"
 
     return text
 
 
-_TO_TEXT: dict[Meaning, Read] = {
+_TEXTS: dict[Meaning, Read] = {
     Meaning.FLOAT32: _float,
     Meaning.FLOAT64: _float,
     Meaning.BYTES: _bytes,
@@ -167,12 +199,18 @@ _TO_TEXT: dict[Meaning, Read] = {
     Meaning.DATE: _moment,
     Meaning.TIME: _moment,
     Meaning.LOCAL_TIMESTAMP: _moment,
-    Meaning.STRING: _quoted,
-    Meaning.JSON: _quoted,
-    Meaning.UUID: _quoted,
-    Meaning.XML: _quoted,
-    Meaning.INTERVAL: _quoted,
-    Meaning.ZONED_TIME: _quoted,
-    Meaning.ZONED_TIMESTAMP: _quoted,
-    Meaning.BITS: _quoted,
 }
+_INTEGERS = (Meaning.INT8, Meaning.INT16, Meaning.INT32, Meaning.INT64)
+# In an array their texts need no quotes.
+_BARE = (*_INTEGERS, Meaning.FLOAT32, Meaning.FLOAT64, Meaning.BOOLEAN, Meaning.DECIMAL)
+# Their values' texts are what JSON has.
+_NODES = (
+    *_INTEGERS,
+    Meaning.STRING,
+    Meaning.JSON,
+    Meaning.UUID,
+    Meaning.XML,
+    Meaning.INTERVAL,
+    Meaning.ZONED_TIME,
+    Meaning.ZONED_TIMESTAMP,
+)

@@ -175,6 +175,16 @@ def test_columns_go_where_rules_and_rights_send_rows(postgres: Postgres) -> None
     assert postgres.rows("SELECT id FROM front") == []
 
 
+def test_columns_are_refused_where_the_table_knows_no_key(postgres: Postgres) -> None:
+    """Else COPY would take a row twice that an upsert takes once."""
+    postgres.run("CREATE TABLE keyless (id bigint, item text, amount bigint)")
+    keyless = Writing(access(postgres) | UPSERT | {"table.name.format": "keyless"})
+    for _ in range(2):
+        with pytest.raises(ConnectError, match="no unique or exclusion constraint"):
+            keyless.put_as_read(*(order(at, 1) for at in range(25)))
+    assert postgres.rows("SELECT id FROM keyless") == []
+
+
 def test_columns_that_are_new_and_then_are_not_end_as_rows_would(postgres: Postgres) -> None:
     orders = Writing(access(postgres) | UPSERT | {"batch.size": "10"})
     assert orders.put_as_read(*(order(at, 1) for at in range(25))) == 0

@@ -49,16 +49,15 @@ class ColumnBatch:
             if not self._copied(table, columns, texts):
                 write = self.dialect.write_columns
                 write(self.connection, self.mode, table, columns, keys, texts)
+                if self.mode != "update" and table not in self.copies:
+                    self.copies[table] = self.dialect.may_copy(self.connection, table)
 
     def _copied(
         self, table: TableId, columns: Sequence[Column], texts: "Sequence[pyarrow.Array]"
     ) -> bool:
-        """Whatever it is refused for, the statement that is meant will tell."""
-        if self.mode == "update":
-            return False
-        if table not in self.copies:
-            self.copies[table] = self.dialect.may_copy(self.connection, table)
-        if not self.copies[table]:
+        """Whatever it is refused for, the statement that is meant will tell. A table's first rows
+        go by that: whether the table knows of the key, COPY would not say."""
+        if not self.copies.get(table):
             return False
         self._run("SAVEPOINT ottla")
         try:

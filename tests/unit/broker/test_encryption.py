@@ -4,7 +4,6 @@ import asyncio
 import itertools
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,9 @@ from ottla.broker.transport.encryption import (
     PIECE_BYTES,
     RECORD_BYTES,
     EncryptedConnection,
-    HandshakeOutcome,
     pieces,
 )
 from ottla.broker.transport.handshakes import (
-    MANY,
     SCRATCH_BYTES,
     HandshakeBudget,
     HandshakeTurns,
@@ -187,14 +184,8 @@ class Step:
     def __init__(self, seen: list[str]) -> None:
         self._seen = seen
 
-    def begin_step(self) -> bool:
-        return True
-
-    def shake_hands(self) -> HandshakeOutcome:
-        return HandshakeOutcome.WAITS
-
-    def end_step(self, outcome: HandshakeOutcome) -> None:
-        self._seen.append("step" if outcome is HandshakeOutcome.WAITS else "closed")
+    def shake_hands(self) -> None:
+        self._seen.append("step")
         asyncio.get_running_loop().call_soon(self._seen.append, "others")
 
 
@@ -205,101 +196,37 @@ def test_others_come_between_the_steps_of_handshakes() -> None:
         for _ in range(3):
             step: Any = Step(seen)
             turns.await_turn(step)
-        await until(lambda: len(seen) == 6)
-        turns.close()
+        while len(seen) < 6:
+            await asyncio.sleep(0)
         return seen
 
     assert asyncio.run(scenario()) == ["step", "others"] * 3
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS_MAX):
-        while not holds():
-            await asyncio.sleep(0.001)
-
-
-class Slow(Step):
-    """As if OpenSSL computed for long."""
-
-    def __init__(self, seen: list[str]) -> None:
-        super().__init__(seen)
-        self.goes_on = threading.Event()
-
-    def shake_hands(self) -> HandshakeOutcome:
-        self.goes_on.wait(SECONDS_MAX)
-        return HandshakeOutcome.WAITS
-
-
-def test_nobody_waits_while_a_step_is_computed() -> None:
-    async def scenario() -> list[str]:
-        seen: list[str] = []
-        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
-        slow, step = Slow(seen), Step(seen)
-        many: list[Any] = [slow, step]
-        for one in many:
-            turns.await_turn(one)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert seen == []  # nor is another computed beside it
-        slow.goes_on.set()
-        await until(lambda: len(seen) == 4)
-        turns.close()
-        return seen
-
-    assert asyncio.run(scenario()) == ["step", "others"] * 2
-
-
-def test_where_many_wait_the_thread_is_not_waited_for() -> None:
-    async def scenario() -> list[str]:
-        seen: list[str] = []
-        turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
-        slow = Slow(seen)
-        many: list[Any] = [slow, *(Step(seen) for _ in range(MANY + 1))]
-        for one in many:
-            turns.await_turn(one)
-        await until(lambda: len(seen) == 2 * 2)
-        slow.goes_on.set()
-        await until(lambda: len(seen) == 2 * len(many))
-        turns.close()
-        return seen
-
-    assert asyncio.run(scenario()) == ["step", "others"] * (MANY + 2)
-
-
 class Broken(Step):
-    """Something that nobody thought of: by the thread, or behind it."""
+    """Something that nobody thought of."""
 
-    def __init__(self, seen: list[str], *, late: bool) -> None:
-        super().__init__(seen)
-        self._is_late = late
-
-    def shake_hands(self) -> HandshakeOutcome:
-        if not self._is_late:
-            raise RuntimeError
-        return HandshakeOutcome.WAITS
-
-    def end_step(self, outcome: HandshakeOutcome) -> None:
-        if self._is_late:
-            raise RuntimeError
-        super().end_step(outcome)
+    def shake_hands(self) -> None:
+        self._seen.append("broken")
+        raise RuntimeError
 
     def abort(self) -> None:
-        self._seen.append("aborted")
+        self._seen.append("closed")
 
 
-@pytest.mark.parametrize(("late", "before"), [(False, ["closed", "others"]), (True, ["aborted"])])
-def test_a_step_that_fails_takes_nobody_elses_turn(late: bool, before: list[str]) -> None:
+def test_a_step_that_fails_takes_nobody_elses_turn() -> None:
     async def scenario() -> list[str]:
         seen: list[str] = []
         turns = HandshakeTurns(HandshakeBudget(SYSTEM_CLOCK.monotonic, own_cpu_s))
-        steps: list[Any] = [Broken(seen, late=late), Step(seen)]
+        steps: list[Any] = [Broken(seen), Step(seen)]
         for step in steps:
             turns.await_turn(step)
-        await until(lambda: seen[-2:] == ["step", "others"])
-        turns.close()
+        async with asyncio.timeout(SECONDS_MAX):
+            while len(seen) < 4:
+                await asyncio.sleep(0)
         return seen
 
-    assert asyncio.run(scenario()) == [*before, "step", "others"]
+    assert asyncio.run(scenario()) == ["broken", "closed", "step", "others"]
 
 
 class Lost(asyncio.BaseTransport):
@@ -351,38 +278,6 @@ def test_whoever_is_not_known_is_not_gathered_for() -> None:
     assert came <= 2 * RECORD_BYTES
 
 
-def test_what_comes_while_a_step_is_computed_is_of_the_next() -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    scratch = memoryview(bytearray(SCRATCH_BYTES))
-    due: list[EncryptedConnection] = []
-    connection = EncryptedConnection(Echo, context, scratch, due.append, print)
-    transport = Lost()
-    connection.connection_made(transport)
-    connection.buffer_updated(len(b"\x16\x03"))
-    assert due == [connection]
-    assert connection.begin_step()
-    outcome = connection.shake_hands()
-    connection.buffer_updated(RECORD_BYTES)
-    connection.buffer_updated(RECORD_BYTES)
-    assert transport.paused
-    assert due == [connection]
-    connection.end_step(outcome)
-    assert not transport.paused
-    assert due == [connection, connection]
-
-
-def test_who_leaves_while_a_step_is_computed_is_not_made() -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    ended: list[EncryptedConnection] = []
-    connection = EncryptedConnection(Echo, context, memoryview(b""), print, ended.append)
-    connection.connection_made(Lost())
-    assert connection.begin_step()
-    connection.connection_lost(None)
-    connection.end_step(HandshakeOutcome.IS_DONE)
-    assert ended == [connection]
-    assert not connection.begin_step()
-
-
 class AsksForKeys:
     """A session whose other side asks for new keys all the time, and is answered as often."""
 
@@ -407,8 +302,7 @@ def test_who_asks_for_keys_and_reads_none_is_closed(reads: bool) -> None:
     connection = EncryptedConnection(Echo, context, scratch, lambda _: None, lambda _: None)
     transport = Lost()
     connection.connection_made(transport)
-    assert connection.begin_step()
-    connection.end_step(connection.shake_hands())
+    connection.shake_hands()
     for _ in range(1000):
         connection.buffer_updated(1000)
         if reads:

@@ -7,7 +7,6 @@ needs, short buffers share a record, and when a step of a handshake is taken is 
 """
 
 import asyncio
-import enum
 import logging
 import ssl
 from collections.abc import Callable, Iterable, Iterator
@@ -23,17 +22,8 @@ UNREAD_ANSWERS_MAX = 2 * PIECE_BYTES
 Buffer = bytes | bytearray | memoryview
 
 
-class HandshakeOutcome(enum.Enum):
-    """Where one stands after a step."""
-
-    WAITS = enum.auto()  # for the other side
-    IS_DONE = enum.auto()
-    HAS_FAILED = enum.auto()
-
-
 class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
-    """Its handshake goes on only when `shake_hands` is called, which `is_due` is told of: between
-    `begin_step` and `end_step`, by a thread."""
+    """Its handshake goes on only when `shake_hands` is called, which `is_due` is told of."""
 
     def __init__(
         self,
@@ -53,8 +43,6 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
         self._raw: asyncio.Transport | None = None
         self._protocol: asyncio.BufferedProtocol | None = None  # once hands are shaken
         self._awaits_turn = self._is_unwanted = False
-        self._is_stepping = False  # a thread has all that is OpenSSL's
-        self._early = b""  # came meanwhile
         self._reading_paused = False
         self._unread_answers = 0  # bytes that TLS itself had to say, behind what nobody reads
 
@@ -74,21 +62,12 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
                 self._incoming.write(self._scratch[begin : min(begin + PIECE_BYTES, nbytes)])
                 self._decrypt()
             return
-        if self._is_stepping:
-            self._early += self._scratch[:nbytes]
-            self._gather_no_more(len(self._early))
-            return
         self._incoming.write(self._scratch[:nbytes])
         if not self._awaits_turn:
             self._awaits_turn = True
             self._is_due(self)
-        else:
-            self._gather_no_more(self._incoming.pending)
-
-    def _gather_no_more(self, size: int) -> None:
-        """Before anybody is known."""
-        if self._raw is not None and size > RECORD_BYTES:
-            self._raw.pause_reading()
+        elif self._raw is not None and self._incoming.pending > RECORD_BYTES:
+            self._raw.pause_reading()  # before anybody is known nothing is gathered
 
     def eof_received(self) -> bool:
         return False
@@ -110,44 +89,27 @@ class EncryptedConnection(asyncio.Transport, asyncio.BufferedProtocol):
 
     # Between: TLS ----------------------------------------------------------------------------
 
-    def begin_step(self) -> bool:
-        """False: there is nobody any more."""
+    def shake_hands(self) -> None:
+        """As far as the bytes that have come allow."""
         self._awaits_turn = False
-        self._is_stepping = self._raw is not None and not self._raw.is_closing()
-        return self._is_stepping
-
-    def shake_hands(self) -> HandshakeOutcome:
-        """As far as the bytes that have come allow. In a thread: nothing else is touched."""
+        if self._raw is None or self._raw.is_closing():
+            return
         try:
             self._session.do_handshake()
         except ssl.SSLWantReadError:
-            return HandshakeOutcome.WAITS
-        except ssl.SSLError:
-            return HandshakeOutcome.HAS_FAILED
-        return HandshakeOutcome.IS_DONE
-
-    def end_step(self, outcome: HandshakeOutcome) -> None:
-        self._is_stepping = False
-        if self._raw is None or self._raw.is_closing():
+            self._flush()
+            self._raw.resume_reading()
             return
-        self._flush()  # perhaps an alert: the other side learns what was wrong
-        early, self._early = self._early, b""
-        if early:
-            self._incoming.write(early)
-        match outcome:
-            case HandshakeOutcome.HAS_FAILED:
-                self._raw.close()
-            case HandshakeOutcome.WAITS:
-                self._raw.resume_reading()
-                if early:
-                    self._awaits_turn = True
-                    self._is_due(self)
-            case HandshakeOutcome.IS_DONE:
-                self._protocol = cast(asyncio.BufferedProtocol, self._make())
-                self._ended(self)
-                self._raw.resume_reading()
-                self._protocol.connection_made(self)
-                self._decrypt()
+        except ssl.SSLError:
+            self._flush()  # an alert: the other side learns what was wrong
+            self._raw.close()
+            return
+        self._flush()
+        self._protocol = cast(asyncio.BufferedProtocol, self._make())
+        self._ended(self)
+        self._raw.resume_reading()
+        self._protocol.connection_made(self)
+        self._decrypt()
 
     def _decrypt(self) -> None:
         protocol = self._protocol

@@ -3,8 +3,9 @@
 An event loop's own server tells of a connection once its handshake is done: whoever never ends one
 is seen by nobody, and a flood of them has the whole loop. Here there are at most so many unfinished
 ones, of which those make room for new ones that have had their time (an honest handshake takes
-milliseconds). Steps of handshakes are computed by a thread, one at a time, and together they get a
-third of the time and what the loop has to spare: else newcomers wait in the system's queue.
+milliseconds). One step of one handshake is taken in a turn of the loop, so others wait for no more
+than that, and together handshakes get a third of the loop and what it has to spare: else newcomers
+wait in the system's queue.
 """
 
 import asyncio
@@ -13,12 +14,10 @@ import socket
 import ssl
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from ottla.broker.transport.encryption import EncryptedConnection, HandshakeOutcome
+from ottla.broker.transport.encryption import EncryptedConnection
 from ottla.ports.clock import own_cpu_s
 from ottla.security.connection_rates import Admission
 
@@ -29,8 +28,6 @@ UNFINISHED_MAX = 2000
 PATIENCE_S = 2.0
 """For so long an unfinished one keeps its place though others wait."""
 HANDSHAKE_S_MAX = 10.0
-MANY = 4
-"""Steps that are due while the thread has one."""
 SWEEP_S = 0.5
 APART_S = 0.004
 """Between two that are closed because their time is over. They may have come all together, and come
@@ -80,34 +77,23 @@ def time_left_s(age_s: float, unfinished: int) -> float:
 
 
 class HandshakeTurns:
-    """One step of one handshake in a turn of the loop. A thread computes it, outside of the
-    interpreter: who is served waits for what comes before and after it alone.
-
-    Where many wait the loop computes some itself: clients that all come back want every core, and
-    then a thread waits longer for its own turns than a step takes."""
+    """One step of one handshake in a turn of the loop: who is served comes in between."""
 
     def __init__(self, budget: HandshakeBudget) -> None:
         self._budget = budget
-        self._thread = ThreadPoolExecutor(1, "tls-handshakes")
         self._due: deque[EncryptedConnection] = deque()
         self._next: asyncio.Handle | None = None
-        self._is_stepping = False
 
     def await_turn(self, connection: EncryptedConnection) -> None:
         self._due.append(connection)
-        self._plan_if_wanted()
+        if self._next is None:
+            self._plan()
 
     def close(self) -> None:
         self._due.clear()
-        self._thread.shutdown(wait=False)
         if self._next is not None:
             self._next.cancel()
             self._next = None
-
-    def _plan_if_wanted(self) -> None:
-        is_wanted = self._due and (not self._is_stepping or len(self._due) >= MANY)
-        if self._next is None and is_wanted:
-            self._plan()
 
     def _plan(self) -> None:
         loop, wait_s = asyncio.get_running_loop(), min(self._budget.wait_s(), REST_S)
@@ -118,47 +104,16 @@ class HandshakeTurns:
         if self._budget.wait_s():
             self._plan()
             return
-        connection = self._due.popleft()
-        if connection.begin_step():
-            if self._is_stepping:
-                self._end(connection, *self._computed(connection))
-            else:
-                self._is_stepping = True
-                self._thread.submit(self._step, connection, asyncio.get_running_loop())
-        self._plan_if_wanted()
-
-    def _step(self, connection: EncryptedConnection, loop: asyncio.AbstractEventLoop) -> None:
-        outcome, spent_s = self._computed(connection)
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(self._stepped, connection, outcome, spent_s)
-
-    def _computed(self, connection: EncryptedConnection) -> tuple[HandshakeOutcome, float]:
-        """With the processor's time that it took."""
         began = own_cpu_s()
+        connection = self._due.popleft()
         try:
-            outcome = connection.shake_hands()
+            connection.shake_hands()
         except Exception:  # whatever becomes of one, the others have their turns
             log.exception("closed a connection")
-            outcome = HandshakeOutcome.HAS_FAILED
-        return outcome, own_cpu_s() - began
-
-    def _stepped(
-        self, connection: EncryptedConnection, outcome: HandshakeOutcome, spent_s: float
-    ) -> None:
-        self._is_stepping = False
-        self._end(connection, outcome, spent_s)
-        self._plan_if_wanted()
-
-    def _end(
-        self, connection: EncryptedConnection, outcome: HandshakeOutcome, spent_s: float
-    ) -> None:
-        began = own_cpu_s()
-        try:
-            connection.end_step(outcome)
-        except Exception:
-            log.exception("closed a connection")
             connection.abort()
-        self._budget.spend(spent_s + own_cpu_s() - began)
+        self._budget.spend(own_cpu_s() - began)
+        if self._due:
+            self._plan()
 
 
 async def arrive(connection: EncryptedConnection, accepted: socket.socket) -> None:

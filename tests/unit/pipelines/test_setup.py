@@ -11,12 +11,13 @@ import pytest
 from ottla.errors import OttlaError
 from ottla.pipelines import App, string
 from ottla.pipelines.engine.options import RunOptions
+from ottla.pipelines.engine.queries import Starter
 from ottla.pipelines.lifecycle.state import Generations
 from ottla.pipelines.runtime import archive, jars, pins, s3, sessions, settings, spark_home
 from ottla.pipelines.runtime.java import find_java
 from ottla.pipelines.runtime.settings import SparkSettings, configuration
 from ottla.pipelines.runtime.spark_home import installed_spark
-from ottla.pipelines.runtime.storage import LocalStorage
+from ottla.pipelines.runtime.storage import HadoopPath, LocalStorage
 
 
 @pytest.fixture(autouse=True)
@@ -212,3 +213,43 @@ def test_a_session_that_cannot_take_our_jars_is_told_which_line_makes_one_that_c
     loader.loadClass.side_effect = RuntimeError("ClassNotFoundException")
     with pytest.raises(OttlaError, match=r"spark = ottla\.spark_session\(\)"):
         sessions._equip(lent)
+
+
+class Conf(dict[str, str]):
+    """A session's."""
+
+    set = dict.__setitem__
+    unset = dict.__delitem__
+
+
+STATE_THREADS = "spark.sql.streaming.stateStore.fileChecksumThreadPoolSize"
+FILES = "spark.sql.streaming.checkpointFileManagerClass"
+AS_THE_PLACE_WANTS = {
+    "folder": {STATE_THREADS: "0"},
+    "hdfs": {},
+    "s3a": {FILES: "ottla.ObjectCheckpoints"},
+}
+
+
+@pytest.mark.parametrize("place", AS_THE_PLACE_WANTS)
+@pytest.mark.parametrize("before", [{}, *AS_THE_PLACE_WANTS.values()])
+def test_checkpoints_are_written_as_their_place_wants_it(
+    place: str, before: dict[str, str], tmp_path: Path
+) -> None:
+    """Whatever another application of the session has chosen."""
+    assert chosen_files(place, tmp_path, before) == AS_THE_PLACE_WANTS[place]
+
+
+@pytest.mark.parametrize("place", AS_THE_PLACE_WANTS)
+def test_or_as_the_user_wants_it(place: str, tmp_path: Path) -> None:
+    own = {STATE_THREADS: "8", FILES: "my.Files"}
+    assert chosen_files(place, tmp_path, own) == own
+
+
+def chosen_files(place: str, folder: Path, before: dict[str, str]) -> dict[str, str]:
+    starter = object.__new__(Starter)
+    starter.spark = MagicMock(conf=Conf(before))
+    store = MagicMock(keeps_objects=place == "s3a")
+    starter.folder = folder if place == "folder" else HadoopPath(store, "app")
+    starter._choose_files()
+    return starter.spark.conf  # type: ignore[return-value]

@@ -31,7 +31,7 @@ Phase = Literal["live", "catch-up", "load", "planned"]
 CATCH_UP_ROWS = 1_000_000  # batches small enough that progress can be seen
 REAL_TIME_INTERVAL = "5 seconds"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-OF_OBJECTS = "ottla.ObjectCheckpoints"
+FILE_THREADS = "spark.sql.streaming.stateStore.fileChecksumThreadPoolSize"
 # What a batch reads is there before it begins. But a consumer that has it asks for more at once,
 # and Spark's next question, for the partition's ends, waits behind that poll.
 BATCH_POLL_MS = "1"
@@ -104,7 +104,7 @@ class Starter:
 
     def start(self, stage: Stage, phase: Phase = "live") -> "StreamingQuery":
         frame = self.frame(stage, phase)
-        self._choose_file_manager()
+        self._choose_files()
         name = f"{self.plan.application.name}/{stage.name}"
         real_time = _runs_in_real_time(stage, phase)
         mode = "append" if stage.output_mode == "append" and not real_time else "update"
@@ -165,12 +165,24 @@ class Starter:
             make_topics(self.spark, stage.sink, self.plan.application, self._width(stage))
         return records(stage, frame, self.names)
 
-    def _choose_file_manager(self) -> None:
-        """Spark would write beside and rename, which a store of objects cannot do as one."""
-        if isinstance(self.folder, HadoopPath) and self.folder.is_object:
-            self.spark.conf.set(FILE_MANAGER, OF_OBJECTS)
-        elif self.spark.conf.get(FILE_MANAGER, None) == OF_OBJECTS:  # of another application here
-            self.spark.conf.unset(FILE_MANAGER)
+    def _choose_files(self) -> None:
+        """How checkpoints are written. A folder's are written by the task that has them.
+
+        Spark hands a file and its checksum to threads: each way takes longer than a disk does. And
+        it would write beside and rename, which a store of objects cannot do as one. What the user
+        has set stays.
+        """
+        elsewhere = isinstance(self.folder, HadoopPath)
+        in_objects = isinstance(self.folder, HadoopPath) and self.folder.is_object
+        for name, value, wanted in (
+            (FILE_MANAGER, "ottla.ObjectCheckpoints", in_objects),
+            (FILE_THREADS, "0", not elsewhere),
+        ):
+            held = self.spark.conf.get(name, None)
+            if wanted and held is None:
+                self.spark.conf.set(name, value)
+            elif not wanted and held == value:  # of another application in this session
+                self.spark.conf.unset(name)
 
     def _separator(self, stage: Stage) -> Separator | None:
         """Who takes a failed batch apart, where a transform() has said what becomes of it."""

@@ -252,4 +252,4 @@ def chosen_files(place: str, folder: Path, before: dict[str, str]) -> dict[str, 
     store = MagicMock(keeps_objects=place == "s3a")
     starter.folder = folder if place == "folder" else HadoopPath(store, "app")
     starter._choose_files()
-    return starter.spark.conf  # type: ignore[return-value]
+    return starter.spark.conf

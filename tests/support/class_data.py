@@ -4,7 +4,6 @@ Made once beside the jars, by a node that starts and ends: a JVM that has it nee
 processor time to start. Benches start Kafka as its own scripts do, without one.
 """
 
-import fcntl
 import functools
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from support.homes import CLUSTER_ID, Home
 from support.jars import class_path, kafka_libraries
+from support.one_at_a_time import one_at_a_time
 from support.wire import answers
 
 BRIEF = ("java", "-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1")
@@ -35,8 +35,7 @@ def _archive() -> Path | None:
     archive = libraries.with_name(f"{libraries.name}-{made_by}.jsa")
     if not archive.exists():
         try:
-            with archive.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with one_at_a_time(archive.with_suffix(".lock")):
                 if not archive.exists():
                     for outdated in archive.parent.glob(f"{libraries.name}-*.jsa"):
                         outdated.unlink()

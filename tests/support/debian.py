@@ -1,6 +1,5 @@
 """Programs of Debian's that a test needs: installed where the package manager may be used."""
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -9,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from support.one_at_a_time import one_at_a_time
+
 APT = ["apt-get", "-o", "DPkg::Lock::Timeout=120", "-qq", "-y"]
 
 
 def program_of(package: str, program: str, *folders: str) -> str:
     """The path of a program; the test is skipped where the package cannot be had."""
     places = os.pathsep.join((*folders, os.environ["PATH"], "/usr/sbin"))
-    with (Path(tempfile.gettempdir()) / f"ottla-{package}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes; one of them installs
+    with one_at_a_time(Path(tempfile.gettempdir()) / f"ottla-{package}.lock"):
         if shutil.which(program, path=places) is None:
             _install(package)
     found = shutil.which(program, path=places)

@@ -4,13 +4,14 @@
 project: through Maven where it is installed, else through the resolver that comes with Spark.
 """
 
-import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from support.one_at_a_time import one_at_a_time
 
 PROJECT = Path(__file__).resolve().parents[2]
 KAFKA_VERSION = "4.3.1"
@@ -85,8 +86,7 @@ def _fetched(name: str, packages: Sequence[str], *, transitive: bool = True) -> 
     folder = PROJECT / ".kafka" / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder.with_name(f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes; one of them fetches
+        with one_at_a_time(folder.with_name(f"{name}.lock")):
             if not folder.is_dir():
                 _fetch(folder, packages, transitive)
     return folder

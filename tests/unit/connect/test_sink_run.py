@@ -3,199 +3,34 @@
 import contextlib
 import fcntl
 import os
-import pickle
-import queue
 import resource
 import signal
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pyarrow
 import pytest
 
-from ottla.client.connection import Connection
 from ottla.connect.connector import (
     ConnectError,
     Report,
     ServiceError,
-    SinkTask,
     TopicPartition,
 )
 from ottla.connect.connectors import file_sink
 from ottla.connect.data import Record
-from ottla.connect.runs import ranges, sink_run
-from ottla.connect.runs.failures import JobFailed, Kind
-from ottla.connect.runs.rows import Failure
-from ottla.connect.runs.run import RunEvent, RunPlan, TaskState, TopicUsed
-from ottla.connect.runs.sink_run import Given, SinkWorking
-from ottla.connect.runs.sink_tasks import SinkDone, SinkWork
-from ottla.connect.runs.supervised import SupervisedRun
-
-WITHIN_S = 60.0
-STRING = "org.apache.kafka.connect.storage.StringConverter"
-JSON = "org.apache.kafka.connect.json.JsonConverter"
-ZERO, ONE = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-@dataclass
-class Kafka:
-    """A topic of two partitions; values of None are ends of transactions."""
-
-    values: dict[TopicPartition, list[bytes | None]] = field(
-        default_factory=lambda: {ZERO: [], ONE: []}
-    )
-    group: dict[TopicPartition, int] = field(default_factory=dict)
-    letters: list[tuple[Any, ...]] = field(default_factory=list)
-    lows: dict[TopicPartition, int] = field(default_factory=dict)
-    lost: int = 0  # jobs that deliver, and are not heard of
-
-    def partitions(self) -> set[TopicPartition]:
-        return set(self.values)
-
-    def group_offsets(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        return {one: self.group[one] for one in partitions if one in self.group}
-
-    def bounds(
-        self, partitions: Collection[TopicPartition]
-    ) -> dict[TopicPartition, tuple[int, int]]:
-        return {one: (self.lows.get(one, 0), len(self.values[one])) for one in partitions}
-
-    def wait(self, ends: Mapping[TopicPartition, int], timeout_s: float) -> bool:
-        time.sleep(0.01)
-        return any(len(self.values[one]) != end for one, end in ends.items())
-
-    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        self.group |= positions
-
-    def commit_again(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def cancel(self) -> None: ...
-
-    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
-        """One task for all partitions, whose batches hold a few rows of more than one."""
-        rows = [
-            {"topic": one.topic, "partition": one.partition, "offset": offset, "value": value}
-            for one, (begin, end) in sorted(ranges.items())
-            for offset, value in enumerate(self.values[one][begin:end], begin)
-            if value is not None
-        ]
-        names = list(work.columns)
-        batches = [batch_of(rows[at : at + 3]).select(names) for at in range(0, len(rows), 3)]
-        heard: list[Any] = []
-        for out in pickle.loads(pickle.dumps(work))(iter(batches)):
-            for row in out.to_pylist():
-                if row["topic"] is None:
-                    heard.append(pickle.loads(row["value"]))
-                else:
-                    self.letters.append((row["topic"], row["value"], row["headers"]))
-        failures = [one for one in heard if isinstance(one, Failure)]
-        done = [one for one in heard if isinstance(one, SinkDone)]
-        if failures:
-            raise JobFailed(failures[0].kind, failures[0].trace, done)
-        if self.lost:
-            self.lost -= 1
-            raise JobFailed(Kind.LOST, "the worker has died")
-        return done
-
-
-def batch_of(rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
-    headers = pyarrow.list_(
-        pyarrow.struct([("key", pyarrow.string()), ("value", pyarrow.binary())])
-    )
-    return pyarrow.RecordBatch.from_arrays(
-        [
-            pyarrow.array([one["topic"] for one in rows], pyarrow.string()),
-            pyarrow.array([one["partition"] for one in rows], pyarrow.int32()),
-            pyarrow.array([one["offset"] for one in rows], pyarrow.int64()),
-            pyarrow.array([1] * len(rows), pyarrow.int64()),
-            pyarrow.nulls(len(rows), pyarrow.binary()),
-            pyarrow.array([one["value"] for one in rows], pyarrow.binary()),
-            pyarrow.nulls(len(rows), headers),
-        ],
-        names=["topic", "partition", "offset", "time", "key", "value", "headers"],
-    )
-
-
-class Target:
-    def __init__(self, task: SinkTask) -> None:
-        self._task = task
-
-    def task_configs(self, maximum: int) -> Sequence[dict[str, str]]:
-        return [{}]
-
-    def start(self) -> None: ...
-
-    def positions(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        return {}
-
-    def move(self, positions: Mapping[TopicPartition, int | None]) -> None: ...
-
-    def task(self) -> SinkTask:
-        return self._task
-
-    def stop(self) -> None: ...
-
-
-class Running:
-    def __init__(self, kafka: Kafka, make: Callable[[], Any], **config: str) -> None:
-        self.certain = True
-        self.asked = 0  # whether it is
-        config = {"connector.class": "sink", **{k.replace("_", "."): v for k, v in config.items()}}
-        self.plan = RunPlan(
-            name="s",
-            config=config,
-            resolved=config,
-            tasks=1,
-            group_id="g",
-            offsets_topic="offsets",
-            connection=Connection(),
-            worker={"key.converter": STRING, "value.converter": STRING},
-            is_certain=self._is_certain,
-        )
-        self.kafka = kafka
-        self.events: queue.Queue[RunEvent] = queue.Queue()
-        work = SinkWorking(self.plan, self.events.put, make, lambda: kafka, lambda _: kafka)
-        self._run = SupervisedRun(self.plan, self.events.put, work)
-
-    def __enter__(self) -> "Running":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._run.stop()
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        end = time.monotonic() + WITHIN_S
-        while not condition():
-            assert time.monotonic() < end, list(self.events.queue)
-            time.sleep(0.005)
-
-    def _is_certain(self) -> bool:
-        self.asked += 1
-        return self.certain
-
-    def until_committed(self) -> None:
-        self.until(
-            lambda: all(
-                self.kafka.group.get(one, 0) == len(values)
-                for one, values in self.kafka.values.items()
-            )
-        )
-
-    def failure(self) -> str:
-        while True:
-            event = self.events.get(timeout=WITHIN_S)
-            if isinstance(event, TaskState) and event.state == "FAILED":
-                return event.trace or ""
-
-
-def numbered(*numbers: int) -> list[bytes | None]:
-    return [b"%d" % number for number in numbers]
+from ottla.connect.runs import ranges
+from ottla.connect.runs.run import TopicUsed
+from support.sink_runs import (
+    JSON,
+    ONE,
+    ZERO,
+    Kafka,
+    Picky,
+    Running,
+    Target,
+    numbered,
+)
 
 
 def test_a_files_lines_are_there_once_though_jobs_were_not_heard_of(tmp_path: Path) -> None:
@@ -288,124 +123,6 @@ def test_a_topic_that_was_made_anew_is_read_from_its_beginning(tmp_path: Path) -
         kafka.values[ZERO] = numbered(4)
         running.until_committed()
     assert file.read_text().split() == ["1", "2", "3", "4"]
-
-
-def test_who_may_have_been_replaced_delivers_nothing_and_moves_no_group(tmp_path: Path) -> None:
-    file = tmp_path / "out"
-    kafka = Kafka({ZERO: numbered(1), ONE: []})
-    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
-        running.until_committed()
-        running.certain = False
-        kafka.values[ZERO] += numbered(2)
-        asked = running.asked
-        running.until(lambda: running.asked > asked + 2)
-        assert (file.read_text(), kafka.group[ZERO]) == ("1\n", 1)
-        running.certain = True
-        running.until_committed()
-    assert file.read_text() == "1\n2\n"
-
-
-class Begun(Target):
-    """Whether a run was begun with it."""
-
-    def __init__(self, task: SinkTask) -> None:
-        super().__init__(task)
-        self.begun = False
-
-    def start(self) -> None:
-        self.begun = True
-
-
-def test_who_may_have_been_replaced_while_spark_started_begins_no_run(tmp_path: Path) -> None:
-    kafka = Kafka()
-    target = Begun(file_sink.FileTask(tmp_path / "out"))
-    with Running(kafka, lambda: target) as running:
-        running.until(lambda: target.begun)
-        plan = running.plan
-    target.begun, certain = False, True
-
-    def slow() -> Kafka:
-        nonlocal certain
-        certain = False
-        return kafka
-
-    plan = replace(plan, is_certain=lambda: certain)
-    work = SinkWorking(plan, lambda event: None, lambda: target, slow, lambda _: kafka)
-    with pytest.raises(JobFailed, match="has not heard from its group"):
-        work.work(threading.Event(), lambda: None)
-    assert not target.begun
-
-
-class Forgetful(Kafka):
-    """Tells when a group's offsets are committed again, so that brokers keep them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.again = 0
-
-    def commit_again(self) -> None:
-        self.again += 1
-
-
-def test_who_may_have_been_replaced_commits_nothing_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sink_run, "LOOK_FOR_TOPICS_S", 0.0)
-    kafka = Forgetful()
-    make = lambda: file_sink.make({"file": str(tmp_path / "out")}, "FileStreamSink")  # noqa: E731
-    with Running(kafka, make) as running:
-        running.until(lambda: kafka.again > 0)
-        running.certain = False
-        asked = running.asked
-        running.until(lambda: running.asked > asked + 1)
-        before = kafka.again
-        asked = running.asked
-        running.until(lambda: running.asked > asked + 1)
-        assert kafka.again == before
-
-
-def test_who_may_have_been_replaced_moves_no_target_where_offsets_are_gone(tmp_path: Path) -> None:
-    file = tmp_path / "out"
-    kafka = Kafka({ZERO: numbered(1, 2, 3), ONE: []})
-    with Running(kafka, lambda: file_sink.make({"file": str(file)}, "FileStreamSink")) as running:
-        running.until_committed()
-        running.certain = False
-        asked = running.asked
-        kafka.values[ZERO] = numbered(4)  # the topic was made anew
-        running.until(lambda: running.asked > asked + 2)
-        assert file_sink.Marker.of(file).offsets == {ZERO: 3}
-        assert kafka.group[ZERO] == 3
-
-
-class Occupied(Kafka):
-    """Its group has a member, whose session is not over yet."""
-
-    def __init__(self) -> None:
-        super().__init__({ZERO: numbered(1, 2), ONE: []}, {ZERO: 1})
-        self.refused = 0
-        self.jobs = 0
-        self.members = True
-
-    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
-        if self.members and positions:
-            self.refused += 1
-            raise JobFailed(Kind.UNREACHABLE, "Unknown member")
-        super().commit(positions)
-
-    def deliver(self, work: SinkWork, ranges: Given) -> Sequence[SinkDone]:
-        self.jobs += 1
-        return super().deliver(work, ranges)
-
-
-def test_nothing_is_delivered_while_the_group_has_members() -> None:
-    kafka = Occupied()
-    more = {"value_converter": JSON, "value_converter_schemas_enable": "false"}
-    with Running(kafka, lambda: Target(Picky()), **more) as running:
-        running.until(lambda: kafka.refused > 1)
-        assert kafka.jobs == 0
-        kafka.members = False
-        running.until_committed()
-    assert kafka.jobs == 1
 
 
 def test_a_file_that_somebody_else_keeps_is_waited_for_in_a_sentence(
@@ -503,19 +220,6 @@ def test_the_group_moves_only_to_what_is_safe_and_the_rest_is_given_again(
         "0-0": "0,1,2,3,4",
         "0-5": "5,6,7,8,9",
     }
-
-
-@dataclass(frozen=True)
-class Picky:
-    """Reports odd numbers."""
-
-    def put(
-        self, partition: TopicPartition, records: Iterator[Record], report: Report
-    ) -> int | None:
-        for record in records:
-            if record.value % 2:
-                report(record, ConnectError("odd"))
-        return None
 
 
 LETTERS = {
